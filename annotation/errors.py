@@ -100,7 +100,7 @@ class TooLate(QuorumError):
     title = "Too late"
 
 
-class KeptApart(TooLate):
+class StoredTooLate(TooLate):
     """The answers came after the lease; they are stored but excluded."""
 
 

@@ -41,12 +41,12 @@ class ReplayRules(OperationCommand):
             if not replay.applies:
                 why = "no answer holds what it looks at, so it says nothing"
                 self.say(
-                    f"{replay.rule}: {why if replay.unrecorded else 'means nothing for this kind of answers'}."
+                    f"{replay.rule}: {why if replay.unrecorded else 'not applicable to this kind of answers'}."
                 )
                 continue
             self.say(
-                f"{replay.rule}: {len(replay.found):,} of {replay.workers:,} workers; excluding them would touch "
-                f"{replay.judgments:,} judgments and open {replay.slots:,} slots."
+                f"{replay.rule}: {len(replay.found):,} of {replay.workers:,} participants; excluding them would "
+                f"invalidate {replay.judgments:,} judgments and open {replay.slots:,} places."
             )
             for hit in replay.found:
                 stopped = "" if hit.standing == "active" else f" ({hit.standing})"
@@ -77,7 +77,7 @@ class SyncCrowd(OperationCommand):
             text = json.dumps(synced.as_json(), indent=2, ensure_ascii=False) + "\n"
             options["output"].write_text(text, encoding="utf-8")
         states = ", ".join(f"{count} {state}" for state, count in synced.assignments.items()) or "none"
-        self.say(f"{synced.hits} HITs at the crowd; assignments: {states}.")
+        self.say(f"{synced.hits} pages of work at the crowd; assignments: {states}.")
         for discrepancy in synced.discrepancies:
             self.say(f"{discrepancy.kind}: {discrepancy.words}")
 

@@ -1,4 +1,4 @@
-"""What choosing items saves: PASCAL-50S, ABSTRACT-50S and Flickr8k drawn from again and again, and a simulation.
+"""Savings by choosing items: PASCAL-50S, ABSTRACT-50S and Flickr8k drawn from again and again, and a simulation.
 
     python -m benchmarks.choosing                          a simulation of known truth: bias and coverage
     python -m benchmarks.choosing --pascal FOLDER          `pairs.jsonl`, `references.jsonl`: 11 votes a pair

@@ -42,7 +42,7 @@ from evaluation.presentation.plots.canvas import (
     SOFT_OPACITY,
     WARN,
     new_figure,
-    quiet_axes,
+    style_axes,
     to_svg,
 )
 from quorum.statistics.meta import wilson_interval
@@ -323,7 +323,7 @@ def draw(outcomes: dict[str, Outcome], path: Path) -> None:
     styles = {"careful": (ACCENT, "solid"), "random": (INK, "solid"), "fast": (INK, "dashed")}
     styles |= {"one-sided": (WARN, "solid"), "alternating": (WARN, "dashed")}
     for axes, (protocol, outcome) in zip(np.atleast_1d(panels), outcomes.items(), strict=True):
-        quiet_axes(axes)
+        style_axes(axes)
         axes.set_title(protocol, fontsize=SMALL + 1, color=INK, loc="left")
         ends: list[tuple[float, float, str]] = []
         for sort, (colour, line) in styles.items():

@@ -1,10 +1,13 @@
-"""Numbers, times and amounts of money in sentences and as JSON; money is stored as whole cents and typed as 1.50."""
+"""Numbers in sentences and tables: counts, shares, coefficients, intervals, p, durations and money; also as JSON.
+
+Money is stored as whole cents and typed as 1.50.
+"""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -12,12 +15,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from django import forms
 from django.utils.formats import number_format
-from django.utils.translation import get_language
+from django.utils.translation import get_language, gettext
 
 if TYPE_CHECKING:
     from django.utils.functional import _StrOrPromise
 
 CENT = Decimal("0.01")
+DASH = "–"
+LEAST_P = 0.001
+NO_BREAK = "\N{NO-BREAK SPACE}"  # between a number and its sign
 
 
 def thousands(number: float) -> str:
@@ -28,9 +34,13 @@ def thousands(number: float) -> str:
     )
 
 
-def percent(share: float) -> str:
+def percent(share: float, digits: int = 0) -> str:
     """Format as 62 %."""
-    return f"{100 * share:.0f} %"
+    return f"{percent_number(share, digits)}{NO_BREAK}%"
+
+
+def percent_number(share: float, digits: int = 0) -> str:
+    return f"{100 * share:.{digits}f}"
 
 
 def coefficient(value: float, digits: int = 2) -> str:
@@ -38,6 +48,48 @@ def coefficient(value: float, digits: int = 2) -> str:
     text = f"{value:.{digits}f}"
     text = text.removeprefix("-") if not float(text) else text
     return text.replace("0.", ".", 1) if text.startswith(("0.", "-0.")) else text
+
+
+def metric_score(value: float) -> str:
+    """Format what a metric gives captions with three digits, as tables of captioning print it."""
+    return coefficient(value, 3)
+
+
+def p_value(p: float) -> str:
+    """Format p by APA 7, §6.36."""
+    if not math.isfinite(p):
+        return DASH
+    if p < LEAST_P:
+        return f"<{NO_BREAK}.001"
+    if p > 1 - LEAST_P:
+        return f">{NO_BREAK}.999"
+    return f"{p:.3f}".removeprefix("0")
+
+
+def p_in_text(p: float) -> str:
+    """Format p for a sentence: p < .001, p = .013."""
+    text = p_value(p)
+    return f"p {text}" if text.startswith(("<", ">")) else f"p = {text}"
+
+
+def interval_in_table(low: Any, high: Any, shown: Callable[[Any], str] = coefficient) -> str:
+    """Format as [.58, .66]."""
+    return f"[{shown(low)}, {shown(high)}]"
+
+
+def interval_in_text(figure: Mapping[str, Any], shown: Callable[[float], str] = coefficient) -> str:
+    """Format the ends of an interval for a sentence: .58 to .66, 58 to 66 %."""
+    low, high = figure["low"], figure["high"]
+    if low is None or high is None:
+        return gettext("undefined")
+    first = percent_number if shown is percent else shown
+    return gettext("%(low)s to %(high)s") % {"low": first(low), "high": shown(high)}
+
+
+def describe_range(values: Sequence[float], shown: Callable[[float], str] = coefficient) -> str:
+    """Return a range of values in words, or one value if both ends read the same."""
+    low, high = min(values), max(values)
+    return shown(high) if shown(low) == shown(high) else interval_in_text({"low": low, "high": high}, shown)
 
 
 def spell_number(value: float) -> str:
@@ -56,9 +108,22 @@ def spell_seconds(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds >= 2 * 60 else f"{seconds:.0f} s"
 
 
+def spell_hours(value: float) -> str:
+    """Format a duration: "about 3 h 10 min"."""
+    minutes = value * 60
+    if minutes < 1:
+        return gettext("under a minute")
+    if minutes < 60:
+        return gettext("about %(n)s min") % {"n": f"{minutes:.0f}"}
+    whole, rest = divmod(round(minutes / 5) * 5, 60)
+    if whole >= 20 or not rest:
+        return gettext("about %(n)s h") % {"n": thousands(round(value))}
+    return gettext("about %(hours)s h %(minutes)s min") % {"hours": whole, "minutes": rest}
+
+
 def spell_cents(cents: int, currency: str = "") -> str:
-    """Format cents for a sentence: 12.30, or 12.30 USD."""
-    amount = f"{'-' if cents < 0 else ''}{abs(cents) // 100}.{abs(cents) % 100:02d}"
+    """Format cents for staff: 12.30, or 12.30 USD."""
+    amount = f"{'-' if cents < 0 else ''}{thousands(abs(cents) // 100)}.{abs(cents) % 100:02d}"
     return f"{amount} {currency}" if currency else amount
 
 

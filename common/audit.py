@@ -32,7 +32,7 @@ class Act:
 
 NOBODY = Act(lambda: None)
 _now: ContextVar[Act] = ContextVar("act", default=NOBODY)
-_known: ContextVar[dict[str, str | int] | None] = ContextVar("log_context", default=None)
+_log_context: ContextVar[dict[str, str | int] | None] = ContextVar("log_context", default=None)
 
 
 @contextmanager
@@ -56,11 +56,11 @@ def current_act() -> Act:
 @contextmanager
 def logged_with(**known: str | int) -> Iterator[dict[str, str | int]]:
     """Begin a request or job; yield its fields, to which ``log_about`` adds."""
-    token = _known.set(dict(known))
+    token = _log_context.set(dict(known))
     try:
         yield log_context()
     finally:
-        _known.reset(token)
+        _log_context.reset(token)
 
 
 def log_about(**known: str | int) -> None:
@@ -69,5 +69,5 @@ def log_about(**known: str | int) -> None:
 
 def log_context() -> dict[str, str | int]:
     """Return the fields of this request or job; a new dict outside of both."""
-    known = _known.get()
+    known = _log_context.get()
     return {} if known is None else known

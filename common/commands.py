@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import time
 from argparse import ArgumentParser, ArgumentTypeError, RawDescriptionHelpFormatter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -20,12 +21,15 @@ from rest_framework.exceptions import ValidationError
 from common.audit import acting_as
 from common.errors import QuorumError, sentence_of
 from common.files import check_place, write_json
+from quorum.names import nearest_name
 from quorum.numeric.parallel import LocalPool, using
 
 # What may be wrong with an installation. Django's other checks are of the code, and load all pages: `manage.py check`.
 START_CHECKS = [Tags.security, Tags.database]
 SILENT_SECONDS = 1.0  # before a bar is drawn
-Report = Callable[[float, str], None]
+OPTION_HINT = re.compile(r" \(--([a-z][a-z-]*)\b[^()]*\)")
+WRONG_CHOICE = re.compile(r"invalid choice: '?([^' ]+)'? \(choose from (.+)\)")
+ReportProgress = Callable[[float, str], None]
 
 
 class QuorumCommand(BaseCommand):
@@ -80,7 +84,7 @@ class QuorumCommand(BaseCommand):
         except ValidationError as error:
             raise CommandError(sentence_of(error.detail)) from error
         except self.named_errors as error:
-            raise CommandError(str(error)) from error
+            raise CommandError(_own_hints(str(error), options)) from error
         except (OperationalError, ProgrammingError) as error:
             message = str(error).splitlines()[0]
             empty = "no such table" in message or "does not exist" in message
@@ -117,6 +121,11 @@ class QuorumCommand(BaseCommand):
         self.stdout.write(text)
 
 
+def _own_hints(sentence: str, options: Collection[str]) -> str:
+    """Leave out "(--option ...)" where the command has no such option: other commands read the same files."""
+    return OPTION_HINT.sub(lambda hint: hint[0] if hint[1].replace("-", "_") in options else "", sentence)
+
+
 def _close_connections() -> None:
     """Close database connections, which child processes must not share.
 
@@ -136,11 +145,17 @@ def _wrong_call(parser: CommandParser, message: str) -> NoReturn:
     """End with one line about a wrong call instead of argparse's usage."""
     if not parser.called_from_command_line:
         raise CommandError(message)
-    parser.exit(2, f"{parser.prog}: {message}; --help has an example.\n")
+    near = ""
+    if wrong := WRONG_CHOICE.search(message):
+        near = nearest_name(wrong[1], re.split("[', ]+", wrong[2].strip("'")))
+    elif message.startswith("unrecognized arguments: --"):
+        near = nearest_name(message.split()[2], parser._option_string_actions)
+    hint = f"; did you mean {near}?" if near else ";"
+    parser.exit(2, f"{parser.prog}: {message}{hint} --help has an example.\n")
 
 
 @contextmanager
-def progress_bar() -> Iterator[Report]:
+def progress_bar() -> Iterator[ReportProgress]:
     """Yield a function ``(share, words)`` that draws a bar on a terminal after a second."""
     if not sys.stderr.isatty():
         yield lambda share, message: None

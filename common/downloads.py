@@ -29,7 +29,7 @@ class RangeNotSatisfiable(Exception):
     pass
 
 
-class Slice:
+class FileSlice:
     def __init__(self, file: BinaryIO, start: int, count: int) -> None:
         file.seek(start)
         self._file, self._left = file, count
@@ -55,7 +55,7 @@ def file_download(request: HttpRequest, path: Path, *, name: str, content_type: 
     etag = f'"{size:x}-{status_of_file.st_mtime_ns:x}"'
 
     def send(start: int, count: int, status: int) -> HttpResponseBase:
-        part: Any = file if count == size else Slice(file, start, count)
+        part: Any = file if count == size else FileSlice(file, start, count)
         return FileResponse(part, as_attachment=True, filename=name, content_type=content_type, status=status)
 
     answer = _download(request, size, etag, modified, send)
@@ -85,7 +85,7 @@ def _download(
     modified: int,
     send: Callable[[int, int, int], HttpResponseBase],
 ) -> HttpResponseBase:
-    answer = _unchanged(request, etag, modified)
+    answer = _not_modified(request, etag, modified)
     if answer is None:
         try:
             part = _range_of(request, size, etag, modified)
@@ -106,7 +106,7 @@ def _download(
     return answer
 
 
-def _unchanged(request: HttpRequest, etag: str, modified: int) -> HttpResponseBase | None:
+def _not_modified(request: HttpRequest, etag: str, modified: int) -> HttpResponseBase | None:
     response = get_conditional_response(request, etag=etag, last_modified=modified)
     if response is not None and response.status_code == 412:
         return problem_page(
@@ -120,7 +120,7 @@ def _unchanged(request: HttpRequest, etag: str, modified: int) -> HttpResponseBa
 def _range_of(request: HttpRequest, size: int, etag: str, modified: int) -> tuple[int, int] | None:
     """Return the first and last byte (from 0) of the requested range; None for the whole file."""
     wanted = ONE_RANGE.fullmatch(request.headers.get("Range", "").strip())
-    if request.method != "GET" or wanted is None or not _same(request, etag, modified):
+    if request.method != "GET" or wanted is None or not _matches_if_range(request, etag, modified):
         return None
     first, last = wanted.groups()
     if not first and not last:
@@ -136,7 +136,7 @@ def _range_of(request: HttpRequest, size: int, etag: str, modified: int) -> tupl
     return start, end
 
 
-def _same(request: HttpRequest, etag: str, modified: int) -> bool:
+def _matches_if_range(request: HttpRequest, etag: str, modified: int) -> bool:
     """Return whether If-Range names this file. A date counts only if its second is certainly over."""
     validator = request.headers.get("If-Range", "").strip()
     if not validator:

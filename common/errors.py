@@ -5,11 +5,16 @@ A command prints the sentence and exits with 1; a page shows it; the API returns
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from http import HTTPStatus
 from typing import Any
 
+from django.utils.translation import gettext
+
+from quorum.names import nearest_name
+
 PROBLEM_TYPE = "application/problem+json"
+MOST_LISTED = 20  # values that a sentence expects
 LONGEST_DETAIL = 600  # characters of a sentence that goes out
 
 
@@ -62,6 +67,24 @@ class Changed(QuorumError):
 
     status = 412
     title = "Changed meanwhile"
+
+
+def did_you_mean(name: object, known: Iterable[object]) -> str:
+    """Return a sentence with the nearest known name, after a space; "" if none is near."""
+    near = nearest_name(name, known)
+    return " " + gettext("Did you mean %(near)r?") % {"near": near} if near else ""
+
+
+def unknown_value(value: object, known: Iterable[object]) -> str:
+    """Say of a parameter's value what was expected."""
+    known = list(known)
+    listed = ", ".join(map(str, known[:MOST_LISTED])) + (", …" if len(known) > MOST_LISTED else "")
+    sentence = (
+        gettext("%(value)r is unknown; expected one of %(known)s.")
+        if known
+        else gettext("%(value)r is unknown; there is none yet.")
+    )
+    return sentence % {"value": str(value)[:80], "known": listed} + did_you_mean(value, known)
 
 
 def problem(status: int, detail: str, *, title: str = "", **members: Any) -> dict[str, Any]:

@@ -38,8 +38,8 @@ def declared_by_features(attribute: str) -> dict[str, Any]:
 
 
 def loaded_when_called(path: str) -> Callable[..., Any]:
-    """Return a receiver of signals that loads the function at the path when it is called. Connect it weak=False."""
-    return lambda **about: import_string(path)(**about)
+    """Return a function that loads the one at the path when it is called. Connect it to signals with weak=False."""
+    return lambda *args, **about: import_string(path)(*args, **about)
 
 
 def move_content_types(*models: str, before: str, after: str) -> RunPython:

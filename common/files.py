@@ -21,8 +21,8 @@ from common.errors import QuorumError
 
 LEFTOVER_SECONDS = 24 * 3600
 # Some spreadsheets take the wide forms, as they are typed in Japanese or Chinese, for the narrow ones.
-_RISKY = re.compile(r"'*[=+\-@＝＋－＠\t\r]")
-_GUARDED = re.compile(r"'+[=+\-@＝＋－＠\t\r]")
+_FORMULA = re.compile(r"'*[=+\-@＝＋－＠\t\r]")
+_QUOTED_FORMULA = re.compile(r"'+[=+\-@＝＋－＠\t\r]")
 
 
 class FileProblem(QuorumError):
@@ -193,8 +193,8 @@ def guard_formula(text: str) -> str:
 
     It gets a leading apostrophe; so does a cell that seems to have one, so that removing one restores every text.
     """
-    return f"'{text}" if _RISKY.match(text) else text
+    return f"'{text}" if _FORMULA.match(text) else text
 
 
 def unguard_formula(cell: str) -> str:
-    return cell[1:] if _GUARDED.match(cell) else cell
+    return cell[1:] if _QUOTED_FORMULA.match(cell) else cell

@@ -25,7 +25,7 @@ LINK = re.compile(
     r"|\[[^\[\]\n]{0,300}\]|:))"
 )
 TAG = re.compile(r"(<[^<>]{1,500}>)")
-RUN = re.compile(r"(\*{4,}|_{4,})")
+MARK_RUN = re.compile(r"(\*{4,}|_{4,})")
 # Stand-ins for unpaired marks while Markdown reads: searching for the end of each takes a minute for 20,000
 # brackets, and too much stack for 5,000 stars. By the Unicode Standard 23.7 these are no characters, so no text
 # has them.
@@ -80,16 +80,16 @@ def plain_text(text: str) -> str:
 def _without_loose_marks(text: str) -> str:
     for stand_in in STAND_INS:
         text = text.replace(stand_in, "")
-    text = _outside(LINK, text, "[", "\ufdd0")
-    text = _outside(TAG, text, "<", "\ufdd1")
+    text = _replace_outside(LINK, text, "[", "\ufdd0")
+    text = _replace_outside(TAG, text, "<", "\ufdd1")
     lines = [
-        line if set(line.strip()) <= {"*"} or set(line.strip()) <= {"_"} else RUN.sub(_run, line)
+        line if set(line.strip()) <= {"*"} or set(line.strip()) <= {"_"} else MARK_RUN.sub(_run, line)
         for line in text.split("\n")
     ]
     return "\n".join(lines)
 
 
-def _outside(pattern: re.Pattern[str], text: str, mark: str, stand_in: str) -> str:
+def _replace_outside(pattern: re.Pattern[str], text: str, mark: str, stand_in: str) -> str:
     """Replace ``mark`` outside of the matches of ``pattern``, which has one group."""
     parts = pattern.split(text)
     return "".join(part if number % 2 else part.replace(mark, stand_in) for number, part in enumerate(parts))

@@ -66,6 +66,18 @@ class Parameters(serializers.Serializer[Any]):
                 raise serializers.ValidationError(wrong)
         return super().to_internal_value(data)
 
+    def get_fields(self) -> dict[str, Any]:
+        fields = super().get_fields()
+        for field in fields.values():
+            choice = getattr(field, "child", field)
+            if isinstance(choice, serializers.ChoiceField):
+                listed = ", ".join(map(str, choice.choices)).replace("{", "{{").replace("}", "}}")
+                message = gettext("{input!r} is unknown; expected one of %(known)s.") % {"known": listed}
+                choice.error_messages["invalid_choice"] = message
+            elif isinstance(choice, serializers.BooleanField):
+                choice.error_messages["invalid"] = gettext("Expected true or false.")
+        return fields
+
     @classmethod
     def read(cls, data: Any, *, needed: Collection[str] = ()) -> dict[str, Any]:
         """Return the checked parameters of a parsed JSON body, or of text in a QueryDict.
@@ -148,7 +160,7 @@ class Reason(Parameters):
     why = serializers.CharField(
         max_length=LONGEST_REASON,
         label="Reason",
-        help_text="The reason; the study's log shows it.",
+        help_text="Reason, shown in the study's log.",
         error_messages=dict.fromkeys(
             ("required", "null", "blank"), gettext_lazy("A reason is missing; the study's log shows it.")
         ),

@@ -39,9 +39,9 @@ logger = logging.getLogger(__name__)
 MOST_REMEMBERED = 1_000  # uses whose times are kept one by one; a higher limit is counted in two windows
 SWEEP_SECONDS = 60.0
 REDIS_SECONDS = 2.0  # after which a Redis that does not answer is away
-AWAY_SECONDS = 10.0  # for which a Redis that was away is not asked again
-EVERYWHERE = {"account"}  # limits over all addresses
-BY_BROWSER = {"code", "resume"}  # limits of each browser at an address, which many people may share
+OUTAGE_SECONDS = 10.0  # for which a Redis that was away is not asked again
+GLOBAL_LIMITS = {"account"}  # limits over all addresses
+BROWSER_LIMITS = {"code", "resume"}  # limits of each browser at an address, which many people may share
 # a /48 may be one customer's, or hold several that were given a /52 or /56 each
 SITE_SHARES = 4
 
@@ -119,8 +119,8 @@ def _use(name: str, of: tuple[str, ...], *, counted: bool) -> None:
     (networks, browser), limit = _visitor.get(), _limit(name)
     if not networks or limit is None:
         return
-    parts = (*of, *([browser] if name in BY_BROWSER else []))
-    if name in EVERYWHERE:
+    parts = (*of, *([browser] if name in BROWSER_LIMITS else []))
+    if name in GLOBAL_LIMITS:
         networks = ("",)
     for network, shares in zip(networks, (1, SITE_SHARES), strict=False):
         allowed = type(limit)(limit.amount * shares, limit.multiples)
@@ -143,11 +143,11 @@ def _used_up_until(limit: RateLimitItem, key: tuple[str, ...], counted: bool) ->
         try:
             return _ask(_limiter(redis, many), limit, key, counted)
         except StorageError as error:
-            _away_until[redis] = time.monotonic() + AWAY_SECONDS
+            _away_until[redis] = time.monotonic() + OUTAGE_SECONDS
             logger.warning(
                 "The Redis does not answer (%s): this process counts alone for %g seconds.",
                 error.storage_error,
-                AWAY_SECONDS,
+                OUTAGE_SECONDS,
             )
     return _ask(_limiter("", many), limit, key, counted)
 

@@ -33,7 +33,7 @@ from common.amounts import as_json
 Row = TypeVar("Row")
 
 
-class _Given(Expression):
+class _Parameter(Expression):
     def __init__(self, name: str, output_field: Field[Any, Any]) -> None:
         super().__init__(output_field=output_field)
         self.name = name
@@ -44,14 +44,14 @@ class _Given(Expression):
 
 def query_parameter(name: str, field: Field[Any, Any] | None = None) -> Any:
     """Return a parameter to which each call assigns a value by ``name``; without ``field`` it is a row id."""
-    return _Given(name, field or BigAutoField())
+    return _Parameter(name, field or BigAutoField())
 
 
 def _bound(parameters: Sequence[Any], values: Mapping[str, Any]) -> list[Any]:
     """Return a statement's parameters with ``values``, as the database takes them."""
     return [
         parameter.output_field.get_db_prep_save(values[parameter.name], connection)
-        if isinstance(parameter, _Given)
+        if isinstance(parameter, _Parameter)
         else parameter
         for parameter in parameters
     ]
@@ -137,13 +137,13 @@ class PreparedUpdate:
 T = TypeVar("T")
 ROWS_AT_ONCE = 5_000
 READ_AT_ONCE = 20_000
-FEW = 30  # rows that are written by a prepared statement
+MOST_PREPARED_ROWS = 30  # rows that are written by a prepared statement
 ROWS_IN_STATEMENT = 100
 LARGEST_INTEGER = 2**63 - 1
-MANY = 50_000  # rows for which it pays to build indexes anew
+REINDEXED_ROWS = 50_000  # rows for which it pays to build indexes anew
 LOCK_TIMEOUT = "500ms"  # a submission waits no longer for this lock
 CACHE_KIB = 64 * 1024
-AS_THEY_ARE = (
+UNCONVERTED_FIELDS = (
     models.IntegerField,
     models.CharField,
     models.TextField,
@@ -259,7 +259,7 @@ def _writer(
 
     def write(values: Iterable[Iterable[Any]]) -> None:
         columns = [
-            list(column) if make is _as_it_is else list(map(make, column))
+            list(column) if make is _identity else list(map(make, column))
             for make, column in zip(prepare, values, strict=True)
         ]
         count = len(columns[0])
@@ -282,7 +282,7 @@ def _columns_of(
     ]
     columns = ", ".join(quote(field.column) for field in (*named, *unnamed))
     prepare = [
-        _as_it_is if name in ready else _preparation(field) for name, field in zip(names, named, strict=True)
+        _identity if name in ready else _preparation(field) for name, field in zip(names, named, strict=True)
     ]
     into = f"{quote(model._meta.db_table)} ({columns})"
     return into, prepare, [(field, _preparation(field)) for field in unnamed]
@@ -293,7 +293,7 @@ def _execute(into: str, columns: Sequence[list[Any]], count: int) -> None:
 
     For many rows, binding values one by one and starting a statement for each row cost more than storing them.
     """
-    if count <= FEW:
+    if count <= MOST_PREPARED_ROWS:
         _execute_many(into, ["%s"] * len(columns), 1, zip(*columns, strict=True))
         return
     # something must be bound: the first column
@@ -334,7 +334,7 @@ def _literal_of(column: list[Any]) -> str:
 def _insert(into: str, columns: Sequence[list[Any]], count: int) -> None:
     """Insert few rows by one prepared statement, more by COPY, which takes two more messages."""
     rows = zip(*columns, strict=True)
-    if count > FEW:
+    if count > MOST_PREPARED_ROWS:
         _copy(into, rows)
     elif count:
         marks = ", ".join([f"({', '.join(['%s'] * len(columns))})"] * count)
@@ -417,7 +417,7 @@ def indexes_built_after(model: type[models.Model], *, rows: int) -> Iterator[Non
     """
     table = model._meta.db_table
     older = model._default_manager.order_by()
-    if connection.vendor != "sqlite" or rows < MANY or older[rows : rows + 1].exists():
+    if connection.vendor != "sqlite" or rows < REINDEXED_ROWS or older[rows : rows + 1].exists():
         yield
         return
     with connection.cursor() as cursor:
@@ -483,8 +483,8 @@ def last_row(model: type[models.Model]) -> int:
 
 def _preparation(field: Any) -> Callable[[Any], Any]:
     target = field.target_field if field.is_relation else field
-    if isinstance(target, AS_THEY_ARE):
-        return _as_it_is
+    if isinstance(target, UNCONVERTED_FIELDS):
+        return _identity
     if isinstance(target, models.JSONField):
         return _to_json((target.encoder or json.JSONEncoder)().encode)
     if isinstance(target, models.UUIDField) and not field.primary_key:  # of an import, a few thousand repeat
@@ -501,7 +501,7 @@ def _to_json(encode: Callable[[Any], str]) -> Callable[[Any], str | None]:
     return ready
 
 
-def _as_it_is(value: Any) -> Any:
+def _identity(value: Any) -> Any:
     return value
 
 

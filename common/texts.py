@@ -8,7 +8,7 @@ from bisect import bisect_right
 
 from django.utils.translation import gettext
 
-SHOWN_AROUND = 15  # characters on each side of where two texts part
+CONTEXT_CHARACTERS = 15  # characters on each side of where two texts part
 # letters of scripts that put no blanks between words stand for themselves
 WORD = re.compile(
     r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]"
@@ -42,16 +42,16 @@ def word_bounds(text: str) -> list[tuple[int, int]]:
     return [match.span() for match in WORD.finditer(text)]
 
 
-def parting(first: str, second: str) -> tuple[str, str]:
+def quote_difference(first: str, second: str) -> tuple[str, str]:
     """Quote each of two texts around the first character that differs."""
     first, second = one_text(first), one_text(second)
     pairs = enumerate(zip(first, second, strict=False))
     at = next((index for index, (a, b) in pairs if a != b), min(len(first), len(second)))
-    return _around(first, at), _around(second, at)
+    return _excerpt(first, at), _excerpt(second, at)
 
 
-def _around(text: str, at: int) -> str:
-    start, end = max(0, at - SHOWN_AROUND), at + SHOWN_AROUND
+def _excerpt(text: str, at: int) -> str:
+    start, end = max(0, at - CONTEXT_CHARACTERS), at + CONTEXT_CHARACTERS
     return repr(f"{'…' * (start > 0)}{text[start:end]}{'…' * (end < len(text))}")
 
 

@@ -61,7 +61,9 @@ if _folder := settings.CELERY_BROKER_TRANSPORT_OPTIONS.get("data_folder_in"):
     Path(str(_folder)).mkdir(parents=True, exist_ok=True)
 
 
-AWAY = 5.0  # seconds after a failure in which no message is sent, so that many jobs do not wait one by one
+OUTAGE_SECONDS = (
+    5.0  # seconds after a failure in which no message is sent, so that many jobs do not wait one by one
+)
 _away_until = 0.0
 
 
@@ -73,19 +75,19 @@ def send_job(task: str, job_id: int, *, queue: str) -> None:
     try:
         app.send_task(task, (job_id,), queue=queue)
     except (KombuError, AMQPError, RedisError, OSError) as error:
-        _away_until = time.monotonic() + AWAY
+        _away_until = time.monotonic() + OUTAGE_SECONDS
         log.warning("Job %s is stored, but the broker cannot be reached: %s", job_id, error)
 
 
 SIGNATURE = "quorum_signature"
 # RabbitMQ adds x-death and others, Kombu's Redis a note that it delivers a message again.
-NOT_SIGNED = (SIGNATURE, "x-", "redelivered")
+UNSIGNED_HEADERS = (SIGNATURE, "x-", "redelivered")
 _signer = Signer(salt="quorum.celery")
 
 
 def _signed_part(headers: dict[str, Any], body: Any) -> str:
     """Return what a signature covers: the body, and the headers but those that brokers add."""
-    ours = {name: value for name, value in headers.items() if not name.startswith(NOT_SIGNED)}
+    ours = {name: value for name, value in headers.items() if not name.startswith(UNSIGNED_HEADERS)}
     return str(dumps([ours, body], sort_keys=True))
 
 

@@ -79,7 +79,8 @@ def check_uploads_are_private(**_: object) -> Iterator[checks.CheckMessage]:
         )
 
 
-@checks.register(checks.Tags.security)
+# In `check` and when the server starts (config/observing/logs.py): a tag that commands do not ask for
+@checks.register("privacy")
 def check_data_is_private(**_: object) -> Iterator[checks.CheckMessage]:
     if places := exposed_files(settings.DATA_DIR, settings.SQLITE_FILE):
         yield checks.Warning(sentence_of_exposed(places), id="quorum.W003")

@@ -62,6 +62,10 @@ def load_framework() -> None:
 
 def load_command(name: str) -> BaseCommand:
     load_framework()
+    if name not in OF_PLATFORM.paths:
+        import_module(
+            "judgments.kinds"
+        )  # which loads the kinds of features, before a feature's module asks for it
     target = import_string(_path_of(name))
     if isinstance(target, type):
         command = target()

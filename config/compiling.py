@@ -20,7 +20,7 @@ from quorum.metrics.content_baselines import BigramPrior, bigram_ranks
 from quorum.metrics.meteor.relations import STAGE_CHOICES
 from quorum.metrics.meteor.scoring import stages_there
 from quorum.metrics.registry import METRICS, Scores, score
-from quorum.statistics.aggregation.bradley_terry import encode_comparisons
+from quorum.statistics.aggregation.bradley_terry.comparisons import encode_comparisons
 from quorum.statistics.aggregation.worker_models.dawid_skene import dawid_skene
 from quorum.statistics.agreement import Alpha, Gwet, agreement, agreement_by_pair
 from quorum.statistics.correlation import correlation

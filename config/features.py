@@ -53,6 +53,9 @@ class Feature(AppConfig):
         framed_pages: names of addresses that people open in the frame of a crowd's page, too.
         detectors: paths of classes of detectors (``annotation.quality.detectors.base.Rule``).
         formats: paths of formats of exports (``evaluation.data.export.formats.Format``).
+        import_formats: paths of formats that imports read (``judgments.importers.import_format.ImportFormat``).
+        upload_recognisers: paths of functions that recognise a file of an upload
+            (``judgments.datasets.understanding.Recogniser``).
         enums: names that choices have in the description of the API, with their paths.
         standings: paths of functions of a study that return the standings of systems by answers of its kinds, or None
             (``evaluation.results.systems.verdict_of_systems``).
@@ -97,6 +100,8 @@ class Feature(AppConfig):
     framed_pages: ClassVar[tuple[str, ...]] = ()
     detectors: ClassVar[tuple[str, ...]] = ()
     formats: ClassVar[tuple[str, ...]] = ()
+    import_formats: ClassVar[tuple[str, ...]] = ()
+    upload_recognisers: ClassVar[tuple[str, ...]] = ()
     enums: ClassVar[Mapping[str, str]] = {}
     standings: ClassVar[tuple[str, ...]] = ()
     figure_sections: ClassVar[Mapping[str, str]] = {}

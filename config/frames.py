@@ -35,8 +35,8 @@ PAGES = {
     "annotation:save", "annotation:start", "annotation:submit", "annotation:work",
     *(page for feature in settings.FEATURES.values() for page in feature.framed_pages),
 }  # fmt: skip
-SAID_SALT = "config.middleware.said"  # of messages that travel in an address
-SAID_SECONDS = 3600
+MESSAGE_SALT = "config.middleware.said"  # of messages that travel in an address
+MESSAGE_SECONDS = 3600
 
 
 def framed_policy(sites: tuple[str, ...]) -> dict[str, list[str]]:
@@ -65,7 +65,7 @@ class FramedPagesMiddleware(Middleware):
         with addresses_under(prefix_of(ticket)):
             policy = framed_policy(sites_of(frame.session.platform))
             response = csp_replace(policy)(self.get_response)(request)
-        return _without_traces(response)
+        return _without_secrets(response)
 
     def process_view(
         self, request: HttpRequest, view: Callable[..., HttpResponse], args: list[Any], kwargs: dict[str, Any]
@@ -87,7 +87,7 @@ def _no_ticket(request: HttpRequest) -> HttpResponse:
     return response
 
 
-def _without_traces(response: HttpResponseBase) -> HttpResponseBase:
+def _without_secrets(response: HttpResponseBase) -> HttpResponseBase:
     """Remove cookies, and hide the secret address from the referrer."""
     response.cookies.clear()
     del response.headers["X-Frame-Options"]
@@ -102,7 +102,9 @@ class FramedMessages(BaseStorage):
         if frame_of(self.request) is None:
             return [], False
         try:
-            stored = signing.loads(self.request.GET.get("said", ""), salt=SAID_SALT, max_age=SAID_SECONDS)
+            stored = signing.loads(
+                self.request.GET.get("said", ""), salt=MESSAGE_SALT, max_age=MESSAGE_SECONDS
+            )
         except signing.BadSignature:
             stored = []
         return [Message(level, text) for level, text in stored], True
@@ -114,7 +116,7 @@ class FramedMessages(BaseStorage):
             return messages
         if messages and isinstance(response, HttpResponseRedirectBase):
             signed = signing.dumps(
-                [[message.level, str(message.message)] for message in messages], salt=SAID_SALT
+                [[message.level, str(message.message)] for message in messages], salt=MESSAGE_SALT
             )
             address, mark, fragment = response.headers["Location"].partition("#")
             joint = "&" if "?" in address else "?"

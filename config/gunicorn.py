@@ -17,7 +17,7 @@ from typing import Any
 from django.conf import settings
 from gunicorn.workers.gthread import ThreadWorker
 
-from config.observing.logs import ServerLog
+from config.observing.logs import JSONServerLogger
 
 bind = f"127.0.0.1:{os.environ.get('PORT') or 8000}"
 timeout = 120  # a large dataset is uploaded in one request
@@ -30,7 +30,7 @@ errorlog = "-"
 loglevel = "warning"
 
 if os.environ.get("LOG_FORMAT") == "json":
-    logger_class = ServerLog
+    logger_class = JSONServerLogger
 
 
 def _is_alive(process: int) -> bool:

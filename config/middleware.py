@@ -41,7 +41,7 @@ class AdminPolicyMiddleware(Middleware):
         return response
 
 
-class OwnZoneMiddleware(Middleware):
+class TimeZoneMiddleware(Middleware):
     """Show times of the admin in the reader's zone, from the cookie that js/admin.js sets; else in UTC."""
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
@@ -56,7 +56,7 @@ class OwnZoneMiddleware(Middleware):
             return self.get_response(request)
 
 
-class ActingMiddleware(Middleware):
+class ActingAccountMiddleware(Middleware):
     """Set the acting account and its way in."""
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
@@ -69,7 +69,7 @@ class ActingMiddleware(Middleware):
             return self.get_response(request)
 
 
-class AddressMiddleware(Middleware):
+class VisitorMiddleware(Middleware):
     def __call__(self, request: HttpRequest) -> HttpResponse:
         # each browser that was shown a form has this cookie
         browser = request.COOKIES.get(settings.CSRF_COOKIE_NAME, "")
@@ -77,7 +77,7 @@ class AddressMiddleware(Middleware):
             return self.get_response(request)
 
 
-class LimitsMiddleware(Middleware):
+class RateLimitMiddleware(Middleware):
     """Refuse calls below /api/ and large bodies, before they are read, beyond the visitor's limits.
 
     What a request reads of files is bounded too.
@@ -102,7 +102,7 @@ class LimitsMiddleware(Middleware):
             return self.get_response(request)
 
 
-class WorkersQueueMiddleware:
+class WriteQueueMiddleware:
     """Let requests in which workers write compute one at a time, if the database is SQLite.
 
     SQLite lets one transaction write at a time, and Python one thread compute: threads that take turns at every
@@ -133,7 +133,7 @@ class WorkersQueueMiddleware:
                 turn.end()
 
 
-class UnchangedMiddleware:
+class ETagMiddleware:
     """Add ETags below /api/ and answer unchanged content with 304."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:

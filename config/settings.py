@@ -161,12 +161,12 @@ MIDDLEWARE = [
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "config.sign_in.KnownBrowserMiddleware",
-    "config.middleware.OwnZoneMiddleware",
-    "config.middleware.ActingMiddleware",
-    "config.middleware.AddressMiddleware",
-    "config.middleware.LimitsMiddleware",
-    "config.middleware.WorkersQueueMiddleware",
-    "config.middleware.UnchangedMiddleware",
+    "config.middleware.TimeZoneMiddleware",
+    "config.middleware.ActingAccountMiddleware",
+    "config.middleware.VisitorMiddleware",
+    "config.middleware.RateLimitMiddleware",
+    "config.middleware.WriteQueueMiddleware",
+    "config.middleware.ETagMiddleware",
     "config.middleware.StorableAddressMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
@@ -359,7 +359,7 @@ REST_FRAMEWORK = {
     "PAGE_SIZE": 100,
     "DEFAULT_PARSER_CLASSES": ["config.api.framework.StrictJSONParser"],
     "DEFAULT_RENDERER_CLASSES": ["config.api.framework.FiguresRenderer"],
-    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "config.api.framework.JSONAlone",
+    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "config.api.framework.JSONNegotiation",
     "EXCEPTION_HANDLER": "config.api.framework.problem_response",
     "TEST_REQUEST_DEFAULT_FORMAT": "json",
 }
@@ -372,7 +372,7 @@ SPECTACULAR_SETTINGS = {
     "SERVE_PUBLIC": True,
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
-        "config.api.schema.problems_everywhere",
+        "config.api.schema.add_problem_responses",
     ],
     "ENUM_NAME_OVERRIDES": {
         "ConsensusSource": "evaluation.models.Consensus.Source",
@@ -442,15 +442,15 @@ LOGGING = {
     "disable_existing_loggers": False,
     "formatters": {
         "line": {
-            "()": "config.observing.logs.OneLine",
+            "()": "config.observing.logs.OneLineFormatter",
             "format": "{asctime} {levelname} {name}: {message}",
             "style": "{",
         },
-        "object": {"()": "config.observing.logs.OneObject"},
+        "object": {"()": "config.observing.logs.JSONFormatter"},
     },
     "filters": {
-        "without_outages": {"()": "config.observing.outages.WithoutOutages"},
-        "patterns": {"()": "config.observing.logs.PatternOfPath"},
+        "without_outages": {"()": "config.observing.outages.OutageFilter"},
+        "patterns": {"()": "config.observing.logs.PathPatternFilter"},
     },
     "handlers": {
         "stderr": {

@@ -27,9 +27,9 @@ from judgments.models import CachedFigures, Job, Study
 
 T = TypeVar("T")
 MANY_ROWS = 20_000
-FRESH = 60.0  # seconds for which cached figures are fresh
-QUICK = 1.0  # longest computation in seconds to wait for after a person's action
-COST = 10.0  # share of time for computing: what takes 12 s is recomputed every two minutes
+FRESH_SECONDS = 60.0  # seconds for which cached figures are fresh
+QUICK_SECONDS = 1.0  # longest computation in seconds to wait for after a person's action
+INTERVAL_FACTOR = 10.0  # share of time for computing: what takes 12 s is recomputed every two minutes
 JOB = "figures"
 
 
@@ -74,7 +74,7 @@ def cached_figures(study: Study, figures: Figures[T], *, wait: bool = False) -> 
             return ShownFigures(None, again=True)
         return ShownFigures(_compute_for_page(study, figures))
     same = cached.version == _version(study, figures)
-    if not same and not beyond and cached.seconds <= QUICK:
+    if not same and not beyond and cached.seconds <= QUICK_SECONDS:
         return ShownFigures(_compute_for_page(study, figures))
     again = not same or (not figures.exact and _is_old(cached))
     if again:
@@ -109,7 +109,7 @@ def _start_unless_failed(study: Study, name: str) -> None:
     """Do not start after a failure: a waiting page would retry for ever."""
     last = newest_figures_job(study)
     failed_at = last.finished_at if last is not None and last.has_failed else None
-    if failed_at is None or (timezone.now() - failed_at).total_seconds() >= FRESH:
+    if failed_at is None or (timezone.now() - failed_at).total_seconds() >= FRESH_SECONDS:
         request_figures(study, [name])
 
 
@@ -175,4 +175,4 @@ def _version(study: Study, figures: Figures[Any]) -> str:
 
 def _is_old(cached: CachedFigures) -> bool:
     age = (timezone.now() - cached.made_at).total_seconds()
-    return age >= max(FRESH, COST * cached.seconds)
+    return age >= max(FRESH_SECONDS, INTERVAL_FACTOR * cached.seconds)

@@ -12,7 +12,7 @@ from judgments.models import Study
 
 T = TypeVar("T")
 
-_KNOWN: dict[str, Figures[Any]] = {}
+_FIGURES: dict[str, Figures[Any]] = {}
 _BY_PREFIX: dict[str, Callable[[str], Figures[Any]]] = {}
 
 
@@ -49,7 +49,7 @@ class Figures(Generic[T]):
 
 
 def add_figures(figures: Figures[T]) -> Figures[T]:
-    _KNOWN[figures.name] = figures
+    _FIGURES[figures.name] = figures
     return figures
 
 
@@ -62,4 +62,4 @@ def find_figures(name: str) -> Figures[Any] | None:
     prefix, colon, _ = name.partition(":")
     if colon and prefix in _BY_PREFIX:
         return _BY_PREFIX[prefix](name)
-    return _KNOWN.get(name)
+    return _FIGURES.get(name)

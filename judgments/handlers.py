@@ -22,7 +22,7 @@ from judgments.studies.studies import find_dataset, find_study
 
 
 @contextmanager
-def _stored(run: JobRun, upload: str) -> Iterator[tuple[uploads.Files, dict[str, Any]]]:
+def _stored(run: JobRun, upload: str) -> Iterator[tuple[uploads.UnpackedUpload, dict[str, Any]]]:
     """Open an upload and the job's last transaction; discard the upload afterwards."""
     with uploads.open_upload(upload, run.progress) as files, run.commit() as result:
         yield files, result

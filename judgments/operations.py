@@ -176,7 +176,7 @@ class Operation:
 
     def refuse_second(self, study: Study, jobs: QuerySet[Job]) -> None:
         if jobs.filter(kind=self.job, args__study=study.slug).exists():
-            raise WrongState(gettext("This is under way already for study %(slug)r.") % {"slug": study.slug})
+            raise WrongState(gettext("This is already running for study %(slug)r.") % {"slug": study.slug})
 
 
 def operation_of(kind: str) -> Operation | None:
@@ -248,9 +248,11 @@ def generate(*, study: Study, by: User | None, progress: Progress) -> Outcome:
         gettext("Study %(slug)s: %(hits)s, %(units)s, %(controls)s.")
         % {
             "slug": study.slug,
-            "hits": _number(ngettext("%(n)s HIT", "%(n)s HITs", hits), hits),
-            "units": _number(ngettext("%(n)s unit", "%(n)s units", units), units),
-            "controls": _number(ngettext("%(n)s control item", "%(n)s control items", controls), controls),
+            "hits": _number(ngettext("%(n)s page of work", "%(n)s pages of work", hits), hits),
+            "units": _number(ngettext("%(n)s item", "%(n)s items", units), units),
+            "controls": _number(
+                ngettext("%(n)s check question", "%(n)s check questions", controls), controls
+            ),
         },
         batch,
     )
@@ -329,7 +331,7 @@ def change_item(*, study: Study, by: User | None, seen: str, **change: Any) -> O
     """Shows other texts or another picture. With a HIT, a changed item is added there and the drawn one stays; an
     unchanged one moves there. The design remembers it. Refused once the study was opened or registered."""
     changed = change_by_hand(study=study, change=change, seen=seen, by=by)
-    return Outcome(gettext("The pages of work are changed; the design remembers it."), changed)
+    return Outcome(gettext("The pages of work are changed. The change is stored in the design."), changed)
 
 
 @operation(
@@ -341,7 +343,7 @@ def change_item(*, study: Study, by: User | None, seen: str, **change: Any) -> O
 def take_back_change(*, study: Study, by: User | None, every: bool, seen: str) -> Outcome:
     """Removes changes by hand from the design, and draws the pages of work again if there are any."""
     changed = change_by_hand(study=study, change=None, every=every, seen=seen, by=by)
-    return Outcome(gettext("The pages of work are as they were before the change by hand."), changed)
+    return Outcome(gettext("The manual change is undone."), changed)
 
 
 def _number(sentence: str, n: int) -> str:
@@ -382,7 +384,7 @@ def save_preset(*, study: Study, by: User | None, slug: str, title: str, descrip
         design=design_of(study), slug=slug, title=title, description=description, by=by
     )
     return Outcome(
-        gettext("“%(title)s” is offered for new studies, as preset %(slug)s.")
+        gettext("“%(title)s” is saved as preset %(slug)s and offered for new studies.")
         % {"title": preset.title, "slug": preset.slug},
         preset,
     )
@@ -419,14 +421,14 @@ def give(*, study: Study, by: User | None, role: str, user: int = 0, username: s
         )
     membership = give_role(study=study, user=person, role=role, by=by)
     return Outcome(
-        gettext("%(name)s is %(role)s now.")
+        gettext("%(name)s is now %(role)s.")
         % {"name": person.get_username(), "role": gettext(membership.role)}
     )
 
 
-@operation("take-role", "Take a role away", parameters=PersonRequest, right=Right.OWN)
+@operation("take-role", "Remove a role", parameters=PersonRequest, right=Right.OWN)
 def take(*, study: Study, by: User | None, user: int = 0, username: str = "") -> Outcome:
     """Take a person's role. A study keeps an owner."""
     person = person_named(user, username)
     take_role(study=study, user=person, by=by)
-    return Outcome(gettext("%(name)s has no part in this study any more.") % {"name": person.get_username()})
+    return Outcome(gettext("%(name)s no longer has a role in this study.") % {"name": person.get_username()})

@@ -13,7 +13,7 @@ from django.utils.module_loading import import_string
 
 from common.incoming.apart import at_most_memory
 from judgments.jobs import claims, queues, registry, runs, sweep
-from judgments.jobs.pool import BROKER_FAILURES, PART, QUEUE, AllWorkers
+from judgments.jobs.pool import BROKER_FAILURES, PART_TASK, QUEUE, AllWorkers
 from judgments.jobs.registry import READING
 from judgments.jobs.runs import DATABASE_FAILURES, JobRun
 from quorum.numeric.parallel import using
@@ -59,7 +59,7 @@ def _as_task(run: JobRun) -> Iterator[None]:
         raise runs.TookTooLong(run.queue) from None
 
 
-_queues[PART] = QUEUE
+_queues[PART_TASK] = QUEUE
 
 
 def messages_at_broker(queue: str) -> int | None:

@@ -8,21 +8,21 @@ import tempfile
 from argparse import ArgumentParser
 from collections.abc import Iterator
 from contextlib import contextmanager
-from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from quorum.names import nearest_name
 from quorum.words import OF_PLATFORM, OWN, Words
 
 if TYPE_CHECKING:
     from django.core.management.base import BaseCommand
 
-HERE = Path(__file__).resolve().parent
-INSTALLED = (HERE / "platform").is_dir()
+PACKAGE_DIR = Path(__file__).resolve().parent
+INSTALLED = (PACKAGE_DIR / "platform").is_dir()
 # Apps, settings, templates: beside this package in a clone, inside it where Quorum is installed
-PLATFORM = HERE / "platform" if INSTALLED else HERE.parent
+PLATFORM = PACKAGE_DIR / "platform" if INSTALLED else PACKAGE_DIR.parent
 DATA = "quorum-data"
 COMPINIT = "(( $+functions[compdef] )) || { autoload -Uz compinit && compinit; }"
 HELP = {"-h", "--help"}
@@ -85,7 +85,9 @@ def _run(line: list[str]) -> None:
         _print_completion(rest)
     elif first in words.groups and " " not in command:
         if rest and rest[0] not in HELP:
-            sys.exit(f"quorum {first}: {rest[0]!r} is none of its words; `quorum {first}` lists them.")
+            near = nearest_name(" ".join(line[:2]), words.names)
+            guess = f"did you mean `quorum {near}`? " if near.startswith(f"{first} ") else ""
+            sys.exit(f"quorum {first}: {rest[0]!r} is none of its words; {guess}`quorum {first}` lists them.")
         sys.stdout.write(words.page(first))
     else:
         name, helps = words.names.get(command, command), bool(HELP.intersection(rest))
@@ -134,8 +136,8 @@ def _check_known(name: str) -> None:
     words = words_of_environment()
     known = [*words.names, *words.groups, *OWN, *get_commands()]
     if name not in known:
-        guesses = get_close_matches(name, known, n=1)
-        guess = f"; did you mean `quorum {guesses[0]}`?" if guesses else "."
+        near = nearest_name(name, known)
+        guess = f"; did you mean `quorum {near}`?" if near else "."
         sys.exit(f"quorum: {name!r} is no command{guess} `quorum --help` lists them.")
 
 

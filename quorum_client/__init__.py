@@ -6,6 +6,12 @@
 It needs ``httpx`` and ``pandas``, and nothing else of Quorum.
 """
 
-from quorum_client.studies import Handle, JobFailed, MoneyStep, Problem, Quorum
+try:
+    from quorum_client.studies import Handle, JobFailed, MoneyStep, Problem, Quorum
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError(
+        f"quorum_client needs the package {error.name}, which is not installed here: pip install httpx pandas",
+        name=error.name,
+    ) from None
 
 __all__ = ["Handle", "JobFailed", "MoneyStep", "Problem", "Quorum"]

@@ -241,10 +241,10 @@ def _shown_constants() -> Iterator[tuple[str, str]]:
 
     from annotation.crowds import BACKENDS
     from evaluation.data.export.formats import FORMATS
-    from evaluation.presentation.rendering import WORDS
+    from evaluation.presentation.rendering import WORDING_TEMPLATES
     from evaluation.results import agreement, rankings, worker_models
     from judgments.design.quiz import QUIZ_PRESETS
-    from judgments.importers.textio import QUIRKS
+    from judgments.importers.textio import QUIRK_NOTES
     from judgments.kinds import KINDS
     from quorum import statistics
 
@@ -255,14 +255,16 @@ def _shown_constants() -> Iterator[tuple[str, str]]:
         for name, text in vars(module).items():
             if name.isupper() and isinstance(text, str) and " " in text and "{" not in text:
                 yield module.__name__.replace(".", "/") + ".py", text
-    for name in WORDS["on_pages"]["tables"]:
-        wording = WORDS["tables"][name]
+    for name in WORDING_TEMPLATES["on_pages"]["tables"]:
+        wording = WORDING_TEMPLATES["tables"][name]
         heads = [head for head, _ in wording.get("columns", ())]
         yield from (("evaluation/presentation/wording.toml", text) for text in (wording["title"], *heads))
-    yield from (("evaluation/presentation/wording.toml", head) for head in WORDS["on_pages"]["columns"])
+    yield from (
+        ("evaluation/presentation/wording.toml", head) for head in WORDING_TEMPLATES["on_pages"]["columns"]
+    )
     yield from (("evaluation/data/export/formats", export_format.what) for export_format in FORMATS.values())
     yield from (("annotation/crowds", backend.title) for backend in BACKENDS)
-    yield from (("judgments/importers", sentence) for sentence in QUIRKS.values())
+    yield from (("judgments/importers", sentence) for sentence in QUIRK_NOTES.values())
     for kind in KINDS.values():
         sentences = (kind.comparison.refusal, kind.aggregation.no_alpha)
         yield from (("judgments/kinds", text) for text in sentences if text)

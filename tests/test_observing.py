@@ -21,7 +21,7 @@ from django.test import Client
 from pytest_django import Settings
 
 from annotation.models import Worker
-from config.observing.logs import OneLine, OneObject
+from config.observing.logs import JSONFormatter, OneLineFormatter
 from judgments.jobs.queues import enqueue
 from tests.installations import ROOT, Installation, free_port, until
 from tests.studies import make_study
@@ -48,8 +48,8 @@ def log(settings: Settings) -> Iterator[Log]:
     settings.ACCESS_LOG = True
     log = Log()
     handlers = [logging.StreamHandler(log.objects), logging.StreamHandler(log.lines)]
-    handlers[0].setFormatter(OneObject())
-    handlers[1].setFormatter(OneLine("%(message)s"))
+    handlers[0].setFormatter(JSONFormatter())
+    handlers[1].setFormatter(OneLineFormatter("%(message)s"))
     (configured,) = [handler for handler in logging.getLogger().handlers if handler.name == "stderr"]
     for handler in handlers:
         handler.filters = configured.filters
@@ -212,10 +212,10 @@ def test_data_is_readable_by_its_owner_alone(installation_on: Callable[[str], In
 
 
 def test_data_that_others_may_read_is_named(settings: Settings) -> None:
-    assert "quorum.W003" not in {one.id for one in run_checks(tags=["security"])}
+    assert "quorum.W003" not in {one.id for one in run_checks(tags=["privacy"])}
     Path(settings.DATA_DIR).chmod(0o750)
     try:
-        (found,) = [one for one in run_checks(tags=["security"]) if one.id == "quorum.W003"]
+        (found,) = [one for one in run_checks(tags=["privacy"]) if one.id == "quorum.W003"]
     finally:
         Path(settings.DATA_DIR).chmod(0o700)
     assert found.msg == f"Others than its owner may read {settings.DATA_DIR}: run chmod -R go= on it."

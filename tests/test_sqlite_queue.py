@@ -11,7 +11,7 @@ import pytest
 from django.http import HttpRequest, HttpResponse
 from django.test import RequestFactory
 
-from config.middleware import WorkersQueueMiddleware
+from config.middleware import WriteQueueMiddleware
 from tests.installations import Installation
 
 WRITE = """
@@ -92,7 +92,7 @@ def until(what):
         time.sleep(0.01)
 
 connection.close()
-base.PATIENCE = 600
+base.QUEUE_SECONDS = 600
 waits, begin = os.pipe()
 other = in_child(lambda: (os.read(waits, 1), write("another process")))
 with transaction.atomic():
@@ -116,7 +116,7 @@ def test_who_waited_too_long_in_the_queue_writes_all_the_same(
     installation = installation_on("sqlite")
     said = installation.python(
         f"""{WRITE}
-base.PATIENCE = 0.05
+base.QUEUE_SECONDS = 0.05
 write("zero")
 asked, held = os.pipe()
 
@@ -142,7 +142,7 @@ def disturb():
         time.sleep(0.001)
     os.kill(os.getpid(), signal.SIGUSR1)
 
-base.PATIENCE = 600
+base.QUEUE_SECONDS = 600
 thread = threading.Thread(target=disturb)
 thread.start()
 try:
@@ -150,7 +150,7 @@ try:
 except Interrupted:
     assert not waiting  # or all who come later would wait for it
 thread.join()
-base.PATIENCE = 0.05
+base.QUEUE_SECONDS = 0.05
 write("first")
 write("second")
 print(Dataset.objects.count(), is_free())
@@ -187,7 +187,7 @@ def test_submissions_are_computed_one_at_a_time_and_a_slow_sender_keeps_nobody_w
         inside.release()
         return HttpResponse(request.body)
 
-    answer = WorkersQueueMiddleware(view)
+    answer = WriteQueueMiddleware(view)
     path = f"/api/assignments/{uuid.uuid4()}/submit/"
     slow = RequestFactory().post(path, "{}", content_type="application/json")
     body = SlowBody()
@@ -210,7 +210,7 @@ def test_a_submission_whose_body_breaks_off_or_whose_view_fails_ends_its_turn() 
         def read(self, size: int | None = -1, /) -> bytes:
             raise OSError("connection reset")
 
-    answer = WorkersQueueMiddleware(view)
+    answer = WriteQueueMiddleware(view)
     for _ in range(2):
         request = RequestFactory().post("/s/one/start/", "{}", content_type="application/json")
         request._stream = Cut()

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from common.texts import is_empty, move_offset, one_text, parting
+from common.texts import is_empty, move_offset, one_text, quote_difference
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def test_a_text_has_one_form(written: str, text: str) -> None:
     ],
 )
 def test_two_texts_are_quoted_where_they_part(one: str, other: str, words: str) -> None:
-    assert " and ".join(parting(one, other)) == words
+    assert " and ".join(quote_difference(one, other)) == words
 
 
 LETTERS = st.text(alphabet="aé\u0301ö o\n", max_size=12)

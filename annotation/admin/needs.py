@@ -20,7 +20,7 @@ from judgments.access.roles import Right
 from judgments.models import Study
 from judgments.studies.home_page import Need, add_needs
 
-SOON = timedelta(days=1)
+EXPIRY_NOTICE = timedelta(days=1)
 
 add_needs(
     Need(
@@ -34,9 +34,12 @@ add_needs(
     Need(
         name="spending_requests",
         page="crowd",
-        labels=("one order waits for a second person", "orders wait for a second person"),
+        labels=(
+            "one spending request is waiting for a second person",
+            "spending requests are waiting for a second person",
+        ),
         rows=lambda: SpendingRequest.objects.filter(state=SpendingRequest.State.WAITING),
-        button="See the order",
+        button="View the request",
         right=Right.CHANGE,
     ),
     Need(
@@ -68,7 +71,7 @@ add_needs(
     Need(
         name="disputes",
         page="disputes",
-        labels=("one dispute waits for its adjudicator", "disputes wait for their adjudicators"),
+        labels=("one dispute is waiting for its adjudicator", "disputes are waiting for their adjudicators"),
         rows=lambda: Adjudication.objects.filter(state=Adjudication.State.WAITING),
         button="See disputes",
         right=Right.REVIEW,
@@ -77,7 +80,7 @@ add_needs(
         name="controls_used_up",
         page="controls",
         labels=(
-            "check questions used up by one participant",
+            "one participant has used up the check questions",
             "participants have used up the check questions",
         ),
         rows=lambda: StudyAlarm.objects.filter(
@@ -93,10 +96,10 @@ add_needs(
         rows=lambda: Publication.objects.filter(
             state=Publication.State.PUBLISHED,
             study__state=Study.State.OPEN,
-            expires_at__lt=timezone.now() + SOON,
+            expires_at__lt=timezone.now() + EXPIRY_NOTICE,
             held_slots__gt=0,
         ),
-        button="Offer it longer",
+        button="Extend the offer",
         right=Right.CHANGE,
     ),
 )

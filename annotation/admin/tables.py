@@ -15,8 +15,8 @@ from judgments.admin.base import (
     ReadOnlyAdmin,
     count_column,
     count_of,
-    counted_beside,
-    in_short,
+    count_subquery,
+    format_short,
     study_column,
     study_words,
     thumbnail,
@@ -84,7 +84,7 @@ class AssignmentAdmin(ReadOnlyAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Assignment]:
         related = super().get_queryset(request).select_related("study", "worker", "hit")
-        return related.annotate(n=counted_beside(Assignment, "judgments"))
+        return related.annotate(n=count_subquery(Assignment, "judgments"))
 
     @display(
         description="state",
@@ -137,7 +137,7 @@ class JudgmentAdmin(ReadOnlyAdmin):
 
     @display(description="seconds", ordering="seconds")
     def seconds_short(self, judgment: Judgment) -> str:
-        return in_short(judgment.seconds)
+        return format_short(judgment.seconds)
 
     @display(description="marks", label={"control item": "info", "excluded": "danger"})
     def marks(self, judgment: Judgment) -> tuple[str, str] | str:

@@ -16,7 +16,7 @@ from rest_framework.views import APIView
 from rest_framework.viewsets import GenericViewSet
 
 from annotation.api import work
-from annotation.api.work import WorkersOnly, save_draft
+from annotation.api.work import IsWorker, save_draft
 from annotation.models import (
     Assignment,
     Budget,
@@ -171,7 +171,7 @@ class AssignmentView(APIView):
     worker_methods = ("PATCH",)
 
     def get_permissions(self) -> list[BasePermission]:
-        return [WorkersOnly() if self.request.method == "PATCH" else IsStaff()]
+        return [IsWorker() if self.request.method == "PATCH" else IsStaff()]
 
     @extend_schema(
         responses=AssignmentSerializer,
@@ -276,7 +276,10 @@ class InvitationResource(Resource):
     )
 
     create = create_action(
-        invite, reply=InvitationSerializer, many=True, responses={404: work.Problem, 409: work.NOT_NOW}
+        invite,
+        reply=InvitationSerializer,
+        many=True,
+        responses={404: work.Problem, 409: work.CONFLICT_RESPONSE},
     )
 
 

@@ -23,7 +23,7 @@ from annotation.work.joining import join_study, resume_worker
 from annotation.work.leases import extend_lease, retake_assignment
 from annotation.work.sheet.pictures import picture_url
 from annotation.work.sheet.units import page_units_of
-from annotation.work.slots.candidates import LOOK_AGAIN, Claim, waits_for_a_page
+from annotation.work.slots.candidates import RETRY_SECONDS, Claim, waits_for_a_page
 from annotation.work.slots.release import return_assignment
 from annotation.work.submissions import report_problem, save_answers, submit_and_claim, submit_assignment
 from annotation.work.worksheet import shown_unit
@@ -49,7 +49,7 @@ class Problem(Schema):
     errors = serializers.DictField(required=False)  # type: ignore[assignment]  # a member of the document
 
 
-NOT_NOW = OpenApiResponse(Problem, description="Not possible now; nothing was changed.")
+CONFLICT_RESPONSE = OpenApiResponse(Problem, description="Not possible now; nothing was changed.")
 
 
 class TextField(serializers.CharField):
@@ -213,10 +213,10 @@ class ReportReply(Schema):
 
 
 # tokens alone: a browser's session would ask for a CSRF token, and workers have none
-TOKENS_ALONE = cast(list[type[BaseAuthentication]], api_settings.DEFAULT_AUTHENTICATION_CLASSES[:1])
+TOKEN_AUTHENTICATION = cast(list[type[BaseAuthentication]], api_settings.DEFAULT_AUTHENTICATION_CLASSES[:1])
 
 
-class WorkersOnly(BasePermission):
+class IsWorker(BasePermission):
     """Let a worker's token open only the worker's calls, by their own methods."""
 
     message = "This call takes the token of a worker who joined."
@@ -225,7 +225,7 @@ class WorkersOnly(BasePermission):
         return isinstance(request.user, Worker) and request.method in view.worker_methods
 
 
-class AnyoneMayPost(BasePermission):
+class AllowAnyPost(BasePermission):
     """Let strangers join, which makes them workers."""
 
     message = "This call is POST alone."
@@ -251,15 +251,15 @@ def worker_call(
 class WorkView(APIView):
     """A call of a worker's client."""
 
-    authentication_classes = TOKENS_ALONE
-    permission_classes = [WorkersOnly]
+    authentication_classes = TOKEN_AUTHENTICATION
+    permission_classes = [IsWorker]
     worker_methods: ClassVar[tuple[str, ...]] = ("POST",)
 
 
 class JoinView(WorkView):
     """POST /api/studies/{slug}/join/"""
 
-    permission_classes = [AnyoneMayPost]
+    permission_classes = [AllowAnyPost]
 
     @worker_call(
         "studies_join",
@@ -303,7 +303,7 @@ class AcceptView(WorkView):
         claim = claim_assignment(study=study, worker=worker)
         if claim is None:
             waits = waits_for_a_page(study=study, worker=worker)
-            return Response(status=204, headers={"Retry-After": str(LOOK_AGAIN)} if waits else None)
+            return Response(status=204, headers={"Retry-After": str(RETRY_SECONDS)} if waits else None)
         return private_response(_claim_as_json(claim, design_of(study)), status=201 if claim.created else 200)
 
 
@@ -451,7 +451,7 @@ def save_draft(request: Request, id: str) -> Response:
 
 
 def calling_worker(request: Request) -> Worker:
-    assert isinstance(request.user, Worker)  # WorkersOnly let nobody else in
+    assert isinstance(request.user, Worker)  # IsWorker let nobody else in
     return request.user
 
 

@@ -31,15 +31,15 @@ from judgments.operations import FollowUp
 from judgments.studies.designs import design_of
 from judgments.studies.studies import lock_study, mark_closed, mark_open, refuse_absent_quiz, refuse_opening
 
-About = Literal["state", "requirements", "quiz", "crowd", "budget"]
+ObstacleTopic = Literal["state", "requirements", "quiz", "crowd", "budget"]
 
-Doubt = Callable[[Study, User | None], str]
-DOUBTS: list[Doubt] = []  # which the apps add
+DoubtCheck = Callable[[Study, User | None], str]
+DOUBT_CHECKS: list[DoubtCheck] = []  # which the apps add
 
 
 def open_study(*, study: Study, by: User | None = None, progress: Progress | None = None) -> str:
     """Open the study, send its outbox messages, and return where workers go."""
-    look_ahead(study=study)
+    check_design_at_crowd(study=study)
     entrance = begin_opening(study=study, by=by)
     return f"{entrance} {carry_out_opening(study=study, progress=progress)}".rstrip()
 
@@ -63,7 +63,7 @@ def unfinished_calls(study: Study, carried: DeliveryResult) -> str:
     return f"{refused} {later}".strip()
 
 
-def look_ahead(*, study: Study) -> None:
+def check_design_at_crowd(*, study: Study) -> None:
     """Ask the crowd whether it can state the design, before a transaction opens the study."""
     design = design_of(study)
     try:
@@ -98,7 +98,7 @@ def begin_opening(*, study: Study, by: User | None = None) -> str:
 
 
 class Obstacle(NamedTuple):
-    about: About
+    about: ObstacleTopic
     sentence: str
 
 
@@ -112,7 +112,7 @@ def obstacles(study: Study, *, cents: int) -> list[Obstacle]:
     """
     design = design_of(study)
     backend = backend_for(design)
-    checks: list[tuple[About, Callable[[], None]]] = [
+    checks: list[tuple[ObstacleTopic, Callable[[], None]]] = [
         ("state", partial(refuse_opening, study=study)),
         ("crowd", partial(_refuse_simulated, study)),
         ("requirements", partial(_refuse_unstated, study, design)),
@@ -142,8 +142,8 @@ def _refuse_unstated(study: Study, design: StudyDesign) -> None:
     if unsaid:
         raise WrongState(
             _(
-                "Study %(slug)r asks for workers with %(unsaid)s, which the crowd %(backend)r can "
-                "neither state nor check; change its requirements or its crowd."
+                "Study %(slug)r requires participants with %(unsaid)s, which the crowd %(backend)r does not "
+                "support; change its requirements or its crowd."
             )
             % {"slug": study.slug, "unsaid": unsaid[0], "backend": design.crowd.backend}
         )
@@ -201,14 +201,14 @@ def begin_closing(*, study: Study, by: User | None = None) -> None:
         note_event(study=study, what="closed", sentence="Closed to new workers.", by=by)
 
 
-def _ask_now(study: Study) -> str:
+def _carry_out_now(study: Study) -> str:
     carried = carry_out_calls(study=study)
     return f"{carried.stopped} {unfinished_calls(study, carried)}".strip()
 
 
-ASK_THE_CROWD = FollowUp(now=_ask_now, later=sync_if_calls_wait)
+ASK_THE_CROWD = FollowUp(now=_carry_out_now, later=sync_if_calls_wait)
 
 
-def add_doubt(doubt: Doubt) -> None:
+def add_doubt(doubt: DoubtCheck) -> None:
     """Add what returns a sentence about why a study should not be opened, or ""; who insists opens it all the same."""
-    DOUBTS.append(doubt)
+    DOUBT_CHECKS.append(doubt)

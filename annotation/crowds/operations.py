@@ -9,11 +9,11 @@ from rest_framework import serializers
 
 from annotation.crowds.opening import (
     ASK_THE_CROWD,
-    DOUBTS,
+    DOUBT_CHECKS,
     begin_closing,
     begin_opening,
     carry_out_opening,
-    look_ahead,
+    check_design_at_crowd,
 )
 from annotation.crowds.publishing import pay_more_screen_outs
 from annotation.crowds.sync import SYNC, SYNC_LATER, sync_if_calls_wait, sync_with_crowd
@@ -42,13 +42,15 @@ class OpenRequest(Parameters):
 )
 def open_to_workers(*, study: Study, by: User | None, anyway: bool = False) -> Outcome:
     """Publish the study to its crowd; twice is harmless."""
-    doubts = [] if anyway or study.state != Study.State.GENERATED else [doubt(study, by) for doubt in DOUBTS]
+    doubts = (
+        [] if anyway or study.state != Study.State.GENERATED else [doubt(study, by) for doubt in DOUBT_CHECKS]
+    )
     if sentence := " ".join(filter(None, doubts)):
         raise WrongState(
-            _("Study %(slug)r was not opened. %(problem)s Open it “anyway” if you mean it.")
+            _("Study %(slug)r was not opened. %(problem)s To open it nevertheless, choose “anyway”.")
             % {"slug": study.slug, "problem": sentence}
         )
-    look_ahead(study=study)
+    check_design_at_crowd(study=study)
     return _open(study=study, by=by)
 
 
@@ -66,7 +68,7 @@ def _open(*, study: Study, by: User | None) -> Outcome:
 def close(*, study: Study, by: User | None) -> Outcome:
     """Offer no more work. Workers who hold a HIT may still submit it; twice is harmless."""
     begin_closing(study=study, by=by)
-    return Outcome(_("The study is closed; who holds a HIT may still submit it."))
+    return Outcome(_("The study is closed. Participants can still submit a page of work they hold."))
 
 
 @operation("sync-crowd", "Compare with the crowd", job=SYNC)
@@ -79,17 +81,17 @@ def sync(*, study: Study, by: User | None, thorough: bool = False) -> Outcome:
         f"{counted(odd, 'thing')} {'does' if odd == 1 else 'do'} not fit."
     )
     note_event(study=study, what="sync-crowd", sentence=event, by=by)
-    there = ngettext("one HIT", "%(n)s HITs", synced.hits) % {"n": thousands(synced.hits)}
+    there = ngettext("one page of work", "%(n)s pages of work", synced.hits) % {"n": thousands(synced.hits)}
     message = ngettext(
-        "Compared with the crowd: %(there)s there, one thing does not fit.",
-        "Compared with the crowd: %(there)s there, %(n)s things do not fit.",
+        "Compared with the crowd: %(there)s there, one difference.",
+        "Compared with the crowd: %(there)s there, %(n)s differences.",
         odd,
     )
     return Outcome(message % {"there": there, "n": thousands(odd)}, synced)
 
 
 class ScreenOutsRequest(Reason):
-    count = serializers.IntegerField(min_value=1, max_value=100_000, label="More paid screen-outs")
+    count = serializers.IntegerField(min_value=1, max_value=100_000, label="Additional paid screen-outs")
 
 
 @operation(
@@ -103,8 +105,8 @@ class ScreenOutsRequest(Reason):
 def more_screen_outs(*, study: Study, by: User | None, why: str, count: int) -> Outcome:
     pay_more_screen_outs(study=study, count=count, by=by, why=why)
     message = ngettext(
-        "One more person who is screened out will be paid.",
-        "%(n)s more people who are screened out will be paid.",
+        "One more screened-out participant will be paid.",
+        "%(n)s more screened-out participants will be paid.",
         count,
     )
     return Outcome(message % {"n": count})

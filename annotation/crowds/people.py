@@ -29,10 +29,10 @@ from judgments.access.roles import note_event
 from judgments.models import Study
 from judgments.studies.designs import design_of
 
-INSTEAD = "…"
-BY_THE_LINK = ("", "local")  # places of studies with a public link
+ID_REPLACEMENT = "…"
+PUBLIC_LINK_PLATFORMS = ("", "local")  # places of studies with a public link
 # People in result files; those of Mechanical Turk's API have other rows.
-OF_FILES = "mturk-files"
+MTURK_FILES = "mturk-files"
 AMAZON_ID = re.compile(r"A[0-9A-Z]{9,20}")
 ADDRESS = re.compile(r"[^@\s]+@[^@\s]+")  # some platforms name people by mail address
 
@@ -44,7 +44,7 @@ def pseudonym(platform: str, raw: str) -> str:
 
 def worker_name(name: str) -> str:
     """Return a pseudonym for an Amazon id or a mail address in a result file; keep other names."""
-    return pseudonym(OF_FILES, name) if AMAZON_ID.fullmatch(name) or ADDRESS.fullmatch(name) else name
+    return pseudonym(MTURK_FILES, name) if AMAZON_ID.fullmatch(name) or ADDRESS.fullmatch(name) else name
 
 
 def session_pseudonym(platform: str, raw: str) -> str:
@@ -87,8 +87,8 @@ def is_session_of(session: CrowdSession, name: str, erased: Collection[str]) -> 
     return session.worker.name == name
 
 
-def comes_by_the_link(platform: str) -> bool:
-    return platform in BY_THE_LINK
+def uses_public_link(platform: str) -> bool:
+    return platform in PUBLIC_LINK_PLATFORMS
 
 
 def _mark(*parts: str) -> str:
@@ -100,7 +100,7 @@ def without_ids(text: str, values: Iterable[str]) -> str:
     """Replace ids that are words of their own by a mark."""
     for value in sorted(values, key=len, reverse=True):
         if value in text:
-            text = re.sub(rf"(?<![A-Za-z0-9]){re.escape(value)}(?![A-Za-z0-9])", INSTEAD, text)
+            text = re.sub(rf"(?<![A-Za-z0-9]){re.escape(value)}(?![A-Za-z0-9])", ID_REPLACEMENT, text)
     return text
 
 
@@ -139,7 +139,7 @@ def remove_ids(rows: Collection[RawId]) -> None:
         worker = call.worker_id or (call.session.worker_id if call.session else 0)
         ids = values.get(worker, [])
         before = (call.payload, call.answer, call.why, call.problem)
-        after = tuple(_within(text, ids) for text in before)
+        after = tuple(_without_ids_in(text, ids) for text in before)
         if after != before:
             call.payload, call.answer, call.why, call.problem = after
             call.save(update_fields=["payload", "answer", "why", "problem"])
@@ -151,13 +151,13 @@ def remove_ids(rows: Collection[RawId]) -> None:
             session.save(update_fields=["receipt", "feedback"])
 
 
-def _within(value: Any, ids: Collection[str]) -> Any:
+def _without_ids_in(value: Any, ids: Collection[str]) -> Any:
     if isinstance(value, str):
         return without_ids(value, ids)
     if isinstance(value, list):
-        return [_within(item, ids) for item in value]
+        return [_without_ids_in(item, ids) for item in value]
     if isinstance(value, dict):
-        return {name: _within(item, ids) for name, item in value.items()}
+        return {name: _without_ids_in(item, ids) for name, item in value.items()}
     return value
 
 

@@ -23,8 +23,8 @@ from judgments.models import Study
 from judgments.studies.designs import design_of
 
 LONGEST_HOURS = 8760  # a year, Mechanical Turk's longest lifetime
-OPEN_THERE = (Publication.State.PLANNED, Publication.State.PUBLISHED)
-PUBLISHED_THERE = (Publication.State.PUBLISHED, Publication.State.EXPIRED)
+OPEN_STATES = (Publication.State.PLANNED, Publication.State.PUBLISHED)
+PUBLISHED_STATES = (Publication.State.PUBLISHED, Publication.State.EXPIRED)
 
 
 @commit_as_one_order
@@ -41,7 +41,7 @@ def plan_publications(*, study: Study, by: User | None = None, besides: Collecti
     Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     design = design_of(study)
     rows = at_crowd(Publication, study)
-    up = {*rows.filter(state__in=OPEN_THERE).values_list("hit", flat=True), *besides}
+    up = {*rows.filter(state__in=OPEN_STATES).values_list("hit", flat=True), *besides}
     wanted = [plan for plan in backend.publication_plans(study) if plan.hit not in up and plan.places > 0]
     prices = [backend.price(design, places=plan.places) for plan in wanted]
     screen_out, screen_outs = backend.screen_out_price(design).cents, design.crowd.screen_outs
@@ -99,7 +99,7 @@ def ask_to_extend(
     by: User | None = None,
     why: str = "",
 ) -> None:
-    if publication.state not in (*PUBLISHED_THERE, Publication.State.FINISHED):
+    if publication.state not in (*PUBLISHED_STATES, Publication.State.FINISHED):
         raise WrongState(
             _("Nothing was changed: publication %(publication)s is %(state)s.")
             % {"publication": publication, "state": publication.get_state_display()}
@@ -107,8 +107,8 @@ def ask_to_extend(
     if publication.calls.filter(kind=Ability.DELETE).exists():
         raise WrongState(
             _(
-                "Nothing was changed: publication %(publication)s is deleted at its crowd; open "
-                "the study again to put up another one."
+                "Nothing was changed: publication %(publication)s is deleted at its crowd; open the study "
+                "again to publish another one."
             )
             % {"publication": publication}
         )
@@ -144,11 +144,12 @@ def offer_longer(*, study: Study, hours: int, by: User | None = None, why: str =
             % {"slug": study.slug, "state": study.get_state_display()}
         )
     until = timezone.now() + timedelta(hours=hours)
-    up = at_crowd(Publication, study).filter(state__in=PUBLISHED_THERE)
+    up = at_crowd(Publication, study).filter(state__in=PUBLISHED_STATES)
     publications = list(up.select_related("study"))
     if not publications:
         raise WrongState(
-            _("Nothing was changed: nothing of study %(slug)r is up at its crowd.") % {"slug": study.slug}
+            _("Nothing was changed: nothing of study %(slug)r is published at its crowd.")
+            % {"slug": study.slug}
         )
     for publication in publications:
         ask_to_extend(publication=publication, until=until, by=by, why=why)
@@ -171,13 +172,13 @@ def _released_screen_outs(publication: Publication) -> int:
 def pay_more_screen_outs(*, study: Study, count: int, by: User | None = None, why: str = "") -> None:
     """Ask to pay ``count`` more people who are screened out; a study that paused for want of them goes on."""
     rows = at_crowd(Publication, study).exclude(screen_out_cents=0)
-    up = rows.filter(state__in=(*PUBLISHED_THERE, Publication.State.FINISHED))
+    up = rows.filter(state__in=(*PUBLISHED_STATES, Publication.State.FINISHED))
     publication = up.select_related("study").last()
     if publication is None or study.state != Study.State.OPEN:
         raise WrongState(
             _(
-                "Nothing was changed: study %(slug)r is not open at a crowd that pays people who "
-                "are screened out."
+                "Nothing was changed: study %(slug)r is not open at a crowd that pays screened-out "
+                "participants."
             )
             % {"slug": study.slug}
         )
@@ -207,7 +208,7 @@ def offer_again(*, study: Study, since: datetime, by: User | None = None, why: s
     down = (
         at_crowd(Publication, study)
         .filter(
-            state__in=PUBLISHED_THERE,
+            state__in=PUBLISHED_STATES,
             calls__kind=Ability.EXPIRE,
             calls__payload__pause=True,
             calls__made_at__gte=since,

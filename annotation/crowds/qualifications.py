@@ -14,7 +14,7 @@ from django.db import transaction
 from annotation.crowds import backend_for, backend_of
 from annotation.crowds.base import Ability
 from annotation.crowds.outbox.messages import ask_to_qualify
-from annotation.crowds.panel.backend import AN_ID
+from annotation.crowds.panel.backend import ID_PATTERN
 from annotation.crowds.people import pseudonym
 from annotation.models import Assignment, Qualification, RawId, Worker
 from common.errors import WrongState
@@ -74,7 +74,7 @@ def people_by_ids(*, study: Study, ids: Collection[str]) -> list[Worker]:
     backend = backend_for(design_of(study))
     if not backend.sends_people:
         raise WrongState("Nobody was qualified: people who join by the link have names; give their names.")
-    wrong = next((raw for raw in ids if not AN_ID.fullmatch(raw)), None)
+    wrong = next((raw for raw in ids if not ID_PATTERN.fullmatch(raw)), None)
     if wrong is not None:
         raise WrongState(f"Nobody was qualified: {wrong[:60]!r} is no id of a person at {backend.title}.")
     platform = study.platform or backend.platform(design_of(study))

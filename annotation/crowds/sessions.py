@@ -15,9 +15,9 @@ from django.utils.translation import gettext as _
 
 from annotation.crowds import CrowdBackend, backend_of
 from annotation.crowds.base import HandedIn, SeenWork
-from annotation.crowds.outbox.effects import DECIDED, settle_session
+from annotation.crowds.outbox.effects import DECIDED_STATUSES, settle_session
 from annotation.crowds.people import erased_people, is_session_of, pseudonym
-from annotation.errors import ArrivalRefused, KeptApart, RequirementNotMet, SlotTaken, TooLate
+from annotation.errors import ArrivalRefused, RequirementNotMet, SlotTaken, StoredTooLate, TooLate
 from annotation.models import (
     Assignment,
     CrowdCall,
@@ -61,16 +61,16 @@ from judgments.kinds import KINDS
 from judgments.models import HIT, Study
 from judgments.studies.designs import design_of
 
-MORE_SLOTS = 20  # slots of a HIT for people of whom the crowd does not say whether it knows them
+MOST_EXTRA_SLOTS = 20  # slots of a HIT for people of whom the crowd does not say whether it knows them
 
 Status = CrowdSession.Status
 HANDED_IN = (Status.SUBMITTED, Status.APPROVED, Status.REJECTED)
-LEFT = (Status.RETURNED, Status.TIMED_OUT, Status.SCREENED_OUT)
+LEFT_STATUSES = (Status.RETURNED, Status.TIMED_OUT, Status.SCREENED_OUT)
 MINUTES_TO_STORE = 10  # lease for answers that exist already
 
 
 @transaction.atomic
-def person_sent(*, study: Study, raw: str, name: str) -> Worker:
+def worker_for_crowd_id(*, study: Study, raw: str, name: str) -> Worker:
     """Return the worker with the crowd's id ``raw``; ``name`` is the kind of id, such as WorkerId."""
     worker, created = Worker.objects.get_or_create(
         source=Worker.Source.CROWD, platform=study.platform, name=pseudonym(study.platform, raw)
@@ -115,7 +115,7 @@ def receive_worker(
 
 @transaction.atomic
 def _receive(publication: Publication, raw: str, external_id: str, *, consent: bool) -> CrowdSession:
-    worker = person_sent(study=publication.study, raw=raw, name="WorkerId")
+    worker = worker_for_crowd_id(study=publication.study, raw=raw, name="WorkerId")
     join_from_crowd(study=publication.study, worker=worker, consent=consent)
     session = open_session(publication=publication, worker=worker, external_id=external_id)
     if session.publication_id != publication.pk:
@@ -171,7 +171,7 @@ def claim_for_session(*, session: CrowdSession, hit: HIT, late: bool = False) ->
         if not late:
             refuse_paused_study(session.study)
         if before is None and not late:
-            _refuse_who_did_all(session)
+            _refuse_beyond_limit(session)
         candidate = _candidate(session, hit)
         most: int | None = 0
         if _is_full(hit):  # only then is the crowd asked: nobody else waits for its answer
@@ -202,7 +202,7 @@ def _slots_to_add(session: CrowdSession) -> int | None:
     """
     same = CrowdSession.objects.filter(platform=session.platform, external_id=session.external_id)
     if same.filter(status=Status.SUBMITTED, confirmed=False).exclude(pk=session.pk).exists():
-        return MORE_SLOTS  # two people under one id: the crowd can name only one of them, and not yet which
+        return MOST_EXTRA_SLOTS  # two people under one id: the crowd can name only one of them, and not yet which
     raw = RawId.objects.filter(worker=session.worker_id, session=None).first()
     named = backend_of(session.study).knows_work(
         session.publication, worker=raw.value if raw else "", work=session.external_id
@@ -214,10 +214,10 @@ def _slots_to_add(session: CrowdSession) -> int | None:
                 "accepted it, load the page again in a minute; else please return it."
             )
         )
-    return None if named else MORE_SLOTS
+    return None if named else MOST_EXTRA_SLOTS
 
 
-def _refuse_who_did_all(session: CrowdSession) -> None:
+def _refuse_beyond_limit(session: CrowdSession) -> None:
     """Check the limit of HITs per person, which Mechanical Turk cannot."""
     if has_reached_limit(study=session.study, design=design_of(session.study), worker=session.worker):
         raise RequirementNotMet(
@@ -313,11 +313,11 @@ def record_work(*, backend: CrowdBackend, publication: Publication, work: SeenWo
             _bring_answers(backend, session, publication, work)
         except QuorumError as error:
             problem = IncompleteWork(str(error))
-    elif work.status in LEFT:
+    elif work.status in LEFT_STATUSES:
         end_session(session=session, status=work.status)
         if work.status == Status.SCREENED_OUT:
             pay_screen_out(session=session)
-    if work.status in DECIDED:
+    if work.status in DECIDED_STATUSES:
         settle_session(
             session=session,
             status=work.status,
@@ -338,7 +338,7 @@ def _session(backend: CrowdBackend, publication: Publication, work: SeenWork) ->
     for session in same.filter(Q(worker__name=name) | Q(worker__erased=True)).select_related("worker"):
         if is_session_of(session, name, erased):
             return session
-    worker = person_sent(study=study, raw=work.worker, name=backend.person_of(design_of(study)))
+    worker = worker_for_crowd_id(study=study, raw=work.worker, name=backend.person_of(design_of(study)))
     return open_session(publication=publication, worker=worker, external_id=external_id)
 
 
@@ -352,7 +352,7 @@ def _move(session: CrowdSession, publication: Publication) -> None:
     if locked.booked:
         return
     handed_in = [page for page in pages if page.state == Assignment.State.SUBMITTED]
-    _set_apart(handed_in)
+    _mark_apart(handed_in)
     release_slots(Assignment.objects.filter(pk__in=[page.pk for page in pages]), Assignment.State.RETURNED)
     for study in {page.study for page in handed_in}:
         recount(study)
@@ -458,12 +458,12 @@ def exclude_unknown_work(*, session: CrowdSession) -> int:
     CrowdCall.objects.filter(
         session=locked, state=CrowdCall.State.WAITING, kind__in=["approve", "reject"]
     ).update(state=CrowdCall.State.DROPPED, problem="The crowd never knew of this work.")
-    _set_apart(pages)
+    _mark_apart(pages)
     recount(locked.study)
     return len(pages)
 
 
-def _set_apart(pages: Sequence[Assignment]) -> None:
+def _mark_apart(pages: Sequence[Assignment]) -> None:
     Assignment.objects.filter(pk__in=[page.pk for page in pages]).update(state=Assignment.State.APART)
     for page in pages:
         if page.hit_id is not None:
@@ -484,11 +484,11 @@ def remove_extra_slots(*, study: Study) -> int:
     """Remove slots that were added for people who left; return their number."""
     wanted = int(study.design["judgments_per_unit"])
     more = HIT.objects.filter(study=study, required__gt=wanted, open_slots__gt=0)
-    return sum(_trim(study, pk, wanted) for pk in more.values_list("pk", flat=True))
+    return sum(_remove_excess_assignments(study, pk, wanted) for pk in more.values_list("pk", flat=True))
 
 
 @transaction.atomic
-def _trim(study: Study, hit: int, wanted: int) -> int:
+def _remove_excess_assignments(study: Study, hit: int, wanted: int) -> int:
     live = list(Assignment.objects.filter(hit=hit, state__in=LIVE_STATES).select_for_update().order_by("pk"))
     lock_for_settling(study=study, hits=[hit])
     row = HIT.objects.select_for_update(no_key=True).get(pk=hit)
@@ -515,12 +515,12 @@ def hand_in(
         KeptApart: its time was over; the answers are stored but excluded.
     """
     if assignment.state == Assignment.State.APART:
-        raise KeptApart(late_note())
+        raise StoredTooLate(late_note())
     try:
         submission = submit_assignment(assignment=assignment, answers=answers)
     except TooLate:
         store_late_answers(session=session, assignment=assignment, answers=answers)
-        raise KeptApart(late_note()) from None
+        raise StoredTooLate(late_note()) from None
     record_handed_in(session=session)
     return submission
 

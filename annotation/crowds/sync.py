@@ -47,11 +47,11 @@ from judgments.studies.studies import lock_study, mark_closed
 Status = CrowdSession.Status
 State = Publication.State
 SYNC = "sync_crowd"  # the job's kind
-SOONEST = timedelta(minutes=1)  # between two syncs started by hints
-QUIET = 12  # factor of the usual interval in a closed study that only waits for decisions
-UNREAD_IN_A_ROW = 3  # unreadable external HITs after which the crowd is left alone
+LEAST_HINT_INTERVAL = timedelta(minutes=1)  # between two syncs started by hints
+CLOSED_INTERVAL_FACTOR = 12  # factor of the usual interval in a closed study that only waits for decisions
+MOST_UNREADABLE = 3  # unreadable external HITs after which the crowd is left alone
 OVERRIDABLE = timedelta(days=30)  # Mechanical Turk's time for approving rejected work
-LOOKED_THROUGH = timedelta(hours=24)  # after which unchanged external HITs are read all the same
+FULL_READ_INTERVAL = timedelta(hours=24)  # after which unchanged external HITs are read all the same
 
 
 def ask_to_sync(*, study: Study, by: User | None = None, soonest: timedelta | None = None) -> Job | None:
@@ -83,7 +83,7 @@ def sync_what_is_due() -> list[str]:
     over = Q(Exists(_deletable().filter(study=OuterRef("pk"))), design__crowd__backend__in=names)
     slugs = []
     for study in crowds.filter(Exists(up) | Q(asks=True) | over).order_by("pk"):
-        pause = every if study.state == Study.State.OPEN or study.asks else every * QUIET
+        pause = every if study.state == Study.State.OPEN or study.asks else every * CLOSED_INTERVAL_FACTOR
         if isinstance(backend_of(study), AbsentBackend):
             continue
         if Job.objects.under_way().filter(kind=SYNC, args__study=study.slug).exists():
@@ -100,7 +100,7 @@ def note_hint(*, platform: str, external_id: str) -> bool:
     if publication is None:
         return False
     rows.update(hinted_at=timezone.now())
-    ask_to_sync(study=publication.study, soonest=SOONEST)
+    ask_to_sync(study=publication.study, soonest=LEAST_HINT_INTERVAL)
     return True
 
 
@@ -114,7 +114,7 @@ class Discrepancy:
 
 
 @dataclass(frozen=True, slots=True)
-class Synced:
+class SyncReport:
     """The report of a sync (CONTRACT.md 1)."""
 
     hits: int
@@ -128,11 +128,11 @@ class Synced:
         return asdict(self)
 
 
-def report_of(study: Study, discrepancies: Iterable[Discrepancy]) -> Synced:
+def report_of(study: Study, discrepancies: Iterable[Discrepancy]) -> SyncReport:
     budget = at_crowd(Budget, study).first()
     states = Assignment.objects.filter(study=study).order_by().values_list("state").annotate(n=Count("pk"))
     there = at_crowd(Publication, study).exclude(external_id="")
-    return Synced(
+    return SyncReport(
         hits=there.count(),
         assignments=dict(sorted(states)),
         budget_cents=budget.budget_cents if budget else 0,
@@ -208,7 +208,7 @@ def sync_with_crowd(
     thorough: bool = False,
     wait: Callable[[float], None] = time.sleep,
     progress: Progress | None = None,
-) -> Synced:
+) -> SyncReport:
     """Synchronise a study with its crowd; if ``thorough``, read also external HITs without news."""
     backend = backend_of(study)
     discrepancies: list[Discrepancy] = []
@@ -292,7 +292,7 @@ class _Comparison:
                 unread += 1
                 name = publication.external_id
                 self.note("not-looked-at", f"{name}: {problem}", publication=name)
-                if unread == UNREAD_IN_A_ROW:
+                if unread == MOST_UNREADABLE:
                     break
             if progress is not None:
                 progress((number + 1) / len(listed), f"{number + 1} of {len(listed)} looked at")
@@ -378,7 +378,7 @@ class _Comparison:
 
 def _has_news(publication: Publication, there: SeenPublication) -> bool:
     last = publication.looked_at
-    if last is None or publication.seen != dict(there.facts) or timezone.now() - last > LOOKED_THROUGH:
+    if last is None or publication.seen != dict(there.facts) or timezone.now() - last > FULL_READ_INTERVAL:
         return True
     return publication.hinted_at is not None and publication.hinted_at >= last
 
@@ -465,7 +465,7 @@ def approve_what_is_due(*, study: Study) -> int:
     against = reasons_against(study, {session.worker_id for session in sessions})
     count = 0
     for session in sessions:
-        if session.worker_id in against or not _is_all_fine(session):
+        if session.worker_id in against or not _has_only_submitted(session):
             continue
         try:
             decide_session(session=session, approve=True)
@@ -519,7 +519,7 @@ def _deletable() -> QuerySet[Publication]:
     )
 
 
-def _is_all_fine(session: CrowdSession) -> bool:
+def _has_only_submitted(session: CrowdSession) -> bool:
     states = set(session.assignments.values_list("state", flat=True))
     left = {Assignment.State.RETURNED, Assignment.State.EXPIRED}
     return states - left == {Assignment.State.SUBMITTED}

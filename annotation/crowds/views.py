@@ -27,7 +27,7 @@ from annotation.crowds import Ability, AbsentBackend, backend_of, operations, wo
 from annotation.crowds.mturk import notifications
 from annotation.crowds.mturk.frames import SITES
 from annotation.crowds.mturk.notifications import Subscription, read_sns
-from annotation.crowds.people import comes_by_the_link
+from annotation.crowds.people import uses_public_link
 from annotation.crowds.sync import SYNC, note_hint
 from annotation.models import (
     Budget,
@@ -60,32 +60,32 @@ from judgments.studies.step_form import Refusal, add_operation, take_refusal
 from judgments.studies.study_page import STEPS, study_page
 from judgments.templatetags.judgments_tags import cents
 
-SHOWN = 20
+MOST_LINES_SHOWN = 20
 UNITS_A_PAGE = 20  # in a HIT, roughly
-LOOKED_AT = 200  # of the latest calls, which stand in one line where they are alike
-SUGGESTED = 200  # workers' names that a field offers
-CANNOT = {
-    Ability.PUBLISH: gettext_noop("put work up"),
+LATEST_CALLS = 200  # of the latest calls, which stand in one line where they are alike
+MOST_SUGGESTIONS = 200  # workers' names that a field offers
+ABILITY_PHRASES = {
+    Ability.PUBLISH: gettext_noop("publish work"),
     Ability.EXTEND: gettext_noop("add places and time"),
-    Ability.EXPIRE: gettext_noop("take work down"),
-    Ability.LIST: gettext_noop("list what people submitted"),
+    Ability.EXPIRE: gettext_noop("take published work down"),
+    Ability.LIST: gettext_noop("list submissions"),
     Ability.APPROVE: gettext_noop("approve"),
     Ability.REJECT: gettext_noop("reject"),
     Ability.BONUS: gettext_noop("pay bonuses"),
     Ability.BLOCK: gettext_noop("block a participant"),
-    Ability.MESSAGE: gettext_noop("write to participants"),
-    Ability.COST: gettext_noop("say what it costs"),
+    Ability.MESSAGE: gettext_noop("message participants"),
+    Ability.COST: gettext_noop("state the cost"),
 }
-ASKED = {
-    Ability.PUBLISH: gettext_noop("put up"),
-    Ability.EXTEND: gettext_noop("offer longer, or more places"),
+ORDER_PHRASES = {
+    Ability.PUBLISH: gettext_noop("publish"),
+    Ability.EXTEND: gettext_noop("extend the offer, or add places"),
     Ability.EXPIRE: gettext_noop("take down"),
-    Ability.DELETE: gettext_noop("delete what is over"),
+    Ability.DELETE: gettext_noop("delete ended publications"),
     Ability.APPROVE: gettext_noop("approve"),
     Ability.REJECT: gettext_noop("reject"),
     Ability.BONUS: gettext_noop("pay a bonus"),
     Ability.BLOCK: gettext_noop("block"),
-    Ability.UNBLOCK: gettext_noop("take a block back"),
+    Ability.UNBLOCK: gettext_noop("lift a block"),
     Ability.QUALIFY: gettext_noop("give a qualification"),
     Ability.MESSAGE: gettext_noop("write"),
 }
@@ -112,43 +112,47 @@ FORMS = [
     CrowdForm(
         "extend-crowd",
         gettext_noop("Time"),
-        gettext_noop("As long as new people may begin, from now."),
+        gettext_noop("How much longer new participants can start, from now."),
         Ability.EXTEND,
     ),
     CrowdForm(
         "write-workers",
-        gettext_noop("Write to participants"),
-        gettext_noop("Without a name: to all of this study whose work was approved or rejected."),
+        gettext_noop("Message participants"),
+        gettext_noop(
+            "Leave the name empty to write to all participants of this study whose work was approved or rejected."
+        ),
         Ability.MESSAGE,
     ),
     CrowdForm(
         "bonus",
         gettext_noop("Pay a bonus"),
         gettext_noop(
-            "An amount such as 0.50 for a participant whose work here was approved; the crowd's fee comes on top."
+            "An amount such as 0.50, for a participant whose work was approved. The crowd's fee is added."
         ),
         Ability.BONUS,
     ),
     CrowdForm(
         "more-screen-outs",
-        gettext_noop("Pay more people who are screened out"),
-        gettext_noop("The study pauses at Prolific when as many were paid as the design says."),
+        gettext_noop("Pay more screened-out participants"),
+        gettext_noop("Prolific pauses the study when the number in the design is reached."),
         Ability.EXTEND,
         key="screen_outs",
     ),
     CrowdForm(
         "qualify-worker",
         gettext_noop("Give a qualification"),
-        gettext_noop("Studies require or forbid it by its name. 0 takes it away."),
+        gettext_noop("Studies require or exclude it by name. 0 removes it."),
     ),
     CrowdForm(
         "block-worker",
         gettext_noop("Block a participant"),
-        gettext_noop("Kept away from all your work at this crowd, now and later. The crowd may ask why."),
+        gettext_noop(
+            "A blocked participant no longer gets any of your work at this crowd. The crowd may ask for the reason."
+        ),
         Ability.BLOCK,
         "q-danger",
     ),
-    CrowdForm("unblock-worker", gettext_noop("Take a block back"), needs=Ability.BLOCK),
+    CrowdForm("unblock-worker", gettext_noop("Lift a block"), needs=Ability.BLOCK),
 ]
 
 
@@ -206,7 +210,7 @@ class CrowdFigures:
 
 def crowd_figures(study: Study) -> CrowdFigures:
     pays, overclaims = pay_and_claims(study)
-    lowest = [pay for pay in pays if pay.top_up_cents][:SHOWN]
+    lowest = [pay for pay in pays if pay.top_up_cents][:MOST_LINES_SHOWN]
     previews = [
         top_ups_of(study, pays, overclaims, worker)
         for worker in dict.fromkeys(pay.worker for pay in lowest if pay.approved)
@@ -220,7 +224,7 @@ def crowd_figures(study: Study) -> CrowdFigures:
         ],
         confirm=top_ups_of(study, pays, overclaims).confirm if previews else "",
         unopposed=len(assignments_without_objection(study)) if study.opened_at else 0,
-        overclaims=overclaims[:SHOWN],
+        overclaims=overclaims[:MOST_LINES_SHOWN],
         overclaimed=len(overclaims),
     )
 
@@ -279,7 +283,7 @@ def show_crowd(request: HttpRequest, study: Study, context: Context) -> HttpResp
         "backend": backend,
         "design": design,
         "can": {ability.value for ability in backend.can},
-        "cannot": [_(label) for ability, label in CANNOT.items() if ability not in backend.can],
+        "cannot": [_(label) for ability, label in ABILITY_PHRASES.items() if ability not in backend.can],
         "where": backend.describe_entrance(study) if study.platform else "",
         "counted": counted,
         "forecast": figures.forecast,
@@ -289,7 +293,7 @@ def show_crowd(request: HttpRequest, study: Study, context: Context) -> HttpResp
         "top_ups": figures.top_ups,
         "top_up_confirm": figures.confirm,
         "spending_requests": study.spending_requests.filter(state="waiting").select_related("asked_by")[
-            :SHOWN
+            :MOST_LINES_SHOWN
         ],
         "publications": _counted(at_crowd(Publication, study), "state", Publication.State),
         "sessions": _counted(at_crowd(CrowdSession, study), "status", CrowdSession.Status),
@@ -302,8 +306,8 @@ def show_crowd(request: HttpRequest, study: Study, context: Context) -> HttpResp
         "held_up": calls.filter(state="waiting").exclude(problem="").order_by("-next_at").first()
         if states.get("waiting")
         else None,
-        "latest": _lines(calls)[:SHOWN] if states else [],
-        "events": list(StudyEvent.objects.filter(study=study).select_related("by")[:SHOWN]),
+        "latest": _lines(calls)[:MOST_LINES_SHOWN] if states else [],
+        "events": list(StudyEvent.objects.filter(study=study).select_related("by")[:MOST_LINES_SHOWN]),
         "compared": _compared(study),
         "qualifications": _qualifications(study, design.workers),
         "pause": _pause(settings.CROWD_SYNC_SECONDS),
@@ -333,7 +337,9 @@ def _pause(seconds: int) -> str:
 
 def _parked(calls: QuerySet[CrowdCall]) -> list[dict[str, object]]:
     """Return failed calls; of an indeterminate one, a person decides whether it was done."""
-    rows = calls.filter(state=CrowdCall.State.FAILED).select_related("worker", "publication__hit")[:SHOWN]
+    rows = calls.filter(state=CrowdCall.State.FAILED).select_related("worker", "publication__hit")[
+        :MOST_LINES_SHOWN
+    ]
     return [
         {
             "call": call,
@@ -346,7 +352,7 @@ def _parked(calls: QuerySet[CrowdCall]) -> list[dict[str, object]]:
 
 
 def _lines(calls: QuerySet[CrowdCall]) -> list[_Line]:
-    rows = calls.select_related("worker", "made_by", "publication__hit").order_by("-pk")[:LOOKED_AT]
+    rows = calls.select_related("worker", "made_by", "publication__hit").order_by("-pk")[:LATEST_CALLS]
     lines = []
     for _key, group in groupby(rows, key=_group_key):
         same = list(group)
@@ -367,7 +373,7 @@ def _group_key(call: CrowdCall) -> tuple[object, ...]:
 
 
 def _describe_order(call: CrowdCall) -> str:
-    return _(ASKED.get(Ability(call.kind), call.kind))
+    return _(ORDER_PHRASES.get(Ability(call.kind), call.kind))
 
 
 def _describe_subject(call: CrowdCall) -> str:
@@ -379,7 +385,7 @@ def _describe_subject(call: CrowdCall) -> str:
 
 def _names(study: Study) -> list[str]:
     taking_part = Worker.objects.filter(participations__study=study)
-    return list(taking_part.order_by("-participations__pk").values_list("name", flat=True)[:SUGGESTED])
+    return list(taking_part.order_by("-participations__pk").values_list("name", flat=True)[:MOST_SUGGESTIONS])
 
 
 def _counted(rows: QuerySet[Any], field: str, choices: type[TextChoices]) -> list[tuple[str, int]]:
@@ -391,7 +397,7 @@ def _qualifications(study: Study, workers: Workers) -> list[tuple[str, int]]:
     names = {*workers.requires, *workers.forbids, *filter(None, [workers.grants])}
     if not names:
         return []
-    platform = "" if comes_by_the_link(study.platform) else study.platform
+    platform = "" if uses_public_link(study.platform) else study.platform
     rows = Qualification.objects.filter(name__in=names, worker__platform=platform)
     return list(rows.values_list("name").annotate(n=Count("pk")).order_by("name"))
 
@@ -404,7 +410,7 @@ def _compared(study: Study) -> dict[str, object] | None:
     discrepancies = [
         discrepancy for discrepancy in last.result.get("discrepancies", []) if discrepancy["kind"] != "parked"
     ]
-    return {"at": last.finished_at, "found": discrepancies[:SHOWN], "count": len(discrepancies)}
+    return {"at": last.finished_at, "found": discrepancies[:MOST_LINES_SHOWN], "count": len(discrepancies)}
 
 
 def _syncs(study: Study) -> bool:
@@ -413,13 +419,15 @@ def _syncs(study: Study) -> bool:
 
 add_operation(operations.sync, label="Compare with the crowd", offered=_syncs, primary_on={"crowd"})
 add_operation(money_operations.budget, name="set-budget", label="Change the budget", fields=("cents", "why"))
-add_operation(extend, name="extend-crowd", label="Offer longer", fields=("hours", "why"), needed=("hours",))
+add_operation(
+    extend, name="extend-crowd", label="Extend the offer", fields=("hours", "why"), needed=("hours",)
+)
 add_operation(money_operations.top_up, label="Pay top-ups", fields=(), hidden=("confirm",), beside=True)
 add_operation(
     money_operations.bonus, label="Pay the bonus", fields=("worker", "cents", "why"), hidden=("seen",)
 )
 add_operation(worker_operations.block, label="Block")
-add_operation(worker_operations.unblock, label="Take the block back")
+add_operation(worker_operations.unblock, label="Lift the block")
 add_operation(worker_operations.qualify, label="Qualify")
 add_operation(operations.more_screen_outs, label="Pay more")
 add_operation(worker_operations.write_to_workers, label="Send")
@@ -447,11 +455,11 @@ class PublicationAdmin(ReadOnlyAdmin):
     list_select_related = ("study", "hit")
     search_fields = ("=external_id", "=token", "=hit__key")
 
-    @display(description=gettext_lazy("offered until"), ordering="expires_at")
+    @display(description=gettext_lazy("available until"), ordering="expires_at")
     def until(self, publication: Publication) -> str:
         return short_time(publication.expires_at) if publication.expires_at else "–"
 
-    @display(description=gettext_lazy("price of a place"))
+    @display(description=gettext_lazy("price per place"))
     def price(self, publication: Publication) -> str:
         return cents(publication.price_cents, design_of(publication.study).currency)
 
@@ -482,7 +490,7 @@ class CrowdCallAdmin(ReadOnlyAdmin):
     list_select_related = ("study", "worker", "made_by")
     search_fields = ("=key", "=worker__name", "=session__external_id")
 
-    @display(description=gettext_lazy("made at"), ordering="pk")
+    @display(description=gettext_lazy("created at"), ordering="pk")
     def when(self, call: CrowdCall) -> str:
         return short_time(call.made_at)
 
@@ -503,12 +511,12 @@ class LedgerEntryAdmin(ReadOnlyAdmin):
 
     @display(description=gettext_lazy("study"))
     def study(self, entry: LedgerEntry) -> str:
-        return _("%(study)s at %(place)s") % {
+        return _("%(study)s on %(place)s") % {
             "study": entry.budget.study.slug,
             "place": entry.budget.platform,
         }
 
-    @display(description=gettext_lazy("who, and by what"))
+    @display(description=gettext_lazy("who, and how"))
     def who(self, entry: LedgerEntry) -> str:
         return (
             f"{entry.by or _('the platform')}, {entry.door} {entry.request}"

@@ -23,11 +23,11 @@ from judgments.models import Study
 from judgments.operations import Outcome, operation
 
 MOST_IDS = 1_000  # some seconds, in which nobody else writes to SQLite
-WORKERS = {"list": "crowd-workers"}  # the id of the page's list of names
+NAME_ATTRIBUTES = {"list": "crowd-workers"}  # the id of the page's list of names
 
 
 class BlockRequest(Parameters):
-    worker = serializers.CharField(max_length=80, style=WORKERS)
+    worker = serializers.CharField(max_length=80, style=NAME_ATTRIBUTES)
     why = serializers.CharField(
         max_length=500,
         error_messages=dict.fromkeys(("required", "blank"), "A block needs a reason; the crowd may ask."),
@@ -46,11 +46,11 @@ def block(*, study: Study, by: User | None, worker: str, why: str) -> Outcome:
     """Ask the crowd to keep a worker away from all work of this account, now and later."""
     person = find_worker(study, worker)
     messages.ask_to_block(study=study, worker=person, why=why, by=by)
-    return Outcome(_("The crowd is asked to keep %(found)s away from all your work.") % {"found": person})
+    return Outcome(_("The crowd is asked to block %(found)s from all your work.") % {"found": person})
 
 
 class UnblockRequest(Parameters):
-    worker = serializers.CharField(max_length=80, style=WORKERS)
+    worker = serializers.CharField(max_length=80, style=NAME_ATTRIBUTES)
     why = serializers.CharField(max_length=500, required=False, allow_blank=True)
 
 
@@ -66,7 +66,7 @@ def unblock(*, study: Study, by: User | None, worker: str, why: str = "") -> Out
     """Ask the crowd to let a blocked worker come again."""
     person = find_worker(study, worker)
     messages.ask_to_unblock(study=study, worker=person, why=why, by=by)
-    return Outcome(_("The crowd is asked to let %(found)s come again.") % {"found": person})
+    return Outcome(_("The crowd is asked to lift the block of %(found)s.") % {"found": person})
 
 
 class QualifyRequest(Parameters):
@@ -74,16 +74,16 @@ class QualifyRequest(Parameters):
 
     one_of = (("worker", "ids"),)
 
-    worker = serializers.CharField(max_length=80, required=False, style=WORKERS)
+    worker = serializers.CharField(max_length=80, required=False, style=NAME_ATTRIBUTES)
     ids = KeysField(
         max_length=MOST_IDS,
         required=False,
         label="Or ids at the crowd",
-        help_text="One a line; also of people who never came.",
+        help_text="One per line, also of people who never took part.",
     )
     qualification = serializers.CharField(max_length=LONGEST_QUALIFICATION)
     value = serializers.IntegerField(
-        min_value=0, max_value=999_999_999, initial=1, default=1, help_text="0 takes it away."
+        min_value=0, max_value=999_999_999, initial=1, default=1, help_text="0 removes it."
     )
 
 
@@ -118,7 +118,7 @@ def qualify(
 class MessageRequest(Parameters):
     """A message to one worker, or to all whose work was decided on."""
 
-    worker = serializers.CharField(max_length=80, required=False, allow_blank=True, style=WORKERS)
+    worker = serializers.CharField(max_length=80, required=False, allow_blank=True, style=NAME_ATTRIBUTES)
     subject = serializers.CharField(max_length=messages.LONGEST_SUBJECT)
     text = serializers.CharField(
         max_length=messages.LONGEST_MESSAGE, style={"base_template": "textarea.html"}
@@ -142,8 +142,8 @@ def write_to_workers(*, study: Study, by: User | None, subject: str, text: str, 
         people = list(Worker.objects.filter(crowd_sessions__in=decided).distinct())
     if not people:
         raise WrongState(
-            _("Nothing was sent: only workers whose work was approved or rejected can be written to.")
+            _("Nothing was sent: only participants whose work was approved or rejected can be messaged.")
         )
     calls = messages.ask_to_write(study=study, workers=people, subject=subject, text=text, by=by)
-    message = ngettext("One message is on its way.", "%(n)s messages are on their way.", len(calls))
+    message = ngettext("One message is being sent.", "%(n)s messages are being sent.", len(calls))
     return Outcome(message % {"n": len(calls)})

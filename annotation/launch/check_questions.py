@@ -1,4 +1,4 @@
-"""The rule on check questions: which workers it sets aside, and how probably it does so to a careful one."""
+"""The rule on check questions: whose answers it leaves out, and how probably those of a careful participant."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 
 from django.utils.translation import gettext as _
 
+from common.amounts import percent
 from judgments.design.study_design import StudyDesign
 from judgments.design.tables.controls import CAREFUL, GUESSING
 from judgments.kinds import KINDS
@@ -17,7 +18,7 @@ def items_among(design: StudyDesign, groups: int) -> int:
 
 
 def chance_of_exclusion(design: StudyDesign, accuracy: float) -> tuple[int, float]:
-    """Return the check questions on the pages after which the rule applies first, and how likely it sets aside then.
+    """Return the check questions on the pages after which the rule applies first, and how likely it applies then.
 
     Args:
         accuracy: the chance that the person is right on a check question.
@@ -28,17 +29,17 @@ def chance_of_exclusion(design: StudyDesign, accuracy: float) -> tuple[int, floa
 
 
 def describe_rule(design: StudyDesign) -> str:
-    """Return whom the rule on check questions sets aside, in a sentence; "" if nobody."""
+    """Describe the rule on check questions; "" without one."""
     if not design.controls.per_hit or not design.controls.threshold:
         return ""
     seen, careful = chance_of_exclusion(design, CAREFUL)
     return _(
-        "Answers of people below the least share are set aside from their check question number %(least)s on; they "
-        "meet it on page %(pages)s at the latest. After that page, this happens to %(careful)s of 100 careful people, "
-        "who get 95 of 100 check questions right, and to %(guessing)s of 100 who guess."
+        "Answers of participants below the pass mark of %(mark)s are not used. At check question %(seen)s, this "
+        "concerns %(careful)s of 100 careful participants, who get 95 of 100 check questions right, and %(guessing)s "
+        "of 100 who guess."
     ) % {
-        "least": design.controls.least,
-        "pages": seen // items_among(design, design.controls.per_hit),
+        "mark": percent(design.controls.threshold),
+        "seen": seen,
         "careful": round(100 * careful),
         "guessing": round(100 * chance_of_exclusion(design, GUESSING)[1]),
     }

@@ -19,15 +19,15 @@ from common.errors import NotThere, WrongState
 MOST_SHOWN = 30
 
 # sums of the row without an account, which holds for the installation
-FOR_ALL = ("account_day_cents", "account_total_cents", "confirm_cents")
-SUMS = ("day_cents", "total_cents", *FOR_ALL)
+INSTALLATION_SUMS = ("account_day_cents", "account_total_cents", "confirm_cents")
+SUMS = ("day_cents", "total_cents", *INSTALLATION_SUMS)
 SEE_LIMITS = "annotation.view_spendinglimit"
 SET_LIMITS = (SEE_LIMITS, "annotation.add_spendinglimit", "annotation.change_spendinglimit")
 
 
 def refuse_rules_of_one_account(account: User | None, sums: Mapping[str, int | None]) -> None:
-    if account is not None and any(sums.get(name) is not None for name in FOR_ALL):
-        raise WrongState(_("What holds for each account belongs to the limits of the installation."))
+    if account is not None and any(sums.get(name) is not None for name in INSTALLATION_SUMS):
+        raise WrongState(_("Limits for each account are set with the limits of the installation."))
 
 
 @transaction.atomic

@@ -57,7 +57,7 @@ retry = _decision(
     "retry",
     "Try a call again",
     retry_call,
-    gettext_noop("It is tried again."),
+    gettext_noop("It will be tried again."),
     "Try a failed call again. Its money is reserved anew; the crowd is asked in the background.",
 )
 confirm_call = _decision(
@@ -71,7 +71,7 @@ repeat_call = _decision(
     "was-not-done",
     "Say that a call was not done",
     resolve_as_not_done,
-    gettext_noop("It is asked for again."),
+    gettext_noop("It will be requested again."),
     "Ask for a call again from the start, after somebody looked at the crowd.",
 )
 

@@ -33,11 +33,11 @@ R = TypeVar("R")
 
 # the order that reservations of the current block belong to, and the cents that a second person has confirmed
 _order: ContextVar[Order | None] = ContextVar("order", default=None)
-_agreed: ContextVar[int | None] = ContextVar("agreed_cents", default=None)
+_agreed_cents: ContextVar[int | None] = ContextVar("agreed_cents", default=None)
 
 # Payments without work here, which an uploaded list names, and their return once the work is there. A made-up list must
 # not use up what others may spend, so they count for their study and the account that uploaded it.
-CLAIMED = ("unmatched", "matched")
+CLAIM_ENTRIES = ("unmatched", "matched")
 
 
 class OverLimit(QuorumError):
@@ -118,11 +118,11 @@ def commit_as_one_order(service: Callable[P, R]) -> Callable[P, R]:
 @contextmanager
 def without_second_person(cents: int) -> Iterator[None]:
     """Let an order of just this sum pass without a second person within the block."""
-    token = _agreed.set(cents)
+    token = _agreed_cents.set(cents)
     try:
         yield
     finally:
-        _agreed.reset(token)
+        _agreed_cents.reset(token)
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +182,7 @@ def _check(order: Order) -> None:
 
 
 def _check_agreed(order: Order, above: int | None) -> None:
-    agreed = _agreed.get()
+    agreed = _agreed_cents.get()
     amount = spell_cents(order.cents, order.currency)
     if agreed is not None and agreed != order.cents:
         raise WrongState(
@@ -204,7 +204,7 @@ def committed_cents(currency: str, account: int | None = None) -> int:
         sums = Budget.objects.filter(currency=currency).aggregate(
             cents=Sum(F("reserved_cents") + F("spent_cents"))
         )
-        claims = LedgerEntry.objects.filter(budget__currency=currency, what__in=CLAIMED)
+        claims = LedgerEntry.objects.filter(budget__currency=currency, what__in=CLAIM_ENTRIES)
         claimed = claims.aggregate(cents=Sum("spent_cents"))["cents"] or 0
         return (sums["cents"] or 0) - claimed
     sums = Commitment.objects.filter(budget__currency=currency, account=account).aggregate(cents=Sum("cents"))
@@ -214,7 +214,7 @@ def committed_cents(currency: str, account: int | None = None) -> int:
 def cents_committed_today(currency: str, account: int | None = None) -> int:
     """Return the cents committed since midnight, without those returned by failed calls of today."""
     rows = entries_of_today().filter(budget__currency=currency)
-    rows = rows.exclude(what__in=CLAIMED) if account is None else rows.filter(by=account)
+    rows = rows.exclude(what__in=CLAIM_ENTRIES) if account is None else rows.filter(by=account)
     return max(0, rows.aggregate(cents=Sum("moved"))["cents"] or 0)
 
 

@@ -57,7 +57,7 @@ def bonus(
         _check_none_since(session, seen)
     call = pay_bonus(session=session, cents=cents, why=why, number=number, by=by)
     return Outcome(
-        _("A bonus for %(worker)s is on its way.") % {"worker": session.worker},
+        _("A bonus for %(worker)s is being paid.") % {"worker": session.worker},
         answer_of_step(current, [call]),
     )
 
@@ -68,8 +68,8 @@ def _check_none_since(session: CrowdSession, seen: str) -> None:
     if CrowdCall.objects.filter(session=session, kind=Ability.BONUS, pk__gt=last).exists():
         raise WrongState(
             _(
-                "Nothing was paid: a bonus for %(worker)s was asked for since this page was "
-                "loaded, here or in another window; load it again to pay one more."
+                "Nothing was paid: another bonus for %(worker)s was requested after you loaded this page; "
+                "reload it to pay one more."
             )
             % {"worker": session.worker}
         )
@@ -98,10 +98,10 @@ def top_up(
     current = preview_top_ups(study=study, worker=worker)
     check_confirmed(current, confirm)
     calls, left_out = pay_top_ups(study=study, why=why, worker=worker, by=by)
-    message = ngettext("One bonus is on its way.", "%(n)s bonuses are on their way.", len(calls))
+    message = ngettext("One bonus is being paid.", "%(n)s bonuses are being paid.", len(calls))
     message %= {"n": len(calls)}
     if left_out:
-        message += " " + _("The budget does not reach for %(people)s.") % {"people": ", ".join(left_out)}
+        message += " " + _("The budget is not enough for %(people)s.") % {"people": ", ".join(left_out)}
     total = sum(int(call.payload["cents"]) for call in calls)
     return Outcome(message, answer_of_step(current, calls) | {"total_cents": total, "left_out": left_out})
 

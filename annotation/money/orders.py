@@ -29,7 +29,7 @@ from judgments.operations import Outcome
 
 CONFIRM = "annotation.confirm_spending"
 State = SpendingRequest.State
-NOT_ABOUT = ("why", "confirm", "seen")  # parameters that a preview does not take
+IGNORED_PARAMETERS = ("why", "confirm", "seen")  # parameters that a preview does not take
 
 _confirmable: dict[str, _Confirmable] = {}
 
@@ -97,7 +97,7 @@ def _ask(
         "left_cents": left_cents(study),
         "calls": [],
     }
-    message = _("%(sum)s wait for a second person: request %(pk)s (%(operation)s).")
+    message = _("%(sum)s wait for confirmation by a second person: request %(pk)s (%(operation)s).")
     amount = spell_cents(needed.cents, needed.currency)
     return Outcome(message % {"sum": amount, "pk": request.pk, "operation": name}, value, waits=True)
 
@@ -109,7 +109,7 @@ def _stored(value: Any) -> Any:
 def _situation(name: str, study: Study, values: dict[str, Any]) -> str:
     """Return a digest of an order's context: the plan, the study's state, and the order's preview."""
     preview = _confirmable[name].preview
-    about = {key: value for key, value in values.items() if key not in NOT_ABOUT}
+    about = {key: value for key, value in values.items() if key not in IGNORED_PARAMETERS}
     shown = preview(study=study, **about).confirm if preview is not None else ""
     return content_key("situation", study.design, study.state, study.platform, study.paused_at is None, shown)
 
@@ -123,10 +123,12 @@ def confirm_request(*, request: int, by: User) -> SpendingRequest:
     """
     problem = ""
     with transaction.atomic():
-        order = _waiting(request)
+        order = _lock_waiting_request(request)
         if by.pk == order.asked_by_id:
             raise WrongState(
-                _("Nothing was done: who asks for money cannot confirm it; another account must.")
+                _(
+                    "Nothing was done: you cannot confirm your own spending request; another account must do it."
+                )
             )
         try:
             with translation.override("en"):  # what it says is stored
@@ -151,7 +153,7 @@ def confirm_request(*, request: int, by: User) -> SpendingRequest:
 @transaction.atomic
 def refuse_request(*, request: int, by: User, why: str = "") -> SpendingRequest:
     """End a request without doing it; who asked may do so too."""
-    order = _waiting(request)
+    order = _lock_waiting_request(request)
     _end(order, State.REFUSED, why.strip(), by)
     message = (
         f"Request {order.pk} ({order.operation}) for {spell_cents(order.cents, order.currency)} is refused."
@@ -160,7 +162,7 @@ def refuse_request(*, request: int, by: User, why: str = "") -> SpendingRequest:
     return order
 
 
-def _waiting(pk: int) -> SpendingRequest:
+def _lock_waiting_request(pk: int) -> SpendingRequest:
     order = (
         SpendingRequest.objects.select_for_update(of=("self",)).select_related("study").filter(pk=pk).first()
     )

@@ -49,33 +49,35 @@ class ConfirmRequest(Parameters):
     )
 
 
-class Thanks(Parameters):
+class PaymentReason(Parameters):
     """The reason, which the workers read."""
 
     why = serializers.CharField(
         max_length=LONGEST_WHY,
-        label="What the participant reads with it",
-        help_text="What the workers read with it.",
+        label="Message to the participant",
+        help_text="Message to the participants.",
     )
 
 
-class TopUpRequest(Thanks):
+class TopUpRequest(PaymentReason):
     """The reason, and whose top-ups are paid."""
 
     worker = serializers.CharField(default="", allow_blank=True, help_text="Only this worker's; empty: all.")
 
 
-class BonusRequest(Thanks):
+class BonusRequest(PaymentReason):
     """A worker, and how much."""
 
-    worker = serializers.CharField(help_text="Whose work was approved.", style={"list": "crowd-workers"})
+    worker = serializers.CharField(
+        help_text="The participant, whose work was approved.", style={"list": "crowd-workers"}
+    )
     cents = CentsField(min_value=1, label="Amount", help_text="Without the crowd's fee.")
 
 
 class BudgetRequest(ConfirmRequest):
     """All that may be spent."""
 
-    cents = CentsField(min_value=0, label="All that may be spent", help_text="Fees and bonuses included.")
+    cents = CentsField(min_value=0, label="Total budget", help_text="Including fees and bonuses.")
 
 
 def _limit_field(help_text: str) -> serializers.IntegerField:

@@ -23,7 +23,7 @@ from judgments.models import Study
 from judgments.studies.designs import design_of
 
 Status = CrowdSession.Status
-ENDED = (CrowdCall.State.DONE, CrowdCall.State.DROPPED)
+ENDED_STATES = (CrowdCall.State.DONE, CrowdCall.State.DROPPED)
 
 
 @transaction.atomic
@@ -54,7 +54,7 @@ def decide_session(
         )
         return None
     # an approval after a rejection overrides it, and a dropped call is asked again: both need a new key
-    ended = CrowdCall.objects.filter(session=session, kind=kind, state__in=ENDED)
+    ended = CrowdCall.objects.filter(session=session, kind=kind, state__in=ENDED_STATES)
     number = ended.count() + 1
     override = session.status == Status.REJECTED
     return write_message(
@@ -99,7 +99,7 @@ def ask_for_bonus(
 ) -> CrowdCall:
     """Ask for a session's bonus, once for each ``number``."""
     if not why.strip():
-        raise WrongState(_("Nothing was paid: a bonus needs a reason that the worker can read."))
+        raise WrongState(_("Nothing was paid: a bonus needs a message to the participant."))
     backend = backend_of(session.study)
     return write_message(
         study=session.study,

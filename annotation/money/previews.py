@@ -146,7 +146,7 @@ def preview_call(*, call: CrowdCall, step: str) -> Preview:
     An indeterminate call cannot be retried, except a publication, which is found if it exists.
     """
     if call.state != CrowdCall.State.FAILED:
-        raise WrongState(_("Nothing was changed: only a failed call can be decided on."))
+        raise WrongState(_("Nothing was changed: only failed calls can be resolved."))
     found_again = call.kind == Ability.PUBLISH and step == "retry"
     if call.unsure != (step != "retry") and not found_again:
         fitting = "was-done or was-not-done" if call.unsure else "retry"

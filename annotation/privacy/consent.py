@@ -108,7 +108,7 @@ def change_consent(
     locked = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     if locked.state == Study.State.DRAFT or locked.source == Study.Source.IMPORTED:
         raise WrongState(
-            _("Nothing was changed: study %(slug)r is no study that was drawn; edit its design instead.")
+            _("Nothing was changed: study %(slug)r has no generated pages of work; edit its design instead.")
             % {"slug": study.slug}
         )
     if not text.strip():

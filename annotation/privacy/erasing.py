@@ -89,37 +89,37 @@ def _judgment_rows(study: Study, worker: Worker) -> Iterable[dict[str, Any]]:
 
 Way = Erasure.Way
 JOB = "finish_erasure"
-GONE = "…"
+ERASED_TEXT = "…"
 ERASED, PAID = "erased", "paid"  # how names of stand-ins begin
 # What becomes of each table with a person, for the test that none is forgotten; and its words on pages.
-DELETED: Mapping[type[Model], str] = {
+DELETED_MODELS: Mapping[type[Model], str] = {
     RawId: gettext_noop("ids at the crowd"),
     Demographics: gettext_noop("demographics"),
     QuizAttempt: gettext_noop("quiz attempts"),
     Qualification: gettext_noop("qualifications"),
-    ErasureRequest: gettext_noop("requests to be erased"),
+    ErasureRequest: gettext_noop("erasure requests"),
 }
-MOVED: Mapping[type[Model], str] = {
-    Participation: gettext_noop("part in the study"),
+MOVED_MODELS: Mapping[type[Model], str] = {
+    Participation: gettext_noop("participation in the study"),
     Assignment: gettext_noop("pages of work"),
     Exclusion: gettext_noop("exclusions"),
     Case: gettext_noop("flags"),
     StudyAlarm: gettext_noop("alarms"),
-    WrittenCaption: gettext_noop("captions that other people judge"),
+    WrittenCaption: gettext_noop("captions that other participants judge"),
 }
-MONEY: Mapping[type[Model], str] = {
+PAYMENT_MODELS: Mapping[type[Model], str] = {
     CrowdSession: gettext_noop("paid sessions"),
     CrowdCall: gettext_noop("requests to the crowd"),
 }
 # what was written about people and asked for
-TEXTS: Mapping[type[Model], list[str]] = {
+TEXT_FIELDS: Mapping[type[Model], list[str]] = {
     Exclusion: ["why", "lifted_why", "evidence"],
     Case: ["evidence", "decision"],
     ErasureRequest: ["answer"],
     MoneyRequest: ["answer"],
     SpendingRequest: ["values", "words"],
 }
-UNTIED: Mapping[type[Model], str] = {Invitation: gettext_noop("invitation")}
+UNLINKED_MODELS: Mapping[type[Model], str] = {Invitation: gettext_noop("invitation")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +140,7 @@ class ErasurePreview:
 
 
 @dataclass(frozen=True, slots=True)
-class Erased:
+class ErasureResult:
     """The result of an erasure; ``receipt`` is stored nowhere, and ``already`` means that nothing was left to do."""
 
     erasure: Erasure
@@ -164,7 +164,7 @@ def find_person(study: Study, name: str) -> Worker | None:
     person = people_of(study).filter(name__in=names).first()
     if person is None and erasure_of(study, name) is None:
         raise NotThere(
-            _("Nothing was changed: no worker %(name)r took part in study %(slug)r.")
+            _("Nothing was changed: no participant %(name)r took part in study %(slug)r.")
             % {"name": name[:80], "slug": study.slug}
         )
     return person
@@ -204,8 +204,8 @@ def preview_erasure(*, study: Study, worker: Worker, way: str) -> ErasurePreview
     judgments = _judgments(study, worker)
     going = judgments if way == Way.ALL else _texts_only(study, judgments)
     written = judgments.exclude(comment="").count()
-    named = dict.fromkeys((worker.name, *_identifying_words(study, worker)), GONE)
-    removed = [(label, _rows(model, study, worker).count()) for model, label in DELETED.items()]
+    named = dict.fromkeys((worker.name, *_identifying_words(study, worker)), ERASED_TEXT)
+    removed = [(label, _rows(model, study, worker).count()) for model, label in DELETED_MODELS.items()]
     removed += [
         (gettext_noop("judgments"), going.count()),
         (gettext_noop("comments"), written),
@@ -213,13 +213,16 @@ def preview_erasure(*, study: Study, worker: Worker, way: str) -> ErasurePreview
         (gettext_noop("messages in appeals"), _appeals(study, worker).count()),
         (gettext_noop("log entries that name them, renamed"), len(_entries(study, named))),
     ]
-    staying = [(label, _rows(model, study, worker).count()) for model, label in {**MOVED, **MONEY}.items()]
+    staying = [
+        (label, _rows(model, study, worker).count())
+        for model, label in {**MOVED_MODELS, **PAYMENT_MODELS}.items()
+    ]
     staying.insert(0, (gettext_noop("judgments"), judgments.count() - going.count()))
     return ErasurePreview(
         worker=worker,
         removed=[(_(label), n) for label, n in removed if n],
         kept=[(_(label), n) for label, n in staying if n],
-        elsewhere=_is_elsewhere(study, worker),
+        elsewhere=_is_in_another_study(study, worker),
         waits=why_not_erasable(study, worker),
     )
 
@@ -227,16 +230,16 @@ def preview_erasure(*, study: Study, worker: Worker, way: str) -> ErasurePreview
 def why_not_erasable(study: Study, worker: Worker) -> str:
     """Return why the person cannot be erased now; "" if they can."""
     if worker.erased and worker.name.startswith(PAID):
-        return _("%(name)s stands for amounts alone.") % {"name": worker.name}
+        return _("%(name)s is kept only for payments.") % {"name": worker.name}
     if not worker.is_person and (worker.source == Worker.Source.REHEARSAL or worker.anonymous):
-        return _("%(name)s is no person: their answers are simulated, or published without names.") % {
+        return _("%(name)s is not a person: their answers are simulated, or published without names.") % {
             "name": worker.name
         }
     if any(rows.filter(worker=worker).exists() for rows in _undecided(study)):
         return _("Their work waits to be approved or rejected; decide first, so that they are paid.")
-    if _calls_under_way(study).filter(_about(worker)).exists():
+    if _calls_under_way(study).filter(_work_of(worker)).exists():
         return _("A request to the crowd about them is not done yet; wait until it is, or settle it.")
-    if _bonuses_to_list(study).filter(_about(worker)).exists():
+    if _bonuses_to_list(study).filter(_work_of(worker)).exists():
         return _(
             "A bonus of theirs is in no list for the panel yet; make the list first, so that they are paid."
         )
@@ -290,7 +293,7 @@ def erase_person(
     asked_at: datetime | None = None,
     listed_row: Mapping[str, Any] | None = None,
     texts: bool = True,
-) -> Erased:
+) -> ErasureResult:
     """Erase a person from a study. Irreversible; raise WrongState if something must be done first.
 
     Args:
@@ -330,7 +333,7 @@ def erase_person(
         removed=dict(removed),
     )
     job = enqueue(kind=JOB, args={"study": study.slug, "withdraw": withdraw}, user=by)
-    return Erased(erasure, receipt, job, names={name: replacements[name]})
+    return ErasureResult(erasure, receipt, job, names={name: replacements[name]})
 
 
 @transaction.atomic
@@ -371,10 +374,13 @@ def _replace(
     stand_ins = []
     for worker in people:
         _end_work(study, worker)
-        unnamed = list(_unnamed(study, worker).values_list("pk", flat=True))
+        unnamed = list(_unconfirmed_work(study, worker).values_list("pk", flat=True))
         stand_in, payee = _stand_ins(study, worker)
         stand_ins.append((worker, stand_in, payee, unnamed))
-        replacements |= {**dict.fromkeys(_identifying_words(study, worker), GONE), worker.name: stand_in.name}
+        replacements |= {
+            **dict.fromkeys(_identifying_words(study, worker), ERASED_TEXT),
+            worker.name: stand_in.name,
+        }
         if texts:
             _forget_quotes(study, worker)
     if len(people) == 1:  # several are ended with the longest names first
@@ -384,9 +390,9 @@ def _replace(
     _rename_in_logs(study, replacements)
     for worker, stand_in, payee, unnamed in stand_ins:
         _move(study, worker, stand_in, payee)
-        for model in DELETED:
+        for model in DELETED_MODELS:
             removed[model._meta.model_name or ""] += _rows(model, study, worker).delete()[0]
-        if not _is_elsewhere(study, worker):
+        if not _is_in_another_study(study, worker):
             worker.delete()
         removed["judgment"] += _erase_answers(study, stand_in, way, unnamed=unnamed, texts=texts)
     person_erased.send(Study, study=study, replacements=replacements)
@@ -416,7 +422,7 @@ def digest_of(row: Erasure) -> str:
     return hashlib.sha256(canonical_json(content)).hexdigest()
 
 
-def _about(worker: Worker) -> Q:
+def _work_of(worker: Worker) -> Q:
     return Q(worker=worker) | Q(session__worker=worker)
 
 
@@ -436,18 +442,18 @@ def _rows(model: type[Model], study: Study, worker: Worker) -> QuerySet[Any]:
     rows = model._default_manager.filter(worker=worker)
     if model is RawId:
         of_study = Q(session__study=study)
-        return rows.filter(of_study if _is_elsewhere(study, worker) else of_study | Q(session=None))
+        return rows.filter(of_study if _is_in_another_study(study, worker) else of_study | Q(session=None))
     if model is Qualification:
-        return rows.none() if _is_elsewhere(study, worker) else rows
+        return rows.none() if _is_in_another_study(study, worker) else rows
     if model is WrittenCaption:
         here = Q(judgment__assignment__study=study)
-        return rows.filter(here if _is_elsewhere(study, worker) else here | Q(judgment=None))
+        return rows.filter(here if _is_in_another_study(study, worker) else here | Q(judgment=None))
     if model is CrowdCall:
-        return CrowdCall.objects.filter(_about(worker), study=study)
+        return CrowdCall.objects.filter(_work_of(worker), study=study)
     return rows.filter(study=study)
 
 
-def _is_elsewhere(study: Study, worker: Worker) -> bool:
+def _is_in_another_study(study: Study, worker: Worker) -> bool:
     """Return whether the person has a part in another study, where they keep their name."""
     others = (Participation, CrowdSession, Assignment, CrowdCall)
     return any(model._default_manager.filter(worker=worker).exclude(study=study).exists() for model in others)
@@ -468,7 +474,7 @@ def _texts_only(study: Study, judgments: Any) -> Any:
     return judgments if installed_kind_of(study).writes_captions else judgments.none()
 
 
-def _unnamed(study: Study, worker: Worker) -> QuerySet[Assignment]:
+def _unconfirmed_work(study: Study, worker: Worker) -> QuerySet[Assignment]:
     """Return the assignments that the crowd has not confirmed; they are excluded, and stay so."""
     work = Assignment.objects.filter(study=study, worker=worker)
     if not study.platform or Ability.LIST not in backend_of(study).can:
@@ -502,7 +508,7 @@ def _erase_answers(study: Study, worker: Worker, way: str, *, unnamed: Collectio
     pages = work.only("pk", "accepted_at", "submitted_at").order_by("accepted_at", "pk")
     for number, assignment in enumerate(pages):
         offset = timedelta(microseconds=number)  # pages keep their order: an arena is drawn again by it
-        accepted, submitted = _minute(assignment.accepted_at), _minute(assignment.submitted_at)
+        accepted, submitted = _cut_to_minute(assignment.accepted_at), _cut_to_minute(assignment.submitted_at)
         Assignment.objects.filter(pk=assignment.pk).update(
             accepted_at=accepted and accepted + offset, submitted_at=submitted and submitted + offset
         )
@@ -510,7 +516,7 @@ def _erase_answers(study: Study, worker: Worker, way: str, *, unnamed: Collectio
     return removed
 
 
-def _minute(moment: datetime | None) -> datetime | None:
+def _cut_to_minute(moment: datetime | None) -> datetime | None:
     """Cut a time to the minute, as releases do: more digits could be joined with a crowd's own list."""
     return moment and moment.replace(second=0, microsecond=0)
 
@@ -539,7 +545,8 @@ def _forget_quotes(study: Study, worker: Worker) -> None:
         for row in model._default_manager.filter(study=study, evidence__numbers__texts__isnull=False):
             quoted = row.evidence["numbers"]["texts"]
             redacted = [
-                {key: GONE if value in texts else value for key, value in entry.items()} for entry in quoted
+                {key: ERASED_TEXT if value in texts else value for key, value in entry.items()}
+                for entry in quoted
             ]
             if redacted != quoted:
                 row.evidence["numbers"]["texts"] = redacted
@@ -582,13 +589,13 @@ def _stand_ins(study: Study, worker: Worker) -> tuple[Worker, Worker]:
         )
 
     stand_in = make(ERASED)
-    paid = any(_rows(model, study, worker).exists() for model in MONEY)
+    paid = any(_rows(model, study, worker).exists() for model in PAYMENT_MODELS)
     return stand_in, make(PAID) if paid else stand_in
 
 
 def _move(study: Study, worker: Worker, stand_in: Worker, payee: Worker) -> None:
     work = Assignment.objects.filter(study=study, worker=worker)
-    CrowdCall.objects.filter(_about(worker), study=study).exclude(worker=None).update(worker=payee)
+    CrowdCall.objects.filter(_work_of(worker), study=study).exclude(worker=None).update(worker=payee)
     of_sessions = CrowdSession.objects.filter(study=study, worker=worker)
     for call in CrowdCall.objects.filter(Q(worker=payee) | Q(session__in=of_sessions), study=study):
         call.payload = {
@@ -609,7 +616,7 @@ def _move(study: Study, worker: Worker, stand_in: Worker, payee: Worker) -> None
             part.consented_at = part.consented_at.replace(hour=0, minute=0, second=0, microsecond=0)
         part.completion_code, part.cursor = "", 0
         part.save(update_fields=["joined_at", "consented_at", "completion_code", "cursor"])
-    for model in MOVED:
+    for model in MOVED_MODELS:
         _rows(model, study, worker).update(worker=stand_in)
     invitations = Invitation.objects.filter(study=study, worker=worker)
     invitations.update(worker=None, note="", used_at=TruncDay("used_at", tzinfo=UTC))
@@ -630,7 +637,7 @@ def _rename_in_logs(study: Study, replacements: Mapping[str, str]) -> None:
         StudyEvent.objects.filter(pk=event.pk).redact(
             words=within(event.words)[:1000], why=within(event.why)[:500], details=within(event.details)
         )
-    for model, fields in TEXTS.items():  # also of what is about others, and names this person
+    for model, fields in TEXT_FIELDS.items():  # also of what is about others, and names this person
         for row in model._default_manager.filter(study=study).iterator():
             before = [getattr(row, name) for name in fields]
             after = within(before)

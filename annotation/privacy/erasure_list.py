@@ -14,11 +14,11 @@ from annotation.privacy.erasing import erase_person, erasure_mark_of, keep_erasu
 from common.errors import QuorumError, WrongState
 from judgments.models import Study
 
-NAMES = ("mark", "way", "content", "at", "previous", "digest")
+ENTRY_KEYS = ("mark", "way", "content", "at", "previous", "digest")
 
 
 @dataclass(frozen=True, slots=True)
-class Replayed:
+class ReplayResult:
     """Numbers of repeated, added and known erasures; and studies that are not here.
 
     ``waiting`` has the reasons for people who must be paid first: repeat the call afterwards.
@@ -36,7 +36,7 @@ def erasure_list() -> Iterator[dict[str, Any]]:
     for row in Erasure.objects.select_related("study").order_by("pk"):
         yield {
             "study": row.study.slug,
-            **{name: getattr(row, name) for name in NAMES},
+            **{name: getattr(row, name) for name in ENTRY_KEYS},
             "at": row.at.isoformat(),
         }
 
@@ -55,7 +55,7 @@ def restored_after_erasure() -> Iterator[tuple[Erasure, Worker]]:
                 yield row, worker
 
 
-def replay_erasures(lines: Path) -> Replayed:
+def replay_erasures(lines: Path) -> ReplayResult:
     """Repeat the erasures of a list, each in its own transaction; a repeated call goes on.
 
     Raises:
@@ -97,7 +97,7 @@ def replay_erasures(lines: Path) -> Replayed:
             keep_erasure(study=study, row=row)
             entered += 1
         known += stored and not people
-    return Replayed(again, entered, known, unknown, waiting)
+    return ReplayResult(again, entered, known, unknown, waiting)
 
 
 def _read(path: Path) -> list[dict[str, Any]]:
@@ -105,7 +105,9 @@ def _read(path: Path) -> list[dict[str, Any]]:
         rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
     except (OSError, ValueError):
         rows = None
-    if rows is None or not all(isinstance(row, dict) and {"study", *NAMES} <= row.keys() for row in rows):
+    if rows is None or not all(
+        isinstance(row, dict) and {"study", *ENTRY_KEYS} <= row.keys() for row in rows
+    ):
         raise QuorumError(
             f"{path} is no list of erasures; expected lines of `erase_person --list`. Nothing was changed."
         )

@@ -7,7 +7,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from annotation.models import Assignment, ErasureRequest, Participation, Worker
-from annotation.privacy.erasing import Erased, erase_person, why_not_erasable
+from annotation.privacy.erasing import ErasureResult, erase_person, why_not_erasable
 from annotation.work.joining import require_participation
 from annotation.work.slots.release import release_slots
 from common.errors import WrongState
@@ -18,7 +18,7 @@ from judgments.studies.designs import design_of
 NOT_OFFERED, ON_REQUEST, AT_ONCE = "no", "on-request", "at-once"
 
 
-def leave(*, study: Study, worker: Worker) -> Erased | ErasureRequest:
+def leave(*, study: Study, worker: Worker) -> ErasureResult | ErasureRequest:
     """Let a participant leave: erase them at once, or store their request. Asking twice changes nothing.
 
     If they are still to be paid, an erasure that the design offers at once becomes a request.

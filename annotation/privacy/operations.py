@@ -13,7 +13,7 @@ from rest_framework import serializers
 
 from annotation.models import Case, Erasure, ErasureRequest, QualityRule
 from annotation.privacy.consent import change_consent
-from annotation.privacy.erasing import Erased, erase_person, erasure_of, find_person
+from annotation.privacy.erasing import ErasureResult, erase_person, erasure_of, find_person
 from annotation.privacy.erasure_requests import erasure_request_of
 from annotation.quality.flags import unpause_worker
 from annotation.work.joining import find_worker
@@ -69,7 +69,7 @@ def erase(
         assert before is not None
         message = pgettext("staff", "Nothing was changed: the person was erased already, on %(day)s.")
         return Outcome(
-            message % {"day": date_format(timezone.localtime(before.at))}, Erased(before, already=True)
+            message % {"day": date_format(timezone.localtime(before.at))}, ErasureResult(before, already=True)
         )
     request = erasure_request_of(study, person)
     done = erase_person(
@@ -82,8 +82,8 @@ def erase(
     )
     message = pgettext(
         "staff",
-        "The person is erased. Receipt, shown once: %(receipt)s. Give it to the person: it proves which rows of "
-        "published releases were theirs.",
+        "The participant is erased. Receipt, shown only once: %(receipt)s. Give it to the participant: it "
+        "proves which rows of published releases were theirs.",
     )
     return Outcome(message % {"receipt": done.receipt}, done)
 
@@ -117,7 +117,7 @@ def decline_request(*, study: Study, by: User | None, worker: str, why: str) -> 
     note_event(
         study=study, what="erasure-declined", sentence="A request to be erased was declined.", why=why, by=by
     )
-    return Outcome(pgettext("staff", "The request is declined; the person reads why."))
+    return Outcome(pgettext("staff", "The request is declined; the participant sees the reason."))
 
 
 class ConsentRequest(Reason):
@@ -145,5 +145,7 @@ def change_consent_text(
     version = change_consent(study=study, text=consent, translations=translations, why=why, by=by)
     if version is None:
         return Outcome(pgettext("staff", "The text is the same as before; nothing was changed."))
-    message = pgettext("staff", "The consent text has version %(n)s. Who comes back is asked again.")
+    message = pgettext(
+        "staff", "The consent text is now version %(n)s. Returning participants are asked to agree again."
+    )
     return Outcome(message % {"n": version.number}, version)

@@ -24,12 +24,12 @@ from judgments.studies.designs import design_of
 from judgments.studies.generation.progress import Progress, no_progress
 
 JOB = "end_retention"
-REMINDED = timedelta(days=14)  # before the end
+REMINDER_PERIOD = timedelta(days=14)  # before the end
 BATCH_SIZE = 50  # people in a transaction, in which nobody else writes to SQLite
 
 
 @dataclass(frozen=True, slots=True)
-class Due:
+class RetentionEnd:
     """The end of identities.
 
     Attributes:
@@ -46,17 +46,17 @@ class Due:
 
     @property
     def soon(self) -> bool:
-        return self.at is not None and bool(self.people) and self.at - REMINDED <= timezone.now()
+        return self.at is not None and bool(self.people) and self.at - REMINDER_PERIOD <= timezone.now()
 
     @property
     def over(self) -> bool:
         return self.at is not None and bool(self.people) and self.at <= timezone.now()
 
 
-def retention_of(study: Study) -> Due:
+def retention_of(study: Study) -> RetentionEnd:
     days = design_of(study).retention.identities_days
     closed = study.closed_at if days and study.state == Study.State.CLOSED else None
-    return Due(
+    return RetentionEnd(
         days=days,
         at=closed and closed + timedelta(days=days),
         people=known_people(study).count(),

@@ -270,13 +270,13 @@ def show_privacy(request: HttpRequest, study: Study, context: Context, **more: A
         "requests": requests.order_by("state", "asked_at")[:MOST_SHOWN],
         "erasures": Erasure.objects.filter(study=study).order_by("-pk")[:MOST_SHOWN],
         "may_change_consent": study.state != Study.State.DRAFT and study.source == Study.Source.DESIGNED,
-        **_looked_at(request, study, context),
+        **_erasure_context(request, study, context),
         **more,
     }
     return TemplateResponse(request, "admin/annotation/study_privacy.html", context)
 
 
-def _looked_at(request: HttpRequest, study: Study, context: Context) -> dict[str, Any]:
+def _erasure_context(request: HttpRequest, study: Study, context: Context) -> dict[str, Any]:
     """Return the preview of erasing the person in the address, for owners."""
     name = request.GET.get("worker", "").strip()
     if not name or not context["may_own"]:
@@ -306,9 +306,9 @@ def show_receipt(request: HttpRequest, study: Study, outcome: Outcome) -> HttpRe
     return answer
 
 
-add_operation(erase, label="Erase for good", fields=(), shows=show_receipt)
+add_operation(erase, label="Erase permanently", fields=(), shows=show_receipt)
 add_operation(decline_request, label="Decline", fields=())
-add_operation(change_consent_text, label="Make it the text in force", fields=())
+add_operation(change_consent_text, label="Publish this version", fields=())
 
 
 @member_page(FORM)

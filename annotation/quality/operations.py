@@ -36,7 +36,7 @@ LARGEST_SETTING = 10**12  # settings are shares, counts or seconds
 MOST_ASSIGNMENTS = 1000  # decided by one call
 MOST_SENT = 1000  # units sent to an adjudicator by one call
 EXCLUDED_MESSAGE = gettext_noop(
-    "{worker} is excluded. Their answers stay, but do not count, and their slots are open again."
+    "{worker} is excluded. Their answers are kept but not used, and their places are open again."
 )
 NO_WORK_CHOSEN = gettext_lazy("Choose the pages of work first.")
 
@@ -100,7 +100,9 @@ def set_rule(
     row = rule_services.store_rule(
         study=study, rule=rule, settings=differing, action=action, enabled=enabled, by=by
     )
-    sentence = _("“%(rule)s” watches from now on.") if enabled else _("“%(rule)s” is saved, and off.")
+    sentence = (
+        _("The detector “%(rule)s” is on.") if enabled else _("The detector “%(rule)s” is saved and off.")
+    )
     title = RULES[rule].title
     return Outcome(sentence % {"rule": _(title)}, row)
 
@@ -113,7 +115,7 @@ class ReplayRequest(Parameters):
 def replay_detectors(*, study: Study, by: User | None, rules: Collection[str] = ()) -> Outcome:
     """Run the detectors over each page as it was submitted. Nothing is stored and nobody is stopped."""
     replays = rule_replays.replay_rules(study=study, rules=rule_replays.rules_to_replay(study, list(rules)))
-    sentence = ngettext("One rule was replayed.", "%(replays)s rules were replayed.", len(replays))
+    sentence = ngettext("One detector was tried.", "%(replays)s detectors were tried.", len(replays))
     return Outcome(sentence % {"replays": len(replays)}, replays)
 
 
@@ -132,7 +134,7 @@ def confirm_case(*, study: Study, by: User | None, case: str, why: str) -> Outco
 def dismiss_case(*, study: Study, by: User | None, case: str, why: str) -> Outcome:
     """Undo the detector's action; it stays silent about this worker."""
     decided = flags.dismiss_flag(case=row_of(Case.objects.filter(study=study), case), why=why, by=by)
-    sentence = _("The flag on %(worker)s is dismissed; the detector stays silent about this worker.")
+    sentence = _("The flag on %(worker)s is dismissed; the detector will not flag this participant again.")
     return Outcome(sentence % {"worker": decided.worker}, decided)
 
 
@@ -150,9 +152,7 @@ def exclude(*, study: Study, by: User | None, worker: str, why: str) -> Outcome:
     return Outcome(_(EXCLUDED_MESSAGE).format(worker=person), exclusion)
 
 
-@operation(
-    "readmit", "Take an exclusion back", parameters=ExclusionRequest, right=Right.REVIEW, scope="workers"
-)
+@operation("readmit", "Lift an exclusion", parameters=ExclusionRequest, right=Right.REVIEW, scope="workers")
 def readmit(*, study: Study, by: User | None, worker: str, why: str) -> Outcome:
     """Readmit a worker. Their answers count again, and flags that wait because of the exclusion are dismissed."""
     person = find_worker(study, worker)
@@ -162,7 +162,7 @@ def readmit(*, study: Study, by: User | None, worker: str, why: str) -> Outcome:
             _("%(name)s was never excluded from study %(slug)r.") % {"name": person.name, "slug": study.slug}
         )
     lifted = flags.readmit_worker(exclusion=last, why=why, by=by)
-    return Outcome(_("The answers of %(found)s count again as they did before.") % {"found": person}, lifted)
+    return Outcome(_("The answers of %(found)s are used again.") % {"found": person}, lifted)
 
 
 class DecisionRequest(Parameters):
@@ -232,7 +232,7 @@ def reject(
 
 @operation(
     "approve-unopposed",
-    "Approve what nothing speaks against",
+    "Approve work without objections",
     right=Right.REVIEW,
     scope="workers",
     then=SYNC_LATER,
@@ -248,13 +248,11 @@ def _decision_message(study: Study, count: int, what: str) -> str:
     approved, n = what == "approved", {"n": thousands(count)}
     if study.platform and backend_of(study).sends_people:
         sentence = (
-            ngettext("One page of work is to be approved", "%(n)s pages of work are to be approved", count)
+            ngettext("One page of work will be approved", "%(n)s pages of work will be approved", count)
             if approved
-            else ngettext(
-                "One page of work is to be rejected", "%(n)s pages of work are to be rejected", count
-            )
+            else ngettext("One page of work will be rejected", "%(n)s pages of work will be rejected", count)
         )
-        request = _("the crowd is asked, and its answer is shown here in a moment.")
+        request = _("the crowd is being asked; its reply will appear here.")
         return f"{sentence % n}; {request}"
     sentence = (
         ngettext("One page of work is approved.", "%(n)s pages of work are approved.", count)
@@ -282,7 +280,7 @@ def answer_appeal(*, study: Study, by: User, assignments: Collection[UUID], note
     rows = Assignment.objects.filter(study=study).select_related("study", "worker")
     assignment = row_of(rows, str(next(iter(assignments))))
     reviews.store_appeal_note(assignment=assignment, text=note, by=by)
-    return Outcome(_("The note is shown beside the work of %(worker)s.") % {"worker": assignment.worker})
+    return Outcome(_("The note is shown with the work of %(worker)s.") % {"worker": assignment.worker})
 
 
 class SendRequest(Parameters):
@@ -316,7 +314,7 @@ def send_units(*, study: Study, by: User | None, units: Collection[str], adjudic
     lacking = [key for key in units if key not in pks]
     if lacking:
         raise NotThere(
-            _("Nothing was sent: study %(slug)r has no unit %(lacking)r.")
+            _("Nothing was sent: study %(slug)r has no item %(lacking)r.")
             % {"slug": study.slug, "lacking": lacking[0][:80]}
         )
     person = reviews.adjudicators(study).filter(username=adjudicator).first()
@@ -327,9 +325,9 @@ def send_units(*, study: Study, by: User | None, units: Collection[str], adjudic
         )
     sent = reviews.send_to_adjudicator(study=study, units=list(pks.values()), adjudicator=person, by=by)
     sent_before = len(pks) - len(sent)
-    sentence = ngettext("%(n)s unit sent to %(name)s.", "%(n)s units sent to %(name)s.", len(sent))
+    sentence = ngettext("%(n)s item sent to %(name)s.", "%(n)s items sent to %(name)s.", len(sent))
     sentence %= {"n": len(sent), "name": person.get_username()}
-    before = _("%(n)s had been sent before.") % {"n": sent_before}
+    before = _("Already sent: %(n)s.") % {"n": sent_before}
     return Outcome(f"{sentence} {before}" if sent_before else sentence, sent)
 
 
@@ -337,7 +335,7 @@ def send_units(*, study: Study, by: User | None, units: Collection[str], adjudic
 def withdraw(*, study: Study, by: User | None, adjudication: str) -> Outcome:
     """Withdraw a unit, decided or not: workers' votes count again. Twice is harmless."""
     row = row_of(Adjudication.objects.filter(study=study), adjudication)
-    sentence = _("Withdrawn: what the workers said counts again, once the consensus is computed.")
+    sentence = _("Withdrawn: the participants' answers count again once the consensus is computed.")
     return Outcome(sentence, reviews.withdraw_adjudication(study=study, pk=row.pk, by=by))
 
 
@@ -367,14 +365,14 @@ def strike(*, study: Study, by: User | None, units: Collection[str]) -> Outcome:
     n = len(units)
     sentence = (
         ngettext(
-            "One control item was withdrawn; the answers on it stay, but do not count.",
-            "%(n)s control items were withdrawn; the answers on them stay, but do not count.",
+            "One check question was withdrawn; its answers are kept but not used.",
+            "%(n)s check questions were withdrawn; their answers are kept but not used.",
             n,
         )
         if study.opened_at is not None
         else ngettext(
-            "One control item was withdrawn; no worker will see it.",
-            "%(n)s control items were withdrawn; no worker will see them.",
+            "One check question was withdrawn; no participant will see it.",
+            "%(n)s check questions were withdrawn; no participant will see them.",
             n,
         )
     )

@@ -51,12 +51,12 @@ TIMES_SAMPLED = 1_000  # latest times of the study, for their median
 # lengths in the figure: from answer to answer, then the places of the highest and the lowest answer, of the foot of the
 # bars of seconds, and of the first answer
 STEP, TOP, BASE, FLOOR, LEFT = 6, 8, 34, 76, 62
-TALLEST = 34  # length of the longest bar
+LONGEST_BAR = 34  # length of the longest bar
 ON_A_PAGE = 10  # cases
 EXCLUSIONS_SHOWN = 200
 # action of a detector -> what it did to the worker
 ACTION_WORDS = {
-    "flag": pgettext_lazy("staff", "flagged, goes on"),
+    "flag": pgettext_lazy("staff", "flagged, not paused"),
     "pause": pgettext_lazy("staff", "paused"),
     "exclude": pgettext_lazy("staff", "excluded"),
 }
@@ -131,7 +131,7 @@ def draw_case_figure(
                 )
             )
         if dot.seconds is not None:
-            tall = min(TALLEST, max(1.0, dot.seconds * scale))
+            tall = min(LONGEST_BAR, max(1.0, dot.seconds * scale))
             parts.append(
                 format_html(
                     '<rect class="q-case-time" x="{}" y="{}" width="4" height="{}"/>',
@@ -139,7 +139,7 @@ def draw_case_figure(
                 )
             )  # fmt: skip
     if usual is not None:
-        y = FLOOR - min(TALLEST, usual * scale)
+        y = FLOOR - min(LONGEST_BAR, usual * scale)
         line = '<line class="q-case-usual" x1="{}" x2="{}" y1="{}" y2="{}"/>'
         parts.append(format_html(line, LEFT, width, f"{y:.1f}", f"{y:.1f}"))
         caption = pgettext("staff", "usual %(seconds)s s") % {"seconds": f"{usual:.1f}"}
@@ -161,7 +161,7 @@ def _pixels_per_second(dots: Sequence[DrawnAnswer], usual: float | None) -> floa
     """Return pixels per second, with the usual time at half of the height."""
     times = [dot.seconds for dot in dots if dot.seconds is not None]
     middle = usual or (float(np.median(times)) if times else 0.0)
-    return TALLEST / (2 * middle) if middle else 1.0
+    return LONGEST_BAR / (2 * middle) if middle else 1.0
 
 
 @study_page("review", "Review", order=45, group=StudyPlace.LIVE, help="quality.md#review")
@@ -345,5 +345,5 @@ def _adjudication_page(request: HttpRequest, adjudication: Adjudication, problem
 
 add_operation(confirm_case, label="Exclude", fields=())
 add_operation(dismiss_case, label="Dismiss", fields=())
-add_operation(readmit, name="lift-exclusion", label="Take an exclusion back", fields=())
+add_operation(readmit, name="lift-exclusion", label="Lift an exclusion", fields=())
 add_operation(exclude, name="exclude-worker", label="Exclude a participant", fields=())

@@ -31,7 +31,7 @@ from annotation.models import (
 )
 from annotation.models.assignments import AssignmentQuerySet
 from annotation.money.limits import commit_as_one_order
-from annotation.money.payments import ENDED, decide_session
+from annotation.money.payments import ENDED_STATES, decide_session
 from annotation.quality.controls import ControlTally, control_tallies, records_from_tallies
 from annotation.quality.detectors import RULES, describe_evidence
 from annotation.work.sheet.units import PageUnit
@@ -45,7 +45,7 @@ from judgments.studies.designs import design_of, kind_of
 LONGEST_REASON = 500
 MOST_ASSIGNMENTS_LOGGED = 1_000  # in a log entry
 # sessions that ended before their last page
-ABANDONED = (
+ABANDONED_STATUSES = (
     CrowdSession.Status.RETURNED,
     CrowdSession.Status.TIMED_OUT,
     CrowdSession.Status.SCREENED_OUT,
@@ -120,7 +120,7 @@ def assignments_without_objection(study: Study) -> list[UUID]:
     Leave out those with a pending or refused call to approve or reject.
     """
     calls = CrowdCall.objects.filter(study=study, kind__in=["approve", "reject"], session__isnull=False)
-    undecided = calls.exclude(state__in=ENDED)
+    undecided = calls.exclude(state__in=ENDED_STATES)
     waiting = Assignment.objects.filter(study=study, state=Assignment.State.SUBMITTED)
     waiting = waiting.exclude(session__in=undecided.values("session"))
     # Decided as a whole, once it is over.
@@ -187,7 +187,9 @@ def reject_with_findings(*, study: Study, assignments: Collection[UUID], by: Use
         name = Worker.objects.get(pk=blameless[0]).name
         raise WrongState(
             pgettext(
-                "staff", "Nothing was changed: nothing speaks against %(name)s; write the reason yourself."
+                "staff",
+                "Nothing was changed: there is no objection to the work of %(name)s; write the reason "
+                "yourself.",
             )
             % {"name": name}
         )
@@ -202,10 +204,10 @@ def reject_with_findings(*, study: Study, assignments: Collection[UUID], by: Use
 
 def _decide_sessions(work: AssignmentQuerySet, *, approve: bool, why: str, by: User | None) -> int:
     """Decide on each paid session as a whole, but on the assignments of an abandoned session one by one."""
-    unfinished = work.filter(session__status__in=ABANDONED)
+    unfinished = work.filter(session__status__in=ABANDONED_STATUSES)
     state = Assignment.State.APPROVED if approve else Assignment.State.REJECTED
     alone = unfinished.update(state=state, reason="" if approve else why.strip()[:LONGEST_REASON])
-    whole = work.filter(session__isnull=False).exclude(session__status__in=ABANDONED)
+    whole = work.filter(session__isnull=False).exclude(session__status__in=ABANDONED_STATUSES)
     if approve:
         whole = whole.exclude(session__status=CrowdSession.Status.WORKING)
     pages = list(whole.values_list("session", flat=True))
@@ -221,7 +223,7 @@ def _lock_finished(study: Study, assignments: Collection[UUID]) -> dict[UUID, st
     if missing:
         raise WrongState(
             pgettext(
-                "staff", "Nothing was changed: assignment %(missing)s is no finished work of study %(slug)r."
+                "staff", "Nothing was changed: assignment %(missing)s is not finished work of study %(slug)r."
             )
             % {"missing": missing[0], "slug": study.slug}
         )
@@ -292,7 +294,7 @@ def send_to_adjudicator(
         raise WrongState(
             pgettext(
                 "staff",
-                "Nothing was sent: choose one or more units of this study; control items have an answer.",
+                "Nothing was sent: choose one or more items of this study; check questions have an answer.",
             )
         )
     if not can_be_adjudicated(study):
@@ -327,7 +329,7 @@ def send_to_adjudicator(
             sent = Adjudication.objects.bulk_create(new)
     except IntegrityError:
         raise WrongState(
-            pgettext("staff", "Nothing was sent: somebody sent one of these units at the same moment.")
+            pgettext("staff", "Nothing was sent: somebody sent one of these items at the same moment.")
         ) from None
     if sent:
         note_event(
@@ -358,7 +360,7 @@ def own_adjudication(*, user: User, pk: int) -> Adjudication:
     )
     adjudication = rows.filter(pk=pk, adjudicator=user).first()
     if adjudication is None:
-        raise NotThere(pgettext("staff", "There is no such unit for you to decide."))
+        raise NotThere(pgettext("staff", "There is no such item for you to decide."))
     return adjudication
 
 

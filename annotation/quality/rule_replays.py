@@ -16,7 +16,7 @@ from annotation.quality.detectors.base import Finding, Rule
 from annotation.quality.histories import answer_format_of, finished_judgments, pages_of
 from annotation.quality.looks import replay
 from annotation.quality.rules import RECOMMENDED, make_study_rule
-from common.errors import WrongState
+from common.errors import WrongState, did_you_mean
 from judgments.models import Study
 
 
@@ -159,6 +159,7 @@ def rules_to_replay(study: Study, names: Sequence[str] = ()) -> list[tuple[str, 
         raise WrongState(
             _("There is no rule %(unknown)r; expected some of %(rules)s.")
             % {"unknown": unknown[0], "rules": ", ".join(RULES)}
+            + did_you_mean(unknown[0], RULES)
         )
     settings: dict[str, Mapping[str, Any]] = {name: chosen for name, _, chosen in RECOMMENDED}
     settings |= dict(QualityRule.objects.filter(study=study).values_list("rule", "settings"))

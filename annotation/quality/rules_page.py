@@ -29,33 +29,35 @@ from judgments.studies.study_page import add_step, study_page, study_page_addres
 
 MOST_TO_REPLAY = 50_000  # judgments; more are replayed by the command only
 SETTING_LABELS = {
-    "least": gettext_noop("Looks from so many answers"),
-    "alpha": gettext_noop("False alarms at most (alpha)"),
-    "control-accuracy least": gettext_noop("Looks from so many check questions"),
-    "control-accuracy threshold": gettext_noop("Least share right"),
-    "disagreement of_crowd": gettext_noop("Share of the others' agreement"),
-    "canary words": gettext_noop("Answers with the word"),
-    "pasted-text share": gettext_noop("Share pasted"),
-    "phrasing copies": gettext_noop("Answers like others'"),
-    "phrasing length": gettext_noop("Characters of an answer that counts"),
-    "phrasing share": gettext_noop("Share of answers like others'"),
-    "phrasing similar": gettext_noop("Alike from this similarity (0.5 to 1)"),
-    "typing keys": gettext_noop("Keys of an answer that counts"),
-    "typing per_second": gettext_noop("Too fast above (characters a second)"),
-    "typing share": gettext_noop("Share of answers typed so"),
-    "typing spread": gettext_noop("Too even below (spread over median)"),
-    "repeat-consistency least": gettext_noop("Looks from so many repeats"),
-    "repeat-consistency threshold": gettext_noop("Least share answered alike"),
-    "side-bias tolerance": gettext_noop("Habit that is let pass (share beyond half)"),
-    "straight-lining tolerance": gettext_noop("Tolerance towards long runs (0 to 1)"),
-    "too-fast of_crowd": gettext_noop("Share of the others' time"),
-    "too-fast seconds": gettext_noop("Too fast below (seconds)"),
-    "too-fast share": gettext_noop("Share of answers so fast"),
+    "least": gettext_noop("Minimum number of answers"),
+    "alpha": gettext_noop("Maximum false positive rate (alpha)"),
+    "control-accuracy least": gettext_noop("Minimum number of check questions"),
+    "control-accuracy threshold": gettext_noop("Pass mark"),
+    "disagreement of_crowd": gettext_noop("Fraction of the others' agreement"),
+    "canary words": gettext_noop("Minimum answers with the word"),
+    "pasted-text share": gettext_noop("Maximum share pasted"),
+    "phrasing copies": gettext_noop("Minimum number of copied answers"),
+    "phrasing length": gettext_noop("Minimum characters per answer"),
+    "phrasing share": gettext_noop("Maximum share of copied answers"),
+    "phrasing similar": gettext_noop("Similarity threshold (0.5 to 1)"),
+    "typing keys": gettext_noop("Minimum key presses per answer"),
+    "typing per_second": gettext_noop("Maximum speed (characters per second)"),
+    "typing share": gettext_noop("Maximum share of implausible answers"),
+    "typing spread": gettext_noop("Minimum variation of gaps (spread over median)"),
+    "repeat-consistency least": gettext_noop("Minimum number of repeated items"),
+    "repeat-consistency threshold": gettext_noop("Minimum share of equal answers"),
+    "side-bias tolerance": gettext_noop("Tolerated side bias (share beyond half)"),
+    "straight-lining tolerance": gettext_noop("Tolerance of long runs (0 to 1)"),
+    "too-fast of_crowd": gettext_noop("Fraction of the others' time"),
+    "too-fast seconds": gettext_noop("Minimum time (seconds)"),
+    "too-fast share": gettext_noop("Maximum share of fast answers"),
 }
 
 ACTIONS = {
     QualityRule.Action.FLAG.value: gettext_noop("flag for review"),
-    QualityRule.Action.PAUSE.value: gettext_noop("pause the participant until somebody looked"),
+    QualityRule.Action.PAUSE.value: gettext_noop(
+        "pause the participant until somebody has reviewed the flag"
+    ),
     QualityRule.Action.EXCLUDE.value: gettext_noop("exclude the participant"),
 }
 

@@ -73,7 +73,7 @@ def _begin(study: Study, crowd: RehearsalCrowd) -> None:
     locked = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     if locked.source != Study.Source.DESIGNED or locked.state == Study.State.DRAFT:
         raise WrongState(
-            _("Study %(slug)r has no HITs to rehearse; generate them first.") % {"slug": study.slug}
+            _("Study %(slug)r has no pages of work to rehearse; generate them first.") % {"slug": study.slug}
         )
     people = Assignment.objects.filter(study=study).exclude(worker__source=Worker.Source.REHEARSAL)
     if people.filter(state__in=LIVE_STATES).exists():

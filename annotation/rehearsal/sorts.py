@@ -12,7 +12,7 @@ from judgments.kinds import Kind
 Tick = Callable[[Kind, int, int, Any], Any]
 
 # What a program might say of any picture.
-PASTED = (
+PASTED_TEXTS = (
     "A vibrant scene unfolds as people gather together in a lively outdoor setting",
     "The subject is captured in a moment of quiet concentration against a soft background",
     "A carefully composed view shows several objects arranged in a warm and inviting light",
@@ -40,25 +40,33 @@ def _draw(kind: Kind, position: int, person: int, drawn: Any) -> Any:
     return drawn
 
 
-def _same(kind: Kind, position: int, person: int, drawn: Any) -> Any:
+def _repeat_value(kind: Kind, position: int, person: int, drawn: Any) -> Any:
     return drawn if kind.is_open else (kind.values[0], kind.values[-1])[person % 2]
 
 
-def _in_turn(kind: Kind, position: int, person: int, drawn: Any) -> Any:
+def _alternate_values(kind: Kind, position: int, person: int, drawn: Any) -> Any:
     return drawn if kind.is_open else (kind.values[0], kind.values[-1])[(position + person) % 2]
 
 
-def _paste(kind: Kind, position: int, person: int, drawn: Any) -> Any:
-    return PASTED[(position + person) % len(PASTED)] if kind.writes_captions else drawn
+def _paste_text(kind: Kind, position: int, person: int, drawn: Any) -> Any:
+    return PASTED_TEXTS[(position + person) % len(PASTED_TEXTS)] if kind.writes_captions else drawn
 
 
 SORTS: dict[str, Sort] = {
     sort.name: sort
     for sort in (
         Sort("fast", "answers at random, five times as fast as others", 0.2, True, _draw),
-        Sort("random", "answers at random, as slowly as others", 1.0, False, _draw),
-        Sort("one-sided", "gives the same answer all the time, twice as fast as others", 0.5, False, _same),
-        Sort("alternating", "gives two answers in turn, twice as fast as others", 0.5, False, _in_turn),
-        Sort("pasting", "pastes what a program wrote, where texts are asked for", 0.3, True, _paste),
+        Sort("random", "answers at random, at the speed of others", 1.0, False, _draw),
+        Sort(
+            "one-sided",
+            "always gives the same answer, twice as fast as others",
+            0.5,
+            False,
+            _repeat_value,
+        ),
+        Sort(
+            "alternating", "gives two answers in turn, twice as fast as others", 0.5, False, _alternate_values
+        ),
+        Sort("pasting", "pastes text written by a program, if texts are asked for", 0.3, True, _paste_text),
     )
 }

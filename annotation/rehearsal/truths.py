@@ -18,7 +18,7 @@ from judgments.models.datasets import OutputQuerySet
 from judgments.studies.designs import design_of, kind_of
 
 # quality of captions on the scale of grades: a person's for the image, a machine's for it, another image's
-QUALITY = {"own": 4.0, "machine": 2.5, "foreign": 1.0}
+CAPTION_QUALITY = {"own": 4.0, "machine": 2.5, "foreign": 1.0}
 # distance of the best and of the worst system from one in the middle: where systems meet, and where captions are graded
 APART, GRADES_APART = 2.0, 0.5
 
@@ -37,9 +37,9 @@ def truths_of(study: Study, seed: int) -> dict[int, Any]:
     """Return the true answer by unit id.
 
     Control items have their expected answer; other truths are drawn from the seed, biased like people's answers
-    (QUALITY). Triplets of one pair share their truth, and so do repetitions. Systems that meet in pairs, of which the
-    best alone is named, or whose captions are graded, differ, as drawn by the seed: of alike ones no study would find
-    the better.
+    (CAPTION_QUALITY). Triplets of one pair share their truth, and so do repetitions. Systems that meet in pairs, of
+    which the best alone is named, or whose captions are graded, differ, as drawn by the seed: of alike ones no study
+    would find the better.
     """
     rehearsal, kind = rehearsal_of(study), kind_of(study)
     best_alone = kind.names_best and not design_of(study).answers.worst
@@ -76,7 +76,7 @@ def truths_of(study: Study, seed: int) -> dict[int, Any]:
             ]
         if best_alone:
             qualities = [
-                QUALITY["machine"] + of_texts.get((unit.item_id, option["text"]), 0.0)
+                CAPTION_QUALITY["machine"] + of_texts.get((unit.item_id, option["text"]), 0.0)
                 for option in unit.content["options"]
             ]
         rng = rng_for(seed, f"truth {unit.pair.key if unit.pair else unit.key}")
@@ -101,5 +101,5 @@ def _above_of_texts(captions: OutputQuerySet, above: Mapping[int, float]) -> dic
 
 def _quality(caption: Caption, unit: Unit, by_machine: set[tuple[int, int]]) -> float:
     if caption.item_id is not None:
-        return QUALITY["own" if caption.item_id == unit.item_id else "foreign"]
-    return QUALITY["machine" if (unit.item_id, caption.pk) in by_machine else "foreign"]
+        return CAPTION_QUALITY["own" if caption.item_id == unit.item_id else "foreign"]
+    return CAPTION_QUALITY["machine" if (unit.item_id, caption.pk) in by_machine else "foreign"]

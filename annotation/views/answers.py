@@ -25,7 +25,7 @@ from annotation.views.common import (
     see_other,
     submit_answers,
 )
-from annotation.views.script_calls import answers_of_call, body_of_call, by_content, errors_as_json
+from annotation.views.script_calls import answers_of_call, body_of_call, errors_as_json, view_by_content_type
 from annotation.work.answers.checks import open_positions
 from annotation.work.answers.form_answers import undecided_positions
 from annotation.work.answers.revisions import changeable_until, revise_judgments
@@ -87,7 +87,7 @@ def _save_form(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpResp
     return see_other("annotation:work", slug)
 
 
-save = never_cache(require_POST(by_content(_save_json, _save_form)))
+save = never_cache(require_POST(view_by_content_type(_save_json, _save_form)))
 
 
 @never_cache
@@ -95,7 +95,7 @@ save = never_cache(require_POST(by_content(_save_json, _save_form)))
 def submit(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpResponse:
     if request.method != "POST":
         return redirect("annotation:work", slug)
-    return by_content(_submit_json, _submit_form)(request, slug=slug, assignment_id=assignment_id)
+    return view_by_content_type(_submit_json, _submit_form)(request, slug=slug, assignment_id=assignment_id)
 
 
 @errors_as_pages
@@ -127,7 +127,7 @@ def _submit_form(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpRe
 @never_cache
 @require_http_methods(FORM)
 def change(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpResponse:
-    view = by_content(_change_json, _change_form) if request.method == "POST" else _change_form
+    view = view_by_content_type(_change_json, _change_form) if request.method == "POST" else _change_form
     return view(request, slug=slug, assignment_id=assignment_id)
 
 

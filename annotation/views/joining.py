@@ -13,7 +13,7 @@ from django.shortcuts import redirect, render, resolve_url
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from annotation.crowds.people import comes_by_the_link
+from annotation.crowds.people import uses_public_link
 from annotation.models import Participation, Worker
 from annotation.quality.reviews import store_appeal
 from annotation.views.common import (
@@ -51,7 +51,7 @@ from annotation.work.summaries import (
     studies_of_worker,
     studies_with_effort,
 )
-from common.amounts import spell_amount, spell_totals
+from common.amounts import percent_number, spell_amount, spell_totals
 from common.errors import QuorumError
 from common.markup import render_markdown
 from judgments.design.countries import countries_by_name
@@ -76,7 +76,7 @@ def study(request: HttpRequest, slug: str) -> HttpResponse:
         )
     if worker is not None and Participation.objects.filter(study=study_row, worker=worker).exists():
         return redirect("annotation:work", slug)
-    if not comes_by_the_link(study_row.platform):
+    if not uses_public_link(study_row.platform):
         return render(request, "annotation/not_open.html", {"study": study_row, "why": "sent"})
     if worker is not None and worker.source != Worker.Source.LOCAL:
         worker = None  # a panel's worker of another study is a new worker here
@@ -237,7 +237,7 @@ def _describe_study(part: StudyPart) -> dict[str, Any]:
         "time": spell_duration(part.seconds),
         "pending": spell_amount(part.pending_cents, part.design.named_currency),
         "approved": spell_amount(part.approved_cents, part.design.named_currency),
-        "accuracy": f"{record.share * 100:.0f}" if record is not None and record.share is not None else "",
+        "accuracy": percent_number(record.share) if record is not None and record.share is not None else "",
         "go_on": part.working or part.more,
     }
 

@@ -25,7 +25,7 @@ from annotation.views.common import (
     see_other,
     worker_page,
 )
-from annotation.views.script_calls import by_content, errors_as_json
+from annotation.views.script_calls import errors_as_json, view_by_content_type
 from annotation.work.leases import Lease, extend_lease, reserve_next
 from annotation.work.slots.release import return_assignment
 
@@ -65,7 +65,7 @@ def _extend_form(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpRe
     return see_other("annotation:work", slug)
 
 
-extend = never_cache(require_POST(by_content(_extend_json, _extend_form)))
+extend = never_cache(require_POST(view_by_content_type(_extend_json, _extend_form)))
 
 
 @worker_page(FORM)

@@ -27,7 +27,7 @@ ERROR_CODES: dict[type[QuorumError], str] = {
 View = Callable[..., HttpResponse]
 
 
-def by_content(script: View, form: View) -> View:
+def view_by_content_type(script: View, form: View) -> View:
     """Return a view that answers a script's JSON with ``script``, and a form with ``form``."""
 
     def view(request: HttpRequest, **path: Any) -> HttpResponse:

@@ -32,14 +32,14 @@ from annotation.views.common import (
     worker_of,
     worker_page,
 )
-from annotation.views.script_calls import by_content, errors_as_json
+from annotation.views.script_calls import errors_as_json, view_by_content_type
 from annotation.work.answers.revisions import last_changeable
 from annotation.work.claims import claim_assignment
 from annotation.work.joining import has_reached_limit
 from annotation.work.leases import retake_assignment
 from annotation.work.sheet.texts import read_design
 from annotation.work.sheet.units import PageUnit, page_units_of
-from annotation.work.slots.candidates import LOOK_AGAIN, free_a_page, waits_for_a_page
+from annotation.work.slots.candidates import RETRY_SECONDS, free_a_page, waits_for_a_page
 from annotation.work.submissions import report_problem
 from common.errors import NotThere
 from judgments.models import Study
@@ -66,7 +66,7 @@ def _retake_with_message(request: HttpRequest, assignment: Assignment) -> None:
     messages.success(request, _("You have this page of work again, with your answers."))
 
 
-retake = never_cache(require_POST(by_content(_retake_json, _retake_form)))
+retake = never_cache(require_POST(view_by_content_type(_retake_json, _retake_form)))
 
 
 @gzip_page  # gzip leaves a sixth
@@ -193,6 +193,6 @@ def done(request: HttpRequest, slug: str) -> HttpResponse:
         # works without scripts; nobody is led away from the completion code
         work_address = f"{resolve_url('annotation:work', slug)}?another&waited"
         address = resolve_url("annotation:done", slug) if finished else work_address
-        response.headers["Refresh"] = f"{LOOK_AGAIN}; url={address}"
-        response.headers["Retry-After"] = str(LOOK_AGAIN)
+        response.headers["Refresh"] = f"{RETRY_SECONDS}; url={address}"
+        response.headers["Retry-After"] = str(RETRY_SECONDS)
     return response

@@ -17,7 +17,7 @@ from django.db.models import CharField, Count, Q
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from annotation.crowds.people import comes_by_the_link
+from annotation.crowds.people import uses_public_link
 from annotation.errors import (
     CountryProblem,
     JoinRefused,
@@ -294,7 +294,7 @@ def _check_may_join(study: Study, design: StudyDesign, code: str, consent: bool)
         raise JoinRefused(_("This study is not open for answers."))
     if study.simulated:
         raise JoinRefused(_("This study is a rehearsal with simulated answers; nobody can join it."))
-    if not comes_by_the_link(study.platform):
+    if not uses_public_link(study.platform):
         raise JoinRefused(_("This study is for people whom a panel sends; please open it from there."))
     access = design.access
     wanted = access.code.strip()

@@ -23,7 +23,7 @@ from annotation.work.stopping import free_slot, lock_for_settling, update_outcom
 from judgments.models import HIT, Study
 from judgments.studies.designs import design_of
 
-REPEATED_WITHIN = timedelta(minutes=1)  # a repeated extension within this time is the same request
+REPEAT_PERIOD = timedelta(minutes=1)  # a repeated extension within this time is the same request
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ def extend_lease(*, assignment: Assignment) -> Lease:
     lease = timedelta(minutes=crowd.lease_minutes)
     wanted = now + lease
     current = Assignment.objects.with_lease(now).filter(pk=assignment.pk)
-    gains = current.filter(expires_at__lt=wanted - min(REPEATED_WITHIN, lease / 10))
+    gains = current.filter(expires_at__lt=wanted - min(REPEAT_PERIOD, lease / 10))
     working = gains.filter(extended__lt=crowd.extensions, answered_at__gt=now - lease / 2)
     moved = working.update(extended=F("extended") + 1, expires_at=wanted)
     assignment.refresh_from_db(fields=["state", "expires_at", "extended"])

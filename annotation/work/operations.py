@@ -135,7 +135,7 @@ def extend_study(
     rows = HIT.objects.filter(pk__in=chosen).order_by("pk").select_for_update(no_key=True)
     if any(row.required + workers > MOST_REQUIRED for row in rows):
         raise WrongState(
-            _("Nothing was changed: a HIT can ask for %(most)s workers at most.")
+            _("Nothing was changed: a page of work can have at most %(most)s participants.")
             % {"most": thousands(MOST_REQUIRED)}
         )
     if stops_early(study):  # update_outcomes opens as many as are needed
@@ -176,11 +176,11 @@ def _hits_of(study: Study, keys: Collection[str] | None) -> list[int]:
     unknown = sorted(set(keys) - by_key.keys())
     if unknown:
         raise NotThere(
-            _("Nothing was changed: study %(slug)r has no HIT %(unknown)r.")
+            _("Nothing was changed: study %(slug)r has no page of work %(unknown)r.")
             % {"slug": study.slug, "unknown": unknown[0]}
         )
     if not by_key:
-        raise WrongState(_("Nothing was changed: no HIT is named."))
+        raise WrongState(_("Nothing was changed: no page of work is named."))
     return sorted(by_key.values())
 
 
@@ -214,7 +214,7 @@ def extend_leases(*, study: Study, minutes: int, why: str, by: User | None = Non
     moved = leases.update(expires_at=F("expires_at") + timedelta(minutes=minutes))
     if not moved:
         raise WrongState(
-            _("Nothing was changed: study %(slug)r has no current lease.") % {"slug": study.slug}
+            _("Nothing was changed: study %(slug)r has no page of work in progress.") % {"slug": study.slug}
         )
     note_event(
         study=study,
@@ -259,14 +259,14 @@ def expire_slots(*, study: Study, hits: Collection[str], why: str, by: User | No
     """Close the open slots of these HITs and return their number. Current leases go on."""
     if stops_early(study):
         raise WrongState(
-            _("Nothing was changed: study %(slug)r stops early, so its slots follow from its judgments.")
+            _("Nothing was changed: study %(slug)r stops early, so its places follow from its judgments.")
             % {"slug": study.slug}
         )
     chosen = _hits_of(study, hits)
     rows: QuerySet[HIT] = HIT.objects.filter(pk__in=chosen, open_slots__gt=0).order_by("pk")
     slots = sum(row.open_slots for row in rows.select_for_update(no_key=True))
     if not slots:
-        raise WrongState(_("Nothing was changed: none of these HITs has an open slot."))
+        raise WrongState(_("Nothing was changed: none of these pages of work has an open place."))
     rows.update(spared=F("spared") + F("open_slots"), open_slots=0)
     if study.platform and Ability.EXPIRE in backend_of(study).can:
         up = Publication.objects.filter(
@@ -298,11 +298,11 @@ def reopen_units(
     unknown = sorted(set(units) - hits.keys())
     if unknown:
         raise NotThere(
-            _("Nothing was changed: study %(slug)r has no judged unit %(unknown)r.")
+            _("Nothing was changed: study %(slug)r has no judged item %(unknown)r.")
             % {"slug": study.slug, "unknown": unknown[0]}
         )
     if not hits:
-        raise WrongState(_("Nothing was changed: no unit is named."))
+        raise WrongState(_("Nothing was changed: no item is named."))
     return extend_study(
         study=study, workers=votes, hits=set(hits.values()), why=why, by=by, what="units-reopened"
     )
@@ -320,21 +320,21 @@ def _require_open(study: Study) -> None:
 def describe_taken_work(study: Study) -> str:
     """Say who has work of the study, or is about to get it; "" if nobody."""
     if study.simulated:
-        return _("The rehearsal crowd works on study %(slug)r; duplicate the study instead.") % {
+        return _("The rehearsal crowd answers study %(slug)r; duplicate the study instead.") % {
             "slug": study.slug
         }
     people = study.assignments.exclude(worker__source=Worker.Source.REHEARSAL)
     if n := people.values("worker").distinct().count():
         sentence = ngettext(
-            "One person has taken pages of work; duplicate the study instead.",
-            "%(n)s people have taken pages of work; duplicate the study instead.",
+            "One participant has taken pages of work; duplicate the study instead.",
+            "%(n)s participants have taken pages of work; duplicate the study instead.",
             n,
         )
         return sentence % {"n": thousands(n)}
     if n := Participation.objects.filter(study=study).count():
         sentence = ngettext(
-            "One person has joined; duplicate the study instead.",
-            "%(n)s people have joined; duplicate the study instead.",
+            "One participant has joined; duplicate the study instead.",
+            "%(n)s participants have joined; duplicate the study instead.",
             n,
         )
         return sentence % {"n": thousands(n)}
@@ -344,9 +344,9 @@ def describe_taken_work(study: Study) -> str:
         }
     waiting = SpendingRequest.objects.filter(study=study, state=SpendingRequest.State.WAITING)
     if waiting.exists():
-        return _("An order of study %(slug)r waits for a second person; confirm or refuse it first.") % {
-            "slug": study.slug
-        }
+        return _(
+            "A spending request of study %(slug)r is waiting for a second person; confirm or refuse it first."
+        ) % {"slug": study.slug}
     return ""
 
 
@@ -395,22 +395,22 @@ class ExtendRequest(Reason):
         required=False,
         initial=1,
         label="More participants per page",
-        help_text="Workers to add to each HIT.",
+        help_text="Participants to add to each page of work.",
     )
     minutes = serializers.IntegerField(
         min_value=1,
         max_value=MOST_MINUTES,
         required=False,
         initial=30,
-        help_text="Instead of workers: minutes to add to every lease.",
+        help_text="Instead of more participants: minutes to add to every page of work in progress.",
     )
     hours = serializers.IntegerField(
         min_value=1,
         max_value=LONGEST_HOURS,
         required=False,
-        help_text="Instead of workers: hours from now for which the crowd offers the work.",
+        help_text="Instead of more participants: hours from now for which the crowd offers the work.",
     )
-    hits = KeysField(required=False, label="Pages (HITs) by key", help_text="Keys of HITs; default: all.")
+    hits = KeysField(required=False, label="Keys of pages of work", help_text="Default: all.")
 
 
 @operation(
@@ -440,8 +440,8 @@ def extend(
         count = extend_leases(study=study, minutes=minutes, why=why, by=by)
         return Outcome(
             ngettext(
-                "One lease is %(minutes)s minutes longer.",
-                "%(count)s leases are %(minutes)s minutes longer.",
+                "One participant has %(minutes)s minutes more.",
+                "%(count)s participants have %(minutes)s minutes more.",
                 count,
             )
             % {"count": thousands(count), "minutes": minutes}
@@ -450,15 +450,17 @@ def extend(
         offer_longer(study=study, hours=hours, why=why, by=by)
         return Outcome(
             ngettext(
-                "The crowd is asked to offer the work for one hour from now.",
-                "The crowd is asked to offer the work for %(hours)s hours from now.",
+                "The crowd is asked to offer the work for one hour from now on.",
+                "The crowd is asked to offer the work for %(hours)s hours from now on.",
                 hours,
             )
             % {"hours": hours}
         )
     count = extend_study(study=study, workers=workers, hits=hits, why=why, by=by)
-    people = ngettext("one more worker", "%(n)s more workers", workers) % {"n": workers}
-    sentence = ngettext("One HIT is offered to %(people)s.", "%(n)s HITs are offered to %(people)s.", count)
+    people = ngettext("one more participant", "%(n)s more participants", workers) % {"n": workers}
+    sentence = ngettext(
+        "One page of work is offered to %(people)s.", "%(n)s pages of work are offered to %(people)s.", count
+    )
     return Outcome(sentence % {"n": thousands(count), "people": people})
 
 
@@ -468,7 +470,7 @@ class ExpireRequest(Reason):
     assignments = serializers.ListField(
         child=serializers.UUIDField(), required=False, label="Assignments", help_text="Ids."
     )
-    hits = KeysField(required=False, label="Pages (HITs) by key", help_text="Keys.")
+    hits = KeysField(required=False, label="Keys of pages of work", help_text="Keys of pages of work.")
 
 
 @operation("expire", "Expire leases or slots", parameters=ExpireRequest, then=ASK_THE_CROWD)
@@ -483,10 +485,12 @@ def expire(
     """End leases, or close open slots. Saved answers are kept."""
     if hits is not None:
         slots = expire_slots(study=study, hits=hits, why=why, by=by)
-        sentence = ngettext("One open slot is closed.", "%(slots)s open slots are closed.", slots)
+        sentence = ngettext("One open place is closed.", "%(slots)s open places are closed.", slots)
         return Outcome(sentence % {"slots": thousands(slots)})
     count = expire_assignments(study=study, assignments=assignments, why=why, by=by)
-    sentence = ngettext("One HIT is free for others.", "%(n)s HITs are free for others.", count)
+    sentence = ngettext(
+        "One page of work is free for others.", "%(n)s pages of work are free for others.", count
+    )
     return Outcome(sentence % {"n": thousands(count)})
 
 
@@ -502,7 +506,7 @@ class InvitationRequest(Parameters):
     )
 
 
-@operation("invite", "Make invitations", parameters=InvitationRequest, scope="workers")
+@operation("invite", "Create invitations", parameters=InvitationRequest, scope="workers")
 def invite(*, study: Study, by: User | None, count: int, note: str = "") -> Outcome:
     """Make codes for a study that only invited people may join."""
     invitations = create_invitations(study=study, count=count, note=note)

@@ -90,7 +90,7 @@ add_operation(
     offered=lambda study: study.state == Study.State.OPEN,
     leads_to=lambda study: "results",  # what people said is what follows
 )
-add_operation(invite, label="Make invitations", fields=())
+add_operation(invite, label="Create invitations", fields=())
 
 # Forms of a template of their own (``run_study.html``), on the dashboard if that feature is on.
 add_operation(pause, label="Pause")
@@ -101,9 +101,9 @@ add_operation(
 add_operation(
     extend, name="more-time", label="Give more time", fields=("minutes", "why"), needed=("minutes",)
 )
-add_operation(expire, name="take-back", label="Take back", fields=("why",))
+add_operation(expire, name="take-back", label="Undo", fields=("why",))
 add_operation(
-    expire, name="expire-slots", label="Expire open slots", fields=("hits", "why"), needed=("hits",)
+    expire, name="expire-slots", label="Close open places", fields=("hits", "why"), needed=("hits",)
 )
 
 
@@ -146,7 +146,7 @@ def show_hit(request: HttpRequest, study: Study, context: Context) -> HttpRespon
         "shows_picture": kind.page.shows_picture or design.source.show,
         "new_hits": range(1, max((change.hit for change in design.by_hand), default=0) + 2),
         "images": study.dataset.items.values_list("name", flat=True)[:MOST_IMAGES],
-        **({} if is_draft else _work_on(hit, units, kind)),
+        **({} if is_draft else _work_context(hit, units, kind)),
     }
     return TemplateResponse(request, "admin/annotation/study_hit.html", context)
 
@@ -168,7 +168,7 @@ def _describe(unit: Any, item: Item, kind: Kind) -> dict[str, Any]:
     }
 
 
-def _work_on(hit: HIT, units: Sequence[Unit], kind: Kind) -> dict[str, Any]:
+def _work_context(hit: HIT, units: Sequence[Unit], kind: Kind) -> dict[str, Any]:
     """Return who took a HIT, who holds it now, and the current answers by item."""
     assignments = list(
         Assignment.objects.filter(hit=hit)
@@ -191,5 +191,5 @@ def _work_on(hit: HIT, units: Sequence[Unit], kind: Kind) -> dict[str, Any]:
     }
 
 
-add_operation(change_item, label="Change it", fields=(), beside=True)
-add_operation(take_back_change, label="Take the last change back", fields=(), beside=True)
+add_operation(change_item, label="Change the item", fields=(), beside=True)
+add_operation(take_back_change, label="Undo the last change", fields=(), beside=True)

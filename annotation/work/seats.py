@@ -30,11 +30,11 @@ LOCK_SHARED = "SELECT pg_advisory_xact_lock_shared(%s, %s)"
 LOCK_EXCLUSIVE = "SELECT pg_advisory_xact_lock(%s, %s)"
 FEWEST_SEATS = 5  # of an address in any study: a household, a small office
 # a seat that was given up counts so long, or it could be taken again and again
-COOLING = timedelta(minutes=5)
+RELEASED_SEAT_PERIOD = timedelta(minutes=5)
 MARK_DIGITS = 32  # of the mark of an address
 # How the server's own address begins: a trial, or a proxy that names no visitors. It is never refused, but makes room
 # as others do.
-HERE = ("127.", "::/48")
+LOCAL_NETWORKS = ("127.", "::/48")
 
 
 def share_pause_lock(study: Study) -> None:
@@ -57,7 +57,7 @@ def _advisory_lock(statement: str, kind: int, number: int) -> None:
 
 def lock_address(study: Study) -> None:
     """Let one transaction at a time take seats from an address. Call it before rows are locked."""
-    if connection.vendor == "postgresql" and (mark := _mark(study, besides=HERE)):
+    if connection.vendor == "postgresql" and (mark := _mark(study, besides=LOCAL_NETWORKS)):
         _advisory_lock(LOCK_EXCLUSIVE, SEAT_LOCK, int(mark[:7], 16))
 
 
@@ -67,13 +67,18 @@ def may_take_seat(study: Study, *, unfinished: int | None = None) -> bool:
     Args:
         unfinished: the seats that are open or held; if None, those of pages of work.
     """
-    mark = _mark(study, besides=HERE)
+    mark = _mark(study, besides=LOCAL_NETWORKS)
     if not mark:
         return True
     now = timezone.now()
     site = mark[: MARK_DIGITS // 2]
     least, most = site.ljust(MARK_DIGITS, "0"), site.ljust(MARK_DIGITS, "f")
-    taken = _TAKEN.first(study=study.pk, least=least, most=most, now=now, recently=now - COOLING) or 0
+    taken = (
+        _TAKEN_SEATS.first(
+            study=study.pk, least=least, most=most, now=now, recently=now - RELEASED_SEAT_PERIOD
+        )
+        or 0
+    )
     if taken < FEWEST_SEATS:
         return True
     seats = _unfinished_pages(study) if unfinished is None else unfinished
@@ -96,7 +101,9 @@ def people_beside(holder: str) -> Subquery:
     """
     now = timezone.now()
     address = Seat.objects.filter(**{holder: OuterRef(OuterRef("pk"))}).values("address")[:1]
-    beside = Seat.objects.filter(_counts(now, now - COOLING), study=OuterRef("study"), address=address)
+    beside = Seat.objects.filter(
+        _counts(now, now - RELEASED_SEAT_PERIOD), study=OuterRef("study"), address=address
+    )
     people = beside.order_by().values("address").annotate(n=Count(f"{holder}__worker", distinct=True))
     return Subquery(people.values("n"))
 
@@ -104,7 +111,7 @@ def people_beside(holder: str) -> Subquery:
 def forget_addresses() -> int:
     """Delete the marks of seats that no longer count; return how many."""
     now = timezone.now()
-    counting = Seat.objects.filter(_counts(now, now - COOLING))
+    counting = Seat.objects.filter(_counts(now, now - RELEASED_SEAT_PERIOD))
     return Seat.objects.exclude(pk__in=counting.values("pk")).delete()[0]
 
 
@@ -136,7 +143,7 @@ def _taken_seats() -> QuerySet[Seat, int]:
     return of_study.order_by().values("study").annotate(n=Count("pk")).values_list("n", flat=True)
 
 
-_TAKEN: PreparedQuery[int] = PreparedQuery(_taken_seats)
+_TAKEN_SEATS: PreparedQuery[int] = PreparedQuery(_taken_seats)
 
 
 def _unfinished_pages(study: Study) -> int:

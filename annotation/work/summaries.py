@@ -14,7 +14,7 @@ from django.db.models import Count, Exists, OuterRef, QuerySet, Subquery, Sum
 from django.utils import timezone
 from django.utils.translation import ngettext
 
-from annotation.crowds.people import BY_THE_LINK
+from annotation.crowds.people import PUBLIC_LINK_PLATFORMS
 from annotation.models import Assignment, Judgment, Participation, Worker
 from annotation.models.assignments import EXCLUDED_STATES, FINISHED_STATES, LEASED_STATES, LIVE_STATES
 from annotation.quality.controls import ControlRecord, control_answers, control_record
@@ -133,7 +133,7 @@ def _add_accuracy(worker: Worker, shown: list[StudyPart]) -> None:
 def open_studies() -> QuerySet[Study]:
     """Return the studies that anybody may join, newest first."""
     studies = Study.objects.filter(state=Study.State.OPEN, simulated=False, design__access__join="open")
-    return studies.filter(platform__in=BY_THE_LINK).order_by("-opened_at", "slug")
+    return studies.filter(platform__in=PUBLIC_LINK_PLATFORMS).order_by("-opened_at", "slug")
 
 
 def own_answers(worker: Worker) -> Iterator[dict[str, Any]]:

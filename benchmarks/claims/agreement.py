@@ -111,8 +111,8 @@ def wide(ends: str) -> float:
 
 
 @says(
-    "Alpha <value:CO>[, 95 % interval <ends:ENDS>,] from <n:N> items with two judgments or more.[ The interval is <width:CO> "
-    "wide.]"
+    "Alpha[ is] <value:CO>, [95 % interval <ends:ENDS>, ]from <n:N> items with {two judgments or more|two or more "
+    "judgments}.[ The interval is <width:CO> wide.]"
 )
 def _(rows: Rows, value: str, ends: str | None, n: str, width: str | None) -> bool:
     apart = width is None or (abs(number(width) - wide(ends or "")) <= 0.0151 and number(width) >= NARROW)
@@ -121,13 +121,13 @@ def _(rows: Rows, value: str, ends: str | None, n: str, width: str | None) -> bo
 
 @says(
     "Alpha <value:CO>, 95 % interval <ends:ENDS>, from <n:N> items with two judgments or more. More judgments will hardly "
-    "move it."
+    "change it."
 )
 def _(rows: Rows, value: str, ends: str, n: str) -> bool:
     return wide(ends) <= NARROW + 0.01 and says_alpha(rows, value, ends, n)
 
 
-@says("<kind:NAMES> pairs are clearest to them (<value:CO>).")
+@says("Agreement is highest on <kind:NAMES> pairs (<value:CO>).")
 def _(rows: Rows, kind: str, value: str) -> bool:
     of_kind = defaultdict(list)
     for unit in rows.pairable:
@@ -169,8 +169,8 @@ def _(rows: Rows, **shares: str) -> bool:
 
 
 @says(
-    "The mean answer has a standard error of <error:CO>; it would be <a:CO> with twice as many items, <b:CO> with twice as "
-    "many people, and <c:CO> with twice as many answers of these people on these items."
+    "The standard error of the mean answer is <error:CO>. It would be <a:CO> with twice as many items, <b:CO> with twice as "
+    "many participants, and <c:CO> with twice as many answers per participant and item."
 )
 def _(rows: Rows, error: str, a: str, b: str, c: str) -> bool:
     parts = components(rows)
@@ -180,7 +180,7 @@ def _(rows: Rows, error: str, a: str, b: str, c: str) -> bool:
 
 
 @says(
-    "All items have the same mean answer, so these answers cannot tell how far more items, people or answers would help."
+    "All items have the same mean answer, so these answers cannot show how much more items, participants or answers would help."
 )
 def _(rows: Rows) -> bool:
     of_item: defaultdict[int, list[float]] = defaultdict(list)
@@ -226,7 +226,7 @@ def _(rows: Rows, n: str, differ: str = "0", ties: str | None = None) -> bool:
     return number(n) == len(rows.votes) and (number(differ), number(ties or "0")) == apart(rows)
 
 
-@says("and <n:N> more; a release holds all of them")
+@says("and <n:N> more; a release has all of them")
 def _(rows: Rows, n: str) -> bool:
     return number(n) == apart(rows)[0] - SHOWN > 0
 

@@ -1,4 +1,3 @@
-# ruff: noqa: E501 (a sentence is one line)
 """Sentences of counts of people, answers and items."""
 
 from collections import defaultdict
@@ -43,13 +42,13 @@ def _(rows: Rows, done: str, all: str) -> bool:
     return number(done) == complete(rows) and number(all) == rows.study.hits.count()
 
 
-@says("<n:N> of <wanted:N> judgments are in (<share:PC>); <done:N> of <pages:N> pages of work are complete.")
+@says("Judgments: <n:N> of <wanted:N> (<share:PC>). Pages of work complete: <done:N> of <pages:N>.")
 def _(rows: Rows, n: str, wanted: str, share: str, done: str, pages: str) -> bool:
     whole = number(done) == complete(rows) and number(pages) == rows.study.hits.count()
     return whole and number(n) == len(rows.rows) and number(share) == 100 * number(n) // number(wanted)
 
 
-@says("No judgments yet. <wanted:N> are wanted on <pages:N> pages of work.")
+@says("No judgments yet, of <wanted:N>. Pages of work: <pages:N>.")
 def _(rows: Rows, wanted: str, pages: str) -> bool:
     return not rows.rows and number(pages) == rows.study.hits.count() and number(wanted) > 0
 
@@ -69,15 +68,15 @@ def _(rows: Rows, ends: str | None, n: str) -> bool:
 
 
 @says(
-    "{Agreement> no item has two answers that count|No item has two judgments that count yet.|Agreement is measured "
-    "once an item has two answers that count.|Agreement is not measured: no unit has two judgments.}"
+    "{Agreement> no item has two judgments yet|No item has two judgments yet.|Agreement is shown "
+    "once an item has two judgments.|Agreement is not available: no unit has two judgments.}"
 )
 def _(rows: Rows) -> bool:
     return not rows.pairable
 
 
 @says(
-    "[Agreement> ][Agreement is {undefined|not measured}: ]every judgment that can be compared has the "
+    "[Agreement> ][Agreement is {undefined|not available}: ]every judgment that can be compared has the "
     "same value[.]"
 )
 def _(rows: Rows) -> bool:
@@ -94,13 +93,13 @@ def _(rows: Rows, right: str, seen: str) -> bool:
     return (number(right), number(seen)) == (rows.right.total(), rows.seen.total())
 
 
-@says("; <below:N> of <people:N> participants got less than <share:PC> right")
+@says("; participants below the pass mark of <share:PC>: <below:N> of <people:N>")
 def _(rows: Rows, below: str, people: str, share: str) -> bool:
     low = sum(rows.right[name] / seen < rows.threshold for name, seen in rows.seen.items())
     return number(below) == low > 0 and number(people) == len(rows.seen) and near(share, rows.threshold)
 
 
-@says("; <n:N> answers set aside")
+@says("; judgments not used: <n:N>")
 def _(rows: Rows, n: str) -> bool:
     return number(n) == len(rows.on_items) - len(rows.counted) > 0
 
@@ -135,7 +134,7 @@ def _(rows: Rows, n: str, answers: str) -> bool:
     return number(answers) == len(theirs) and number(n) == len({row.assignment.worker_id for row in theirs})
 
 
-@says("[, and ]the crowd or the source of the data does not confirm them (<answers:N>)[.]")
+@says("[, and ]not confirmed by the crowd or the source of the data (<answers:N>)[.]")
 def _(rows: Rows, answers: str) -> bool:
     kept = [row for row in rows.on_items if row.assignment.worker.name not in rows.below]
     return number(answers) == sum(row.set_aside for row in kept)
@@ -175,7 +174,7 @@ def _(rows: Rows, n: str) -> bool:
 
 
 @says(
-    "<n:N> participant{s|}; of <seen:N> who answered check questions, <reached:N> got at least <share:PC> of them right."
+    "<n:N> participant{s|}; of <seen:N> who answered check questions, <reached:N> reached the pass mark of <share:PC>."
 )
 def _(rows: Rows, n: str, seen: str, reached: str, share: str) -> bool:
     high = sum(rows.right[name] / of >= rows.threshold for name, of in rows.seen.items())
@@ -183,12 +182,12 @@ def _(rows: Rows, n: str, seen: str, reached: str, share: str) -> bool:
     return counts and near(share, rows.threshold)
 
 
-@says("The judgments of <n:N> participant{s|} are set aside.")
+@says("The judgments of <n:N> participant{s|} are not used.")
 def _(rows: Rows, n: str) -> bool:
     return number(n) == len(rows.aside) > 0
 
 
-@says("The median participant takes <seconds:CO> s an item.")
+@says("The median participant takes <seconds:CO> s per item.")
 def _(rows: Rows, seconds: str) -> bool:
     own = defaultdict(list)
     for row in rows.rows:

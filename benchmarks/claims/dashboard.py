@@ -8,22 +8,22 @@ from benchmarks.claims.rows import Rows
 says = sentences_about("dashboard and notes")
 
 
-@says("So far nothing can be said of sides.")
+@says("Too few judgments to test for side bias.")
 def _(rows: Rows) -> bool:
     return len({row.presented for row in rows.counted if row.value in (1, 2)}) < 2
 
 
-@says("{No answer that counts is in yet.|No work that counts was submitted yet.}")
+@says("No work that counts was submitted yet.")
 def _(rows: Rows) -> bool:
     return not rows.rows
 
 
-@says("No judgment that counts is in yet.")
+@says("No judgments yet.")
 def _(rows: Rows) -> bool:
     return not rows.counted
 
 
-@says("Nobody holds a page of work at the moment.")
+@says("No page of work is in progress.")
 def _(rows: Rows) -> bool:
     return not Assignment.objects.filter(study=rows.study, state="accepted").exists()
 
@@ -43,7 +43,7 @@ def _(rows: Rows) -> bool:
 
 
 @says(
-    "HC: two right captions by people; HI: one of them belongs to another item; HM: one by a machine; MM: both by machines. Share of pairs on which metric and people name the same winner, with 95 % intervals; a metric's tie counts as wrong, <n:N> pairs without a consensus are left out; 50 % is chance."
+    "HC: two captions by people for the same item; HI: one of them belongs to another item; HM: one by a person, one by a system; MM: both by systems. Shown is the share of pairs on which metric and people name the same winner, with 95 % intervals. A metric's tie counts as wrong; 50 % is chance. Pairs without a consensus, left out: <n:N>."
 )
 def _(rows: Rows, n: str) -> bool:
     return number(n) == sum(not winner for winner in rows.pairs.values())

@@ -6,19 +6,19 @@ import re
 from benchmarks.claims.patterns import CHECKERS, Checker
 
 DEFINITIONS = (
-    "They are kept, and marked in exports.", "Participants below the share .", "Excluded participants .",
-    "All pages that were taken", "None.", "Consensus of each item",
-    "At best: if all that nobody judged were relevant.",
+    "They are kept and marked in exports.", "Participants below the pass mark .", "Excluded participants .",
+    "All pages of work taken", "None.", "Consensus of each item",
+    "At best: if all unjudged captions were relevant.",
     "Over the captions that have a consensus and references, with 95 % intervals.",
-    "Dawid and Skene (1979) weigh each participant by the accuracy that the answers themselves suggest. The consensus stays the rule’s.",
-    "Percent agreement takes no chance off, Fleiss’ kappa counts each disagreement alike, and Gwet’s AC has identity weights.",
-    "Percent agreement takes no chance off, Fleiss’ kappa counts each disagreement alike, and Gwet’s AC has quadratic weights.",
+    "The model of Dawid and Skene (1979) weights each participant by an accuracy estimated from the answers. The consensus itself is not changed.",
+    "Percent agreement does not correct for chance, Fleiss’ kappa treats all disagreements equally, and Gwet’s AC has identity weights.",
+    "Percent agreement does not correct for chance, Fleiss’ kappa treats all disagreements equally, and Gwet’s AC has quadratic weights.",
     "S@k: how often a caption that people find relevant is among the first k.",
     "R-precision: the share of relevant ones among the first r, where r are known. Of queries with something relevant, with 95 % intervals.",
     "What people say of the judged captions of each system, wherever it ranked them, with 95 % intervals from resampled items.",
-    "Money: 0.00 USD for approved work", "Money> no budget is kept for people of this site",
-    "What each metric would have been after fewer judgments, in the order they came in. Lines that run level say that more judgments change little.",
-    "The page Results holds them against the scores of captions.", "Settled:", "Not settled:", "The model did not converge: take this with care.",
+    "Money: 0.00 USD for approved work", "Money> this study has no budget here",
+    "What each metric would have reached after fewer judgments, in the order of arrival. Flat lines mean that more judgments change little.",
+    "The page Results holds them against the scores of captions.", "Settled:", "Not decided:", "The model did not converge; treat this result with caution.",
 )  # fmt: skip
 PATTERNS = [
     *map(re.escape, DEFINITIONS),

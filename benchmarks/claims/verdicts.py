@@ -152,7 +152,7 @@ def _(rows: Rows, first: str, second: str) -> bool:
 
 
 @says(
-    "{None of these pairs has a winner yet, so no metric can be held against one.|Study 's-<n:N>' has no candidate pair with a consensus to hold a metric against.}"
+    "{None of these pairs has a winner yet, so metrics cannot be compared with people.|Study 's-<n:N>' has no candidate pair with a consensus to hold a metric against.}"
 )
 def _(rows: Rows, n: str | None) -> bool:
     return not any(rows.pairs.values())
@@ -202,7 +202,7 @@ def _(rows: Rows) -> bool:
     return True
 
 
-@says("Intervals and tests are for other items, and for these people alone.")
+@says("Intervals and tests generalise to other items, but not to other participants.")
 def _(rows: Rows) -> bool:
     return rows.anonymous or len({name for votes in rows.votes.values() for name, _ in votes}) < 2
 
@@ -289,7 +289,9 @@ def _(rows: Rows, leader: str, rest: str, p: str, ends: str, **parts: str | None
     return told and says_figure(rows, leader, ends, parts)
 
 
-@says("No winner yet: <leaders:NAMES> cannot be told apart ({no p|<p:P>})[, with <rest:NAMES> behind]. Of ")
+@says(
+    "No winner yet: <leaders:NAMES> cannot be told apart ({too few data to test|<p:P>})[, with <rest:NAMES> behind]. Of "
+)
 def _(rows: Rows, leaders: str, p: str | None, rest: str | None) -> bool:
     told = p is None or float(re.sub(r"[^\d.]", "", p)) > 0.05
     return told and compared_systems(rows, leaders, rest, p or "")
@@ -313,12 +315,12 @@ def ends_of_mean(rows: Rows, system: str) -> Ends:
     return max(found.value - found.spread.half(), low), min(found.value + found.spread.half(), high)
 
 
-@says("Their differences cannot be tested, so nobody can say how many items would settle it.")
+@says("Their differences cannot be tested, so the number of items needed to decide it is unknown.")
 def _(rows: Rows) -> bool:
     return all(one is None for one in rows.open.differences)
 
 
-@says("They look so alike that even 20 times as many items and people might not settle it.")
+@says("They are so similar that even 20 times as many items and participants might not decide it.")
 def _(rows: Rows) -> bool:
     return larger_study(rows).items is None
 
@@ -336,44 +338,43 @@ def is_next_above(text: str, value: float | None) -> bool:
     return value is not None and value * 0.998 <= number(text) <= value * 1.002 + 1
 
 
-LARGER = "would settle it in four of five studies, if they differ as it now looks."
+LARGER = "would decide it in four of five studies."
+IF_SO = "If the difference is as large as it looks, "
 
 
-@says(f"<n:N> new item{{s|}} {LARGER}")
+@says(f"{IF_SO}<n:N> new item{{s|}} {LARGER}")
 def _(rows: Rows, n: str) -> bool:
     larger = larger_study(rows)
     return larger.people == 0 and is_next_above(n, larger.items)
 
 
-@says(f"<n:N> new item{{s|}} and <more:N> more {{people|person}} {LARGER}")
+@says(f"{IF_SO}<n:N> new item{{s|}} and <more:N> more participant{{s|}} {LARGER}")
 def _(rows: Rows, n: str, more: str) -> bool:
     larger = larger_study(rows)
     return is_next_above(n, larger.items) and is_next_above(more, larger.people)
 
 
-@says("With the same <people:N> people {it takes <n:N> items|no number of items would}.")
+@says("With the same <people:N> participants, {<n:N> items are needed|no number of items would decide it}.")
 def _(rows: Rows, people: str, n: str | None) -> bool:
     larger = larger_study(rows)
     same = larger.of_same is None if n is None else is_next_above(n, larger.of_same)
     return same and number(people) == rows.open.people
 
 
-@says("One person’s answers do not say how many more would settle it.")
+@says("The answers of one participant cannot show how many more would decide it.")
 def _(rows: Rows) -> bool:
     return len(rows.voters) == 1
 
 
-@says(
-    "The dataset has <left:N> items that nobody was asked about, of <wanted:N> that are needed: add items to it first. d-<n:N>"
-)
+@says("The dataset has <left:N> unused items, but <wanted:N> are needed: add items to it first. d-<n:N>")
 def _(rows: Rows, left: str, wanted: str, n: str) -> bool:
     asked = set(rows.study.units.filter(control=False).values_list("item_id", flat=True))
     return number(left) == rows.study.dataset.items.exclude(pk__in=asked).count() < number(wanted)
 
 
 @says(
-    "<share:PC> of <n:N> choices fell on the left (95 % interval <ends:ENDS>[, <p:P>]){; sides are drawn by lot, so 50 % is "
-    "to be expected|}."
+    "The left side was chosen in <share:PC> of <n:N> answers (95 % interval <ends:ENDS>[, <p:P>]).[ Sides are random, so "
+    "50 % is expected.]"
 )
 def _(rows: Rows, share: str, n: str, ends: str, p: str | None) -> bool:
     sided = [row for row in rows.counted if row.presented and row.value in (1, 2)]

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     import httpx  # 8 MiB, which web servers do without
 
 logger = logging.getLogger(__name__)
-LATER = (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS)
-REPEATABLE = ("GET", "HEAD", "PUT", "DELETE")  # RFC 9110, section 9.2.2
+RETRY_STATUSES = (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS)
+IDEMPOTENT_METHODS = ("GET", "HEAD", "PUT", "DELETE")  # RFC 9110, section 9.2.2
 LARGEST_ANSWER = 32 << 20  # bytes
 CONNECT_SECONDS = 10.0
 NUMBER = re.compile(r"^\[[^]]*\] *")  # of an error: [Errno 111]
@@ -61,7 +61,7 @@ class Answer:
     @property
     def is_temporary(self) -> bool:
         """Return whether the same call may succeed later."""
-        return self.status in LATER or self.status >= HTTPStatus.INTERNAL_SERVER_ERROR
+        return self.status in RETRY_STATUSES or self.status >= HTTPStatus.INTERNAL_SERVER_ERROR
 
     @property
     def wait(self) -> float:
@@ -147,7 +147,7 @@ class Client:
             content = json.dumps(body, allow_nan=False).encode()
             sent = {"Content-Type": "application/json"} | sent
         if repeatable is None:
-            repeatable = method in REPEATABLE
+            repeatable = method in IDEMPOTENT_METHODS
         number = 1
         while True:
             try:

@@ -19,12 +19,12 @@ from common.environment import DEFAULTS, Limits
 from common.errors import QuorumError
 
 READ_AT_ONCE = 65_536
-HEAD = 65_536  # bytes of files that a request reads
+MOST_REQUEST_BYTES = 65_536  # bytes of files that a request reads
 ADDRESS_LIMIT = 500  # characters
-SMALL_ENOUGH = 2**20  # bytes below which growth is of no account
+UNLIMITED_GROWTH_BYTES = 2**20  # bytes below which growth is of no account
 
 # Bytes that the request may still read.
-_left: ContextVar[list[int] | None] = ContextVar("left", default=None)
+_bytes_left: ContextVar[list[int] | None] = ContextVar("left", default=None)
 
 
 def limits() -> Limits:
@@ -52,7 +52,7 @@ def quoted(value: object) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-class Excess(QuorumError):
+class LimitExceeded(QuorumError):
     """Something beyond a limit."""
 
     title = "More than is read"
@@ -65,35 +65,35 @@ class Excess(QuorumError):
         return f"Found {self.actual}, expected {self.expected}."
 
 
-class BeyondHead(QuorumError):
-    """A request would read more than HEAD bytes of files; a job has to."""
+class RequestBytesExceeded(QuorumError):
+    """A request would read more than MOST_REQUEST_BYTES bytes of files; a job has to."""
 
     title = "Too large to be read at once"
 
     def __str__(self) -> str:
-        return gettext("The file is too large to be read while somebody waits; a command reads it.")
+        return gettext("The file is too large to be imported on this page; use a command.")
 
 
 @contextmanager
 def within_request() -> Iterator[None]:
-    """Let the block read HEAD bytes of files."""
-    token = _left.set([HEAD])
+    """Let the block read MOST_REQUEST_BYTES bytes of files."""
+    token = _bytes_left.set([MOST_REQUEST_BYTES])
     try:
         yield
     finally:
-        _left.reset(token)
+        _bytes_left.reset(token)
 
 
 def check_head(size: int) -> None:
-    """Raise BeyondHead if this is a request and a file of so many bytes is too large for it."""
-    if _left.get() is not None and size > HEAD:
-        raise BeyondHead
+    """Raise RequestBytesExceeded if this is a request and a file of so many bytes is too large for it."""
+    if _bytes_left.get() is not None and size > MOST_REQUEST_BYTES:
+        raise RequestBytesExceeded
 
 
-def spend(size: int) -> None:
-    """Count bytes that are read. Raise BeyondHead if this is a request and they are too many for it."""
-    left = _left.get()
+def count_bytes(size: int) -> None:
+    """Count bytes that are read. Raise RequestBytesExceeded if this is a request and they are too many for it."""
+    left = _bytes_left.get()
     if left is not None:
         left[0] -= size
         if left[0] < 0:
-            raise BeyondHead
+            raise RequestBytesExceeded

@@ -14,12 +14,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import IO, Any, cast
 
-from common.incoming import Excess, limits
+from common.incoming import LimitExceeded, limits
 from common.memory import data_taken
 
 PARQUET = Path(__file__).with_name("parquet.py")
-SHARE = 0.6  # of the limit of memory that is for data; the rest is for the libraries
-LONGER = 4  # times a line may be in bytes, which UTF-8 has at most for a character
+DATA_SHARE = 0.6  # of the limit of memory that is for data; the rest is for the libraries
+BYTES_A_CHARACTER = 4  # times a line may be in bytes, which UTF-8 has at most for a character
 
 
 @contextmanager
@@ -36,10 +36,10 @@ def at_most_memory(megabytes: int) -> Iterator[None]:
 
 
 def parquet_rows(path: Path) -> Iterator[list[Any]]:
-    """Yield the names of the columns, then rows of JSON values. Raise Excess beyond a limit and for damaged data."""
+    """Yield the names of the columns, then rows of JSON values. Raise LimitExceeded, also for damaged data."""
     with path.open("rb"):  # or say here why it cannot be opened
         most = limits()
-    values = asdict(most) | {"memory": int(SHARE * most.memory), "seconds": max(most.seconds, 1)}
+    values = asdict(most) | {"memory": int(DATA_SHARE * most.memory), "seconds": max(most.seconds, 1)}
     # No secrets of the environment, for a library that reads what anybody sent. Its memory is the system's to count.
     environment = {
         "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
@@ -54,20 +54,20 @@ def parquet_rows(path: Path) -> Iterator[list[Any]]:
     )
     with reader:
         try:
-            yield from _rows_written(cast(IO[bytes], reader.stdout), LONGER * most.line)
+            yield from _rows_written(cast(IO[bytes], reader.stdout), BYTES_A_CHARACTER * most.line)
             state = reader.wait()
         finally:
             reader.kill()
     if state == -signal.SIGXCPU:
-        raise Excess(f"more than is read in {most.seconds:,} s", "less (the setting INCOMING_SECONDS)")
+        raise LimitExceeded(f"more than is read in {most.seconds:,} s", "less (the setting INCOMING_SECONDS)")
     if state:
         expected = "smaller values, lists or groups of rows (the setting INCOMING_MEMORY)"
-        raise Excess(f"data that need more than {most.memory // 2**20:,} MiB of memory", expected)
+        raise LimitExceeded(f"data that need more than {most.memory // 2**20:,} MiB of memory", expected)
 
 
 def _rows_written(lines: IO[bytes], longest: int) -> Iterator[list[Any]]:
     while line := lines.readline(longest):
         row = json.loads(line)
         if isinstance(row, dict):
-            raise Excess(*row["excess"])
+            raise LimitExceeded(*row["excess"])
         yield row

@@ -20,9 +20,9 @@ from django.utils.translation import gettext
 
 from common.amounts import thousands
 from common.errors import QuorumError
-from common.incoming import HEAD, SMALL_ENOUGH, check_head, limits, spend
+from common.incoming import MOST_REQUEST_BYTES, UNLIMITED_GROWTH_BYTES, check_head, count_bytes, limits
 
-SMALL_ARCHIVE = 100 * SMALL_ENOUGH  # bytes of all files below which growth is of no account
+SMALL_ARCHIVE = 100 * UNLIMITED_GROWTH_BYTES  # bytes of all files below which growth is of no account
 
 LISTED_BYTES = 330  # of a file in the table of contents, which is read whole
 
@@ -35,7 +35,7 @@ CHUNK = 2**20
 LONGEST_NAME = 255  # bytes of a path component that common file systems accept
 
 # What zipfile raises for bytes that only resemble an archive.
-DAMAGE = (zipfile.BadZipFile, EOFError, NotImplementedError, ValueError, zlib.error)
+ARCHIVE_ERRORS = (zipfile.BadZipFile, EOFError, NotImplementedError, ValueError, zlib.error)
 
 
 class UploadRefused(QuorumError):
@@ -51,7 +51,7 @@ def check_archive(packed: IO[bytes] | UploadedFile, *, name: str, suffixes: set[
 
     In a request, a long table is left to the job that unpacks the archive.
     """
-    if listing_size(packed, name) <= HEAD:
+    if listing_size(packed, name) <= MOST_REQUEST_BYTES:
         _wanted_members(_archive(packed, name), name, suffixes, _size(packed))
     packed.seek(0)
 
@@ -86,7 +86,7 @@ def unpack(
             with archive.open(member) as source, file.open("xb") as out:
                 while chunk := source.read(CHUNK):
                     progress(0.0, inner.name)
-                    spend(len(chunk))
+                    count_bytes(len(chunk))
                     left -= len(chunk)
                     if left < 0:
                         problem = gettext("%(name)s: %(filename)r is larger than the archive says.")
@@ -94,7 +94,7 @@ def unpack(
                     if time.monotonic() > until:
                         raise UploadRefused(gettext("%(name)s takes too long to unpack.") % values)
                     out.write(chunk)
-        except DAMAGE as error:
+        except ARCHIVE_ERRORS as error:
             problem = gettext("%(name)s: %(filename)r is damaged (%(error)s).") % (values | {"error": error})
             raise UploadRefused(problem) from error
         except (FileExistsError, IsADirectoryError, NotADirectoryError):
@@ -148,7 +148,7 @@ def _archive(packed: IO[bytes] | UploadedFile, name: str) -> zipfile.ZipFile:
         raise _too_many_files(name)
     try:
         return zipfile.ZipFile(packed)
-    except (*DAMAGE, OSError):  # the latter of a place before the file's beginning
+    except (*ARCHIVE_ERRORS, OSError):  # the latter of a place before the file's beginning
         raise UploadRefused(
             gettext("%(name)s is not a zip archive, or a damaged one.") % {"name": name}
         ) from None
@@ -201,10 +201,10 @@ def _problem_of(member: zipfile.ZipInfo, inner: PurePosixPath, suffixes: set[str
         return gettext("needs a password; expected an archive without one")
     if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):  # others unpack without bound
         return gettext("is packed in an unusual way; expected an ordinary zip archive")
-    if member.file_size > max(SMALL_ENOUGH, limits().growth * member.compress_size):
+    if member.file_size > max(UNLIMITED_GROWTH_BYTES, limits().growth * member.compress_size):
         return gettext("would grow more than %(n)s times; nothing was read") % {"n": limits().growth}
     if suffixes is not None and inner.suffix.lower() not in suffixes:
-        return gettext("is no picture (%(listed)s); nothing was read") % {
+        return gettext("is not a picture (%(listed)s); nothing was read") % {
             "listed": ", ".join(sorted(suffixes))
         }
     return ""

@@ -14,17 +14,24 @@ from django.utils.translation import gettext
 
 from common.amounts import thousands
 from common.errors import QuorumError
-from common.incoming import HEAD, READ_AT_ONCE, SMALL_ENOUGH, Excess, limits, spend
+from common.incoming import (
+    MOST_REQUEST_BYTES,
+    READ_AT_ONCE,
+    UNLIMITED_GROWTH_BYTES,
+    LimitExceeded,
+    count_bytes,
+    limits,
+)
 
 GZIP_MAGIC = b"\x1f\x8b"
-DAMAGE = (EOFError, zlib.error, gzip.BadGzipFile)  # what gzip raises
+GZIP_ERRORS = (EOFError, zlib.error, gzip.BadGzipFile)  # what gzip raises
 
 
 class TextRefused(QuorumError):
     title = "The file cannot be used"
 
 
-def uploaded_text(file: UploadedFile, *, most: int = HEAD) -> str:
+def uploaded_text(file: UploadedFile, *, most: int = MOST_REQUEST_BYTES) -> str:
     """Return an uploaded text of at most so many bytes."""
     values = {"name": file.name, "size": thousands(file.size or 0), "most": thousands(most)}
     if (file.size or 0) > most:
@@ -42,11 +49,11 @@ def uploaded_text(file: UploadedFile, *, most: int = HEAD) -> str:
 
 
 def open_bounded(path: Path) -> io.BufferedReader:
-    """Open a file, unpacked if it is gzip. Reading raises Excess, BeyondHead, or what gzip raises for damage."""
+    """Open a file, unpacked if it is gzip. Reading raises LimitExceeded, RequestBytesExceeded or GZIP_ERRORS."""
     return io.BufferedReader(_BoundedFile(path.open("rb")), READ_AT_ONCE)
 
 
-class _Pieces:
+class _PiecewiseFile:
     """A file read piece by piece: from Python 3.12 on gzip reads 128 KiB ahead, by which its growth is measured."""
 
     def __init__(self, file: io.BufferedReader) -> None:
@@ -61,7 +68,7 @@ class _BoundedFile(io.RawIOBase):
         self._file, self._source = file, file  # type: io.BufferedReader, Any
         self._packed = file.peek(2)[:2] == GZIP_MAGIC
         if self._packed:
-            pieces: Any = _Pieces(file)  # has what gzip calls
+            pieces: Any = _PiecewiseFile(file)  # has what gzip calls
             self._source = gzip.GzipFile(fileobj=pieces)
         self._limits = limits()
         self._until = time.monotonic() + self._limits.seconds
@@ -75,21 +82,23 @@ class _BoundedFile(io.RawIOBase):
         buffer[: len(data)] = data
         self._size += len(data)
         self._lines += max(data.count(b"\n"), data.count(b"\r"))
-        spend(len(data))
+        count_bytes(len(data))
         self._check()
         return len(data)
 
     def _check(self) -> None:
         most = self._limits
         if self._size > most.bytes:
-            raise Excess(f"more than {most.bytes:,} bytes", "fewer (the setting INCOMING_BYTES)")
-        if self._packed and self._size > max(SMALL_ENOUGH, most.growth * self._file.tell()):
+            raise LimitExceeded(f"more than {most.bytes:,} bytes", "fewer (the setting INCOMING_BYTES)")
+        if self._packed and self._size > max(UNLIMITED_GROWTH_BYTES, most.growth * self._file.tell()):
             excess = f"compressed data that grow more than {most.growth} times"
-            raise Excess(excess, "an ordinary file (the setting INCOMING_GROWTH)")
+            raise LimitExceeded(excess, "an ordinary file (the setting INCOMING_GROWTH)")
         if self._lines > most.lines:
-            raise Excess(f"more than {most.lines:,} lines", "fewer (the setting INCOMING_LINES)")
+            raise LimitExceeded(f"more than {most.lines:,} lines", "fewer (the setting INCOMING_LINES)")
         if time.monotonic() > self._until:
-            raise Excess(f"more than is read in {most.seconds:,} s", "less (the setting INCOMING_SECONDS)")
+            raise LimitExceeded(
+                f"more than is read in {most.seconds:,} s", "less (the setting INCOMING_SECONDS)"
+            )
 
     def close(self) -> None:
         if not self.closed:

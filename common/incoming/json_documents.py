@@ -8,14 +8,14 @@ from collections.abc import Iterable, Iterator
 from itertools import accumulate
 from typing import Any
 
-from common.incoming import Excess, limits
+from common.incoming import LimitExceeded, limits
 
-TEXT = re.compile(rb'"(?:[^"\\]+|\\.)*+"', re.DOTALL)
-STEPS = bytes(sign in b"[{" for sign in range(256))  # 1 into a list or object, 0 out of it
+STRING = re.compile(rb'"(?:[^"\\]+|\\.)*+"', re.DOTALL)
+DEPTH_STEPS = bytes(sign in b"[{" for sign in range(256))  # 1 into a list or object, 0 out of it
 NO_BRACKETS = bytes(sign for sign in range(256) if sign not in b"[]{}")
 _BLANKS = " \t\r\n"
 _LONGEST_MARK = 16  # characters of a word, an escape or a number's end that may be cut off
-_PLAIN = json.JSONDecoder()
+_DECODER = json.JSONDecoder()
 
 
 class TooDeep(ValueError):
@@ -40,7 +40,7 @@ def check_depth(text: str | bytes) -> None:
     if openings <= most:
         return
     body = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
-    brackets = TEXT.sub(b"", body).translate(STEPS, delete=NO_BRACKETS)
+    brackets = STRING.sub(b"", body).translate(DEPTH_STEPS, delete=NO_BRACKETS)
     if max(accumulate(brackets, lambda depth, step: depth + (1 if step else -1), initial=0)) > most:
         raise TooDeep
 
@@ -56,7 +56,7 @@ class JSONStream:
     """
 
     def __init__(
-        self, chunks: Iterable[str], *, most: int | None = None, decoder: json.JSONDecoder = _PLAIN
+        self, chunks: Iterable[str], *, most: int | None = None, decoder: json.JSONDecoder = _DECODER
     ) -> None:
         self._chunks = iter(chunks)
         self._most = most or limits().line
@@ -70,7 +70,7 @@ class JSONStream:
         """Yield (key, number, entry) of each list in the document, "" for the document itself.
 
         A list begins with (key, None, []), and (key, None, value) is a member that is none. Raise json.JSONDecodeError,
-        or another ValueError for a number that is too long, TooDeep or Excess.
+        or another ValueError for a number that is too long, TooDeep or LimitExceeded.
         """
         if (mark := self._next(peek=True)) == "[":
             yield from self._list("")
@@ -111,7 +111,9 @@ class JSONStream:
         number, mark, most = 0, ",", limits().lines
         while mark == ",":
             if number == most:
-                raise Excess(f"more than {most:,} entries of a list", "fewer (the setting INCOMING_LINES)")
+                raise LimitExceeded(
+                    f"more than {most:,} entries of a list", "fewer (the setting INCOMING_LINES)"
+                )
             yield key, number, self._value()
             number, mark = number + 1, self._next()
         if mark != "]":
@@ -155,12 +157,12 @@ class JSONStream:
             except ValueError as error:  # broken, or cut off where the window ends
                 if not self._is_broken(error):
                     if len(self._buffer) - self._at > self._most:
-                        raise Excess(
+                        raise LimitExceeded(
                             f"an entry of more than {self._most:,} characters", "shorter ones"
                         ) from None
                     if self._more():
                         continue
-                raise self._placed(error) from None
+                raise self._with_place(error) from None
             if len(self._buffer) - end < _LONGEST_MARK and self._more():
                 continue  # a number may go on
             check_depth(self._buffer[self._at : end])
@@ -174,9 +176,9 @@ class JSONStream:
 
     def _fault(self, message: str) -> ValueError:
         """Return the error of the character that `_next` returned last."""
-        return self._placed(json.JSONDecodeError(message, self._buffer, self._mark))
+        return self._with_place(json.JSONDecodeError(message, self._buffer, self._mark))
 
-    def _placed(self, error: ValueError) -> ValueError:
+    def _with_place(self, error: ValueError) -> ValueError:
         """Return the error with its place in the document."""
         if isinstance(error, json.JSONDecodeError):
             error.colno += self._column if error.lineno == 1 else 0

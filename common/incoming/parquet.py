@@ -50,14 +50,14 @@ def _rows_of(path: str) -> Iterator[list[Any]]:
             )
             absent = [None] * batch.num_rows
             columns = [present.get(name, absent) for name in names]
-            yield from (list(map(_plain, row)) for row in zip(*columns, strict=True))
+            yield from (list(map(_as_json_value, row)) for row in zip(*columns, strict=True))
 
 
 def _is_bytes(leaf: pq.ColumnSchema) -> bool:
     return leaf.physical_type.endswith("BYTE_ARRAY") and leaf.logical_type.type == "NONE"
 
 
-def _plain(value: Any) -> Any:
+def _as_json_value(value: Any) -> Any:
     """Return what JSON holds; None for bytes."""
     match value:
         case None | str() | int() | float():
@@ -69,9 +69,9 @@ def _plain(value: Any) -> Any:
         case date() | datetime() | clock():
             return value.isoformat()
         case dict():
-            return {name: _plain(inner) for name, inner in value.items()}
+            return {name: _as_json_value(inner) for name, inner in value.items()}
         case list() | tuple():
-            return list(map(_plain, value))
+            return list(map(_as_json_value, value))
     return str(value)
 
 

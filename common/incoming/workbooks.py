@@ -13,8 +13,8 @@ from xml.etree.ElementTree import ParseError
 from defusedxml import DefusedXmlException
 from defusedxml.ElementTree import DefusedXMLParser
 
-from common.incoming import HEAD, READ_AT_ONCE, Excess, check_head, limits, spend
-from common.incoming.archives import DAMAGE, UploadRefused, check_archive, listing_size
+from common.incoming import MOST_REQUEST_BYTES, READ_AT_ONCE, LimitExceeded, check_head, count_bytes, limits
+from common.incoming.archives import ARCHIVE_ERRORS, UploadRefused, check_archive, listing_size
 from common.incoming.excel_dates import BUILT_IN, is_date_format, shown_date
 
 MOST_COLUMNS = 16_384
@@ -27,20 +27,20 @@ MOST_LISTING = 2**21  # bytes of a workbook's table of contents, of which ten ti
 MOST_STYLES = 65_536  # as Excel has
 MOST_OF_FORMAT = 255  # characters, as Excel has
 FIRST_SHEET = "xl/worksheets/sheet1.xml"
-DAMAGE_OF_WORKBOOKS = (UploadRefused, ParseError, DefusedXmlException, LookupError, *DAMAGE)
+WORKBOOK_ERRORS = (UploadRefused, ParseError, DefusedXmlException, LookupError, *ARCHIVE_ERRORS)
 
 
 def workbook_rows(path: Path) -> Iterator[tuple[int, dict[int, str]]]:
     """Yield (row number, column from 0 -> text) of the first sheet.
 
     Raises:
-        BeyondHead: in a request. Excess: something beyond a limit. DAMAGE_OF_WORKBOOKS: it is no workbook.
+        RequestBytesExceeded: in a request. LimitExceeded: something beyond a limit. WORKBOOK_ERRORS: it is no workbook.
     """
-    check_head(HEAD + 1)
+    check_head(MOST_REQUEST_BYTES + 1)
     with path.open("rb") as packed:
         check_archive(packed, name=path.name)
         if listing_size(packed, path.name) > MOST_LISTING:
-            raise Excess("an archive that lists very many files", "an Excel workbook (.xlsx)")
+            raise LimitExceeded("an archive that lists very many files", "an Excel workbook (.xlsx)")
         packed.seek(0)
         archive = zipfile.ZipFile(packed)
         members = archive.namelist()
@@ -88,13 +88,17 @@ class _Cells:
         until = time.monotonic() + seconds
         with archive.open(name) as member:
             while chunk := member.read(READ_AT_ONCE):
-                spend(len(chunk))
+                count_bytes(len(chunk))
                 self._silent += len(chunk)
                 parser.feed(chunk)
                 if self._silent > LONGEST_MARK:
-                    raise Excess(f"XML with a mark of more than {LONGEST_MARK:,} bytes", "shorter ones")
+                    raise LimitExceeded(
+                        f"XML with a mark of more than {LONGEST_MARK:,} bytes", "shorter ones"
+                    )
                 if time.monotonic() > until:
-                    raise Excess(f"more than is read in {seconds:,} s", "less (the setting INCOMING_SECONDS)")
+                    raise LimitExceeded(
+                        f"more than is read in {seconds:,} s", "less (the setting INCOMING_SECONDS)"
+                    )
                 yield from self.rows
                 self.rows.clear()
         parser.close()
@@ -109,13 +113,13 @@ class _Cells:
                 self._names.add(name)
                 self._named += len(name)
         if len(self._names) > MOST_NAMES or self._named > MOST_OF_NAMES:
-            raise Excess("XML with too many names, or too long ones", "the sheet of a workbook")
+            raise LimitExceeded("XML with too many names, or too long ones", "the sheet of a workbook")
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
         self._depth += 1
         self._keep(tag, *attributes)
         if self._depth > self._most.depth:
-            raise Excess("XML nested too deeply", "the sheet of a workbook")
+            raise LimitExceeded("XML nested too deeply", "the sheet of a workbook")
         tag, self._silent = tag.rpartition("}")[2], 0
         if tag == "row":
             self._number = int(attributes.get("r", self._number + 1))
@@ -126,7 +130,7 @@ class _Cells:
             letters = re.match(r"[A-Z]{1,3}", attributes.get("r", ""))
             self._at = _column(letters.group()) if letters else self._at + (tag == "c")
             if self._at >= MOST_COLUMNS:
-                raise Excess(f"column {self._at + 1:,}", f"at most {MOST_COLUMNS:,}")
+                raise LimitExceeded(f"column {self._at + 1:,}", f"at most {MOST_COLUMNS:,}")
         self._taken = tag in ("v", "t")
 
     def data(self, text: str) -> None:
@@ -135,7 +139,7 @@ class _Cells:
             self._parts.append(text)
             self._cell += len(text)
             if self._cell > MOST_CELL:
-                raise Excess(f"a cell of more than {MOST_CELL:,} characters", f"at most {MOST_CELL:,}")
+                raise LimitExceeded(f"a cell of more than {MOST_CELL:,} characters", f"at most {MOST_CELL:,}")
 
     def end(self, tag: str) -> None:
         tag = tag.rpartition("}")[2]
@@ -144,19 +148,21 @@ class _Cells:
             self.texts.append("".join(self._parts))
             self._size += getsizeof(self.texts[-1]) + 8
             if self._size > MOST_SHARED:
-                raise Excess(f"shared texts of more than {MOST_SHARED:,} bytes", "fewer")
+                raise LimitExceeded(f"shared texts of more than {MOST_SHARED:,} bytes", "fewer")
         elif tag == "c":
             text = self._text("".join(self._parts))
             self._cells[self._at] = text
             self._row += len(text)
             if self._row > self._most.line:
-                raise Excess(f"a record of more than {self._most.line:,} characters", "shorter ones")
+                raise LimitExceeded(f"a record of more than {self._most.line:,} characters", "shorter ones")
         elif tag == "row":
             self.rows.append((self._number, self._cells))
             self._parts = []
             self._count += 1
             if self._count > self._most.lines:
-                raise Excess(f"more than {self._most.lines:,} rows", "fewer (the setting INCOMING_LINES)")
+                raise LimitExceeded(
+                    f"more than {self._most.lines:,} rows", "fewer (the setting INCOMING_LINES)"
+                )
 
     def close(self) -> None:
         """End the parser's target."""
@@ -165,7 +171,7 @@ class _Cells:
         if self._kind == "s":
             at = int(text or 0)
             if not 0 <= at < len(self.strings):
-                raise Excess(f"the shared text {at}", f"one of {len(self.strings):,}")
+                raise LimitExceeded(f"the shared text {at}", f"one of {len(self.strings):,}")
             return self.strings[at]
         if self._kind in ("", "n") and self._style in self._dates:
             return shown_date(text, self._dates[self._style], since_1904=self.since_1904)
@@ -198,7 +204,7 @@ class _Formats(_Cells):
                 self.dates[self._count_of_styles] = code
             self._count_of_styles += 1
             if self._count_of_styles > MOST_STYLES:
-                raise Excess(f"more than {MOST_STYLES:,} styles of cells", "fewer")
+                raise LimitExceeded(f"more than {MOST_STYLES:,} styles of cells", "fewer")
 
 
 def _number(attributes: Mapping[str, str], name: str) -> int:

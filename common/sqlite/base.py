@@ -15,7 +15,7 @@ from django.db.backends.sqlite3 import base
 
 from common.sqlite.queue import Queue, Turn
 
-PATIENCE = 10.0  # seconds in the queue, before SQLite's own timeout begins
+QUEUE_SECONDS = 10.0  # seconds in the queue, before SQLite's own timeout begins
 
 _queues: dict[str, Queue] = {}
 os.register_at_fork(after_in_child=_queues.clear)  # nobody in the child would end the turns of its parent
@@ -29,7 +29,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
             on_failure.callback(self._end_turn)
             if not self.is_in_memory_db():
                 name = f"{self.settings_dict['NAME']}-queue"
-                self._turn = _queues.setdefault(name, Queue(name)).wait(PATIENCE)
+                self._turn = _queues.setdefault(name, Queue(name)).wait(QUEUE_SECONDS)
             super()._start_transaction_under_autocommit()  # type: ignore[misc]  # django-stubs leave it out
             on_failure.pop_all()
 

@@ -19,7 +19,7 @@ TURN, NEXT = 0, 1  # bytes of the file
 PAUSE = 0.001  # seconds between two tries to lock one
 
 
-class Late(Exception):
+class QueueTimeout(Exception):
     pass
 
 
@@ -42,10 +42,10 @@ class Queue:
             if self._threads[0] is turn:
                 turn.is_first.set()
         # also for what a signal raises: those behind would wait for a thread that is gone
-        with suppress(Late, OSError), ExitStack() as on_failure:
+        with suppress(QueueTimeout, OSError), ExitStack() as on_failure:
             on_failure.callback(turn.end)
             if not turn.is_first.wait(patience):
-                raise Late
+                raise QueueTimeout
             if self.name:
                 turn.file = os.open(self.name, os.O_RDWR | os.O_CREAT, 0o600)
                 _lock(turn.file, NEXT, until)
@@ -84,5 +84,5 @@ def _lock(file: int, byte: int, until: float) -> None:
             return fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, byte)
         except (BlockingIOError, PermissionError):  # as the platform says it
             if time.monotonic() > until:
-                raise Late from None
+                raise QueueTimeout from None
         time.sleep(PAUSE)

@@ -34,7 +34,7 @@ PLACES: list[tuple[str | Promise, Iterable[Entry]]] = [
 TABLES: list[Entry] = [
     (_("All studies"), "science", "judgments.study"),
     (_("Jobs"), "pending_actions", "judgments.job"),
-    (_("Participants (workers)"), "groups", "annotation.worker"),
+    (_("Participants"), "groups", "annotation.worker"),
     (_("Assignments"), "assignment_ind", "annotation.assignment"),
     (_("Judgments"), "ballot", "annotation.judgment"),
     (_("Problem reports"), "report", "annotation.problemreport"),
@@ -42,8 +42,8 @@ TABLES: list[Entry] = [
     (_("Images"), "image", "judgments.item"),
     (_("Captions"), "short_text", "judgments.caption"),
     (_("Systems"), "memory", "judgments.system"),
-    (_("Items (units)"), "compare", "judgments.unit"),
-    (_("Pages of work (HITs)"), "view_agenda", "judgments.hit"),
+    (_("Items"), "compare", "judgments.unit"),
+    (_("Pages of work"), "view_agenda", "judgments.hit"),
 ]
 FOR_ALL_STAFF = ("judgments.apitoken",)  # personal to each account
 

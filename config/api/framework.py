@@ -44,7 +44,7 @@ from common.downloads import problem_page
 from common.errors import PROBLEM_TYPE, QuorumError, problem, sentence_of, shortened
 from common.files import FiguresEncoder, can_be_stored
 from common.incoming.json_documents import TooDeep, load_json
-from config.observing.outage_state import as_outage, note_outage
+from config.observing.outage_state import mark_outage, note_outage
 from judgments.access.tokens import KEY_START, token_for_key
 from judgments.api.bodies import refuse_compressed
 from judgments.cached_figures import FiguresPending
@@ -137,7 +137,7 @@ def _finite(text: str) -> float:
     return number
 
 
-class JSONAlone(DefaultContentNegotiation):
+class JSONNegotiation(DefaultContentNegotiation):
     """Answer JSON whatever the request accepts; a ZIP download would be a 406 otherwise."""
 
     def select_renderer(self, request: Request, renderers: Any, format_suffix: str | None = None) -> Any:
@@ -236,5 +236,7 @@ def _outage(request: HttpRequest, error: BaseException | None) -> HttpResponse |
     if error is None or not note_outage(error):
         return None
     if request.path.startswith("/api/"):
-        return as_outage(problem_page(503, "The server can store nothing right now; try again in a moment."))
-    return as_outage(HttpResponse(loader.get_template("503.html").render()))
+        return mark_outage(
+            problem_page(503, "The server can store nothing right now; try again in a moment.")
+        )
+    return mark_outage(HttpResponse(loader.get_template("503.html").render()))

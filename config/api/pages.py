@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, cast
 from urllib.parse import urlencode
 
 from django.core.exceptions import ValidationError as FieldValidationError
@@ -20,7 +19,9 @@ from rest_framework.pagination import BasePagination
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from common.errors import unknown_value
 from common.incoming.json_documents import load_json
+from quorum.names import nearest_name
 
 DEFAULT_SIZE, LARGEST_SIZE = 100, 1000
 PAGE_PARAMETERS = ("cursor", "page_size", "ordering")
@@ -36,13 +37,36 @@ class StrictFilters(DjangoFilterBackend):
         known = [*(filters.base_filters if filters else ()), *PAGE_PARAMETERS]
         for name in request.query_params:
             if name not in known:
-                near = difflib.get_close_matches(name, known, n=1, cutoff=0.0)[0]
+                near = nearest_name(name, known, cutoff=0.0)
                 raise ValidationError({name: [f"is no parameter of this list; the nearest one is {near!r}."]})
         for name in known:
             for problem in _problems(filters.base_filters.get(name) if filters else None, request, name):
                 raise ValidationError({name: [problem]})
-        filtered: QuerySet[Any] = super().filter_queryset(request, queryset, view)
+        try:
+            filtered: QuerySet[Any] = super().filter_queryset(request, queryset, view)
+        except ValidationError as error:
+            problems = cast(dict[str, Any], error.detail)
+            by_name = filters.base_filters if filters else {}
+            said = {
+                name: _expected(by_name[name], request, name) if name in by_name else "" for name in problems
+            }
+            raise ValidationError(
+                {name: [said[name]] if said[name] else problems[name] for name in problems}
+            ) from None
         return filtered
+
+
+def _expected(filter_field: Filter, request: Request, name: str) -> str:
+    """Return what a filter of choices or of rows expects instead of its value; "" of another filter."""
+    text = request.query_params.get(name, "")
+    if isinstance(filter_field, ModelChoiceFilter):
+        name_of = filter_field.extra.get("to_field_name")
+        if name_of is None:
+            return f"{text[:80]!r} is unknown; expected the id of a row that you may see."
+        return unknown_value(text, filter_field.get_queryset(request).values_list(name_of, flat=True))
+    if isinstance(filter_field, ChoiceFilter | TypedChoiceFilter):
+        return unknown_value(text, [value for value, _ in filter_field.extra["choices"]])
+    return ""
 
 
 def _problems(filter_field: Filter | None, request: Request, name: str) -> Iterator[str]:

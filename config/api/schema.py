@@ -54,7 +54,7 @@ class TokenScheme(OpenApiAuthenticationExtension):
         }
 
 
-class ProblemsAsElsewhere:
+class ProblemErrors:
     """Return errors of views that render YAML or HTML as problem documents."""
 
     def handle_exception(self, exc: Exception) -> Any:
@@ -65,29 +65,29 @@ class ProblemsAsElsewhere:
         )
 
 
-class KeepingGenerator(SchemaGenerator):
+class CachingGenerator(SchemaGenerator):
     """Generate the document once for each language in a process, as that takes seconds."""
 
-    _kept: ClassVar[dict[str, dict[str, Any]]] = {}
+    _documents: ClassVar[dict[str, dict[str, Any]]] = {}
 
     def get_schema(self, request: Any = None, public: bool = False) -> dict[str, Any]:
         language = get_language()
         # Version and language may be anything that an address says.
         if not public or self.api_version is not None or language not in dict(settings.LANGUAGES):
             return super().get_schema(request, public)
-        if language not in self._kept:
-            self._kept[language] = super().get_schema(request, public)
-        return self._kept[language]
+        if language not in self._documents:
+            self._documents[language] = super().get_schema(request, public)
+        return self._documents[language]
 
 
-class SchemaView(ProblemsAsElsewhere, SpectacularAPIView):
+class SchemaView(ProblemErrors, SpectacularAPIView):
     """/api/schema/"""
 
-    generator_class = KeepingGenerator
+    generator_class = CachingGenerator
     content_negotiation_class = DefaultContentNegotiation
 
 
-def problems_everywhere(result: dict[str, Any], **_: object) -> dict[str, Any]:
+def add_problem_responses(result: dict[str, Any], **_: object) -> dict[str, Any]:
     """Add the general errors to every operation."""
     content = {PROBLEM_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
     for path, operations in result["paths"].items():
@@ -113,13 +113,13 @@ def problems_everywhere(result: dict[str, Any], **_: object) -> dict[str, Any]:
     return result
 
 
-class DocsView(ProblemsAsElsewhere, APIView):
+class DocsView(ProblemErrors, APIView):
     permission_classes = (NoWorker,)
     schema = None
 
     def get(self, request: HttpRequest, tag: str = "") -> HttpResponse:
         with override("en"):
-            document = KeepingGenerator().get_schema(public=True)
+            document = CachingGenerator().get_schema(public=True)
             objects = document["components"]["schemas"]
             groups: dict[str, list[Json]] = {}
             for path, calls in document["paths"].items():

@@ -25,14 +25,14 @@ from prometheus_client.registry import Collector
 
 from common.features import declared_by_features
 
-SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
+DURATION_BUCKETS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 
 # states of work
-WAITING = ("queued", "running", "waiting", "started", "sending")
+WAITING_STATES = ("queued", "running", "waiting", "started", "sending")
 
-FAILED = ("failed", "parked", "given-up")
+FAILED_STATES = ("failed", "parked", "given-up")
 
-WORK: dict[str, tuple[str, str]] = {
+WORK_MODELS: dict[str, tuple[str, str]] = {
     "jobs": ("judgments.Job", "created_at"),
     "crowds": ("annotation.CrowdCall", "made_at"),
     **declared_by_features("queues"),
@@ -41,7 +41,7 @@ WORK: dict[str, tuple[str, str]] = {
 REQUESTS = Counter("quorum_requests", "Requests by pattern of their address", ["method", "path", "status"])
 
 DURATIONS = Histogram(
-    "quorum_request_seconds", "Time until a response begins", ["method", "path"], buckets=SECONDS
+    "quorum_request_seconds", "Time until a response begins", ["method", "path"], buckets=DURATION_BUCKETS
 )
 
 ERRORS = Counter("quorum_database_errors", "Requests that failed at the database or the disk", ["what"])
@@ -67,13 +67,13 @@ def figures_response() -> HttpResponse:
     else:
         for counted in (REQUESTS, DURATIONS, ERRORS):
             registry.register(counted)
-    registry.register(_Rows())
+    registry.register(_RowCollector())
     return HttpResponse(
         written(registry), headers={"Content-Type": CONTENT_TYPE_LATEST, "Cache-Control": "no-store"}
     )
 
 
-class _Rows(Collector):
+class _RowCollector(Collector):
     def describe(self) -> list[Any]:
         return []  # so that registering asks the database nothing
 
@@ -95,7 +95,7 @@ class _Rows(Collector):
 def _waiting() -> Iterator[GaugeMetricFamily]:
     work = [
         (name, apps.get_model(model)._default_manager.all(), created)
-        for name, (model, created) in WORK.items()
+        for name, (model, created) in WORK_MODELS.items()
     ]
     yield from _by_state("quorum_work", "Jobs and messages that wait, run or failed", work)
     jobs = apps.get_model("judgments", "Job")._default_manager
@@ -111,10 +111,10 @@ def _by_state(
     ages = GaugeMetricFamily(f"{name}_oldest_seconds", "Age of the oldest that waits or runs", labels=labels)
     now = timezone.now()
     for queue, everything, created in work:
-        rows = everything.filter(state__in=[*WAITING, *FAILED])
+        rows = everything.filter(state__in=[*WAITING_STATES, *FAILED_STATES])
         for row in rows.order_by().values("state").annotate(n=Count("pk"), first=Min(created)):
             counts.add_metric([queue, row["state"]], row["n"])
-            if row["state"] in WAITING:
+            if row["state"] in WAITING_STATES:
                 ages.add_metric([queue, row["state"]], (now - row["first"]).total_seconds())
     yield counts
     yield ages

@@ -17,9 +17,9 @@ from django.http import HttpRequest, HttpResponse, HttpResponseNotFound, JsonRes
 from config.observing.figures import figures_response, may_read
 from config.observing.requests import Middleware, visitor_address
 
-LEAST_FREE = 100 * 1024 * 1024  # bytes; what a release or an export may need at once
+LEAST_FREE_BYTES = 100 * 1024 * 1024  # bytes; what a release or an export may need at once
 
-FINE = "ok"
+OK = "ok"
 
 
 class HealthMiddleware(Middleware):
@@ -27,7 +27,7 @@ class HealthMiddleware(Middleware):
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         if request.path_info == "/health/live":
-            return _answer({"process": FINE})
+            return _answer({"process": OK})
         if request.path_info == "/health/ready":
             return _answer({"database": _database(), "data folder": _data_folder()})
         if request.path_info == "/health/metrics":
@@ -37,7 +37,7 @@ class HealthMiddleware(Middleware):
 
 
 def _answer(states: dict[str, str]) -> JsonResponse:
-    fine = all(value == FINE for value in states.values())
+    fine = all(value == OK for value in states.values())
     response = JsonResponse(states, status=200 if fine else 503)
     response.headers["Cache-Control"] = "no-store"
     return response
@@ -51,7 +51,7 @@ def _database() -> str:
         return "does not answer"
     finally:
         connection.close_if_unusable_or_obsolete()
-    return f"{len(waiting)} migrations are missing; run manage.py prepare" if waiting else FINE
+    return f"{len(waiting)} migrations are missing; run manage.py prepare" if waiting else OK
 
 
 def _data_folder() -> str:
@@ -59,4 +59,4 @@ def _data_folder() -> str:
     if not os.access(folder, os.W_OK | os.X_OK):
         return "cannot be written"
     free = shutil.disk_usage(folder).free
-    return FINE if free >= LEAST_FREE else f"has only {free // 1024**2} MB left"
+    return OK if free >= LEAST_FREE_BYTES else f"has only {free // 1024**2} MB left"

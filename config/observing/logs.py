@@ -17,11 +17,11 @@ FORMATS = ("text", "json")
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 # Tickets of framed pages and keys of links are secrets; the framework writes the address of what it refuses.
 SECRETS = re.compile(r"/(f|look|shared/\d+)/[^/\s\"'<>]+")
-KNOWN = "_log_context"  # an attribute of requests
+CONTEXT_ATTRIBUTE = "_log_context"  # an attribute of requests
 FIELDS = ("method", "path", "status", "ms")  # of the access log
 
 
-class PatternOfPath(logging.Filter):
+class PathPatternFilter(logging.Filter):
     """Write the pattern of an address in place of the path, and leave out headers: people and other sites type them."""
 
     def filter(self, record: logging.LogRecord) -> bool:
@@ -38,7 +38,7 @@ class PatternOfPath(logging.Filter):
         return True
 
 
-class OneLine(logging.Formatter):
+class OneLineFormatter(logging.Formatter):
     """Escape control characters: a line break could forge a second message; tracebacks keep theirs."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - the library's name
@@ -52,7 +52,7 @@ def _visible(text: str) -> str:
     return "".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in text)
 
 
-class OneObject(JsonFormatter):
+class JSONFormatter(JsonFormatter):
     """Write time, level, logger, message, and the fields of the request or job.
 
     Only named fields are written: the framework adds the request to a record, with its query and so with codes.
@@ -64,7 +64,7 @@ class OneObject(JsonFormatter):
         log_data["time"] = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
         log_data |= {"level": record.levelname, "logger": record.name, "message": record.getMessage()}
         # the framework writes of a refused request when it is over
-        log_data |= log_context() or getattr(vars(record).get("request"), KNOWN, {})
+        log_data |= log_context() or getattr(vars(record).get("request"), CONTEXT_ATTRIBUTE, {})
         log_data |= {name: vars(record)[name] for name in FIELDS if name in vars(record)}
         if "exc_info" in message_dict:
             log_data["traceback"] = message_dict["exc_info"]
@@ -85,8 +85,8 @@ def log_exposed_files() -> None:
         logging.getLogger(__name__).warning("%s", sentence_of_exposed(places))
 
 
-class ServerLog(Logger):
+class JSONServerLogger(Logger):
     """gunicorn's own log in JSON; config.gunicorn names it if LOG_FORMAT is json."""
 
     def _set_handler(self, log: Any, output: Any, fmt: logging.Formatter, stream: Any = None) -> None:
-        super()._set_handler(log, output, OneObject(), stream)
+        super()._set_handler(log, output, JSONFormatter(), stream)

@@ -14,7 +14,7 @@ from config.observing.outages import DATABASE, DISK, outage_cause_of, outage_of
 from config.observing.requests import Middleware
 
 RETRY_SECONDS = 10
-MARK = "X-Quorum-Outage"  # never leaves the server
+OUTAGE_HEADER = "X-Quorum-Outage"  # never leaves the server
 QUIET_SECONDS = 5  # without an outage, before "is back" is logged: reads may work while writes do not
 LABELS = {DATABASE: "away", DISK: "disk"}  # of the figures
 logger = logging.getLogger(__name__)
@@ -58,12 +58,12 @@ STATE = _State()
 
 
 class OutageMiddleware(Middleware):
-    """Set the status of responses of ``as_outage``, and notice the end of an outage."""
+    """Set the status of responses of ``mark_outage``, and notice the end of an outage."""
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         response = self.get_response(request)
-        if MARK in response.headers:
-            del response.headers[MARK]
+        if OUTAGE_HEADER in response.headers:
+            del response.headers[OUTAGE_HEADER]
             response.status_code = 503
             response.headers["Retry-After"] = str(RETRY_SECONDS)
         elif response.status_code < 500 and STATE.may_be_over() and is_answering():
@@ -71,10 +71,10 @@ class OutageMiddleware(Middleware):
         return response
 
 
-def as_outage(response: HttpResponse) -> HttpResponse:
+def mark_outage(response: HttpResponse) -> HttpResponse:
     """Return the response with status 500 until ``OutageMiddleware``: with any other, the session is stored."""
     response.status_code = 500
-    response.headers[MARK] = "yes"
+    response.headers[OUTAGE_HEADER] = "yes"
     return response
 
 

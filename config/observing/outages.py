@@ -51,7 +51,7 @@ def outage_of(error: BaseException) -> str:
     return DATABASE if isinstance(error, InterfaceError) else ""
 
 
-class WithoutOutages(logging.Filter):
+class OutageFilter(logging.Filter):
     """Drop the tracebacks of requests during an outage, which its first line explains."""
 
     def filter(self, record: logging.LogRecord) -> bool:

@@ -16,7 +16,7 @@ from django.utils.functional import LazyObject, empty
 
 from common.audit import logged_with
 from config.observing.figures import DURATIONS, REQUESTS
-from config.observing.logs import KNOWN
+from config.observing.logs import CONTEXT_ATTRIBUTE
 
 HEADER = "X-Request-ID"
 USABLE_ID = re.compile(r"[A-Za-z0-9._-]{8,64}")  # of a proxy; any other is replaced
@@ -38,7 +38,7 @@ class RequestMiddleware(Middleware):
         name = sent if USABLE_ID.fullmatch(sent) else uuid.uuid4().hex
         began = time.perf_counter()
         with logged_with(request=name) as known:
-            setattr(request, KNOWN, known)
+            setattr(request, CONTEXT_ATTRIBUTE, known)
             response = self.get_response(request)
             seconds = time.perf_counter() - began
             account = _account(request)

@@ -139,7 +139,7 @@ class Site(Client):
         except CallFailed as error:
             if error.sent and not again:
                 raise UnclearOutcome from None
-            raise self._gave_up(str(error)) from None
+            raise self._unclear_error(str(error)) from None
         status = answer.status
         if answer.is_temporary:
             if not again and status != HTTPStatus.TOO_MANY_REQUESTS:
@@ -149,7 +149,7 @@ class Site(Client):
                     f"{self.host} asks to wait {ceil(answer.wait / 60)} minutes ({status}). Send it again then: it "
                     "goes on where it stopped."
                 )
-            raise self._gave_up(f"answers {status}")
+            raise self._unclear_error(f"answers {status}")
         if status in (HTTPStatus.NOT_FOUND, HTTPStatus.GONE):
             raise NotAtArchive
         if status in (HTTPStatus.CONFLICT, HTTPStatus.PRECONDITION_FAILED):
@@ -158,7 +158,7 @@ class Site(Client):
             raise PublishingError(f"{self.host} refuses {what} ({status}): {_detail(answer.content)}")
         return answer
 
-    def _gave_up(self, why: str) -> PublishingError:
+    def _unclear_error(self, why: str) -> PublishingError:
         return PublishingError(
             f"{self.host} {why}, {MOST_TRIES} times over. Send it again later: it goes on where it stopped."
         )
@@ -186,8 +186,8 @@ def problems_of(body: Mapping[str, Any]) -> list[str]:
 
 State = Deposit.State
 ZENODO_HEADERS = {"Accept": "application/vnd.inveniordm.v1+json"}  # else Zenodo answers in its older shape
-LISTED = 100
-LOOK_EVERY = 5.0  # seconds between looks for a record that may have been created
+MOST_RECORDS_LISTED = 100
+POLL_SECONDS = 5.0  # seconds between looks for a record that may have been created
 Note = Callable[..., None]
 
 
@@ -322,14 +322,16 @@ def _find_lost_record(site: Site, deposit: Deposit) -> str:
     ends = asked_at.timestamp() + feature_settings.PUBLISHING_SETTLE_SECONDS
     mark = deposit.mark.urn
     while True:
-        reply = site.call("GET", f"api/user/records?sort=newest&size={LISTED}", what="to list your records")
+        reply = site.call(
+            "GET", f"api/user/records?sort=newest&size={MOST_RECORDS_LISTED}", what="to list your records"
+        )
         for record in reply.get("hits", {}).get("hits", []):
             marks = [other.get("identifier") for other in record.get("metadata", {}).get("identifiers") or []]
             if mark in marks:
                 return str(record["id"])
         if time.time() >= ends:
             return ""
-        time.sleep(min(LOOK_EVERY, max(ends - time.time(), 0.0)))
+        time.sleep(min(POLL_SECONDS, max(ends - time.time(), 0.0)))
 
 
 def _with_mark(metadata: Mapping[str, Any], deposit: Deposit) -> dict[str, Any]:

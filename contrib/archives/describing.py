@@ -36,10 +36,10 @@ TEMPLATES.filters["json"] = lambda text: _UNPRINTABLE.sub(
     lambda match: f"\\u{ord(match[0]):04x}", json.dumps(text, ensure_ascii=False)
 )
 Archive = Deposit.Archive
-SAMPLE = 512  # bytes from which Hugging Face guesses how to store a file
+SAMPLE_BYTES = 512  # bytes from which Hugging Face guesses how to store a file
 # of the bundle, beside the bundle itself, for those who look before they download
-AT_ZENODO = ("README.md", "datasheet.md")
-AT_HUGGINGFACE = ("croissant.json", "datasheet.md", "LICENSE", "CITATION.cff")
+ZENODO_FILES = ("README.md", "datasheet.md")
+HUGGINGFACE_FILES = ("croissant.json", "datasheet.md", "LICENSE", "CITATION.cff")
 FIRST_TABLE = "judgments.jsonl"
 KEYWORDS = ("human judgments", "crowdsourcing", "evaluation")
 SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"))
@@ -169,7 +169,7 @@ def plan_deposit(
     licence = LICENCES[release.licence].get(to, release.licence.lower())
     with closing(_open_bundle(bundle, release)) as reader:
         facts = _collect_facts(release, reader, people, subjects, related)
-        members = [name for name in files_at(to, reader) if name in reader.names]
+        members = [name for name in bundle_files_for(to, reader) if name in reader.names]
         files = [_content(release_name(release.study, release.version), partial(_read_file, bundle))]
         files += [_content(name, partial(_read_member, bundle, name)) for name in members]
         if to == Archive.HUGGINGFACE:
@@ -196,10 +196,13 @@ def plan_deposit(
     )
 
 
-def files_at(to: str, reader: BundleReader) -> list[str]:
+def bundle_files_for(to: str, reader: BundleReader) -> list[str]:
     if to == Archive.ZENODO:
-        return list(AT_ZENODO)
-    return [*(name for name in reader.names if name.endswith(".jsonl") and "/" not in name), *AT_HUGGINGFACE]
+        return list(ZENODO_FILES)
+    return [
+        *(name for name in reader.names if name.endswith(".jsonl") and "/" not in name),
+        *HUGGINGFACE_FILES,
+    ]
 
 
 def address_of(to: str, *, sandbox: bool) -> tuple[str, str]:
@@ -393,9 +396,9 @@ def _refusals(
         return
     if not rights.strip():
         yield _(
-            "The texts of dataset %(name)r stand in this release, and nothing says whose they are; expected its source "
-            "and licence on the dataset's page, a release without texts, or your word that they may be given away "
-            "(--cleared)."
+            "This release contains the texts of dataset %(name)r, whose owner is unknown; expected its "
+            "source and licence on the dataset's page, a release without texts, or your confirmation that "
+            "you may publish them (--cleared)."
         ) % {"name": name}
     elif (
         _NO_RIGHTS.search(rights)
@@ -415,8 +418,8 @@ def erasure_after_release(release: Release) -> str:
         before = [entry["sha256"] for entry in erasure.content.get("releases", ())]
         if release.sha256 in before and not erasure.content.get("retention"):
             return _(
-                "Somebody was erased after release %(version)s was made, and what they said may stand in it; "
-                "expected a release that was made since."
+                "A participant was erased after release %(version)s was made, and their answers may be in "
+                "it; expected a release that was made since."
             ) % {"version": release.version}
     return ""
 
@@ -427,7 +430,7 @@ def _content(name: str, opens: Callable[..., Iterator[bytes]]) -> DepositFile:
         sha256.update(part)
         md5.update(part)
         size += len(part)
-        sample += part[: SAMPLE - len(sample)]
+        sample += part[: SAMPLE_BYTES - len(sample)]
     git = hashlib.sha1(f"blob {size}\0".encode(), usedforsecurity=False)
     for part in opens():
         git.update(part)

@@ -202,24 +202,24 @@ class PublishReleaseRequest(Parameters):
         required=False,
         max_length=20,
         label="Release",
-        help_text="Such as 1.0. Left out: the newest.",
+        help_text="Such as 1.0 (default: the newest).",
     )
     to = serializers.ChoiceField(
         choices=Deposit.Archive.choices,
         initial=Deposit.Archive.ZENODO.value,
         label="Archive",
-        help_text="Where it goes.",
+        help_text="The archive to publish in.",
     )
     sandbox = serializers.BooleanField(
         default=False,
-        label="To Zenodo's sandbox, to try it",
-        help_text="Zenodo's sandbox, whose records and DOIs are for trying.",
+        label="Use Zenodo's sandbox for testing",
+        help_text="Use Zenodo's sandbox, whose records and DOIs are for testing.",
     )
     repository = serializers.RegexField(
         r"^(?!.*\.\.)[A-Za-z0-9][A-Za-z0-9_.-]{0,95}/[A-Za-z0-9][A-Za-z0-9_.-]{0,95}\Z",
         required=False,
         label="Repository at Hugging Face",
-        help_text="Whose, and its name, such as my-lab/judgments (default: that of the study's last deposit).",
+        help_text="Owner and name, such as my-lab/judgments (default: that of the study's last deposit).",
         error_messages={"invalid": "expected an owner and a name, such as my-lab/judgments."},
     )
     creators = serializers.CharField(
@@ -227,14 +227,14 @@ class PublishReleaseRequest(Parameters):
         max_length=5000,
         style={"base_template": "textarea.html"},
         label="Creators",
-        help_text="One a line, or with ; between them: Doe, Jane 0000-0002-1825-0097 (University) "
+        help_text="One per line, or separated by “;”, such as: Doe, Jane 0000-0002-1825-0097 (University) "
         "(default: those of the study's last deposit).",
     )
     keywords = serializers.CharField(
         required=False,
         max_length=500,
         label="Keywords",
-        help_text="With commas between them.",
+        help_text="Separated by commas.",
     )
     papers = serializers.CharField(
         required=False,
@@ -244,18 +244,18 @@ class PublishReleaseRequest(Parameters):
     )
     cleared = serializers.BooleanField(
         default=False,
-        label="I may give away the texts under the release's licence",
-        help_text="You say that the texts may be given away under the release's licence; the log keeps it.",
+        label="I have the right to publish the texts under the release's licence",
+        help_text="You confirm that the texts may be published under the release's licence; this is logged.",
     )
     publish = serializers.BooleanField(
         default=False,
-        label="Make it public, which cannot be undone",
-        help_text="Make it public, which cannot be undone at Zenodo; else it stays a draft.",
+        label="Make it public (cannot be undone)",
+        help_text="Make it public, which cannot be undone at Zenodo. Otherwise it stays a draft.",
     )
     send = serializers.BooleanField(
         default=False,
-        label="Send it; else it is only shown what would be sent",
-        help_text="Send it; else it is only shown what would be sent.",
+        label="Send it (otherwise, only show what would be sent)",
+        help_text="Send it. Otherwise, only show what would be sent.",
     )
 
 
@@ -283,6 +283,6 @@ def check_options(
     read_creators(creators)
     read_papers(papers)
     if publish and not others["send"]:
-        raise PublishingError(_("What is only shown is not made public; expected send with publish."))
+        raise PublishingError(_("Nothing is made public without sending it; expected send with publish."))
     if others.get("repository") and to != Deposit.Archive.HUGGINGFACE:
         raise PublishingError(_("A repository is one of Hugging Face; Zenodo makes a record of its own."))

@@ -23,7 +23,7 @@ from judgments.models import HIT, DrawState, HITUnit, Study, SystemPair, Unit
 from judgments.studies.designs import design_of
 from quorum.statistics.drawing import Drawing, prior_strengths
 
-RENEWED_AFTER = 50  # draw from a new state once a fiftieth more answers came
+RENEWAL_DIVISOR = 50  # draw from a new state once a fiftieth more answers came
 MOST_TRIES = 8  # items tried for a pair of systems, to find one that is not on the page yet
 
 _STUDY, _WORKER, _HIT = query_parameter("study"), query_parameter("worker"), query_parameter("hit")
@@ -96,7 +96,7 @@ def draw_missing_units(
 def current_state(study: Study) -> DrawState:
     """Return the newest state, or a new one if many answers came since."""
     answers, newest = sum(_ANSWERS_BY_PAIR.all(study=study.pk)), _NEWEST_STATE.first(study=study.pk)
-    if newest is not None and 0 <= answers - newest.answers < max(1, newest.answers // RENEWED_AFTER):
+    if newest is not None and 0 <= answers - newest.answers < max(1, newest.answers // RENEWAL_DIVISOR):
         return newest
     rows = SystemPair.objects.filter(study=study).order_by("position")
     counts = [list(row) for row in rows.values_list("wins", "ties", "losses")]

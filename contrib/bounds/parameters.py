@@ -29,7 +29,7 @@ class LeaveOneOutRequest(MetricsRequest):
     tokenizer = serializers.CharField(
         required=False,
         initial=WG16_TOKENIZER,
-        label="Words are cut as in",
+        label="Tokenizer",
         help_text=f"ptb, space, h13, rouge or v15 (default: {WG16_TOKENIZER}).",
     )
     split = serializers.CharField(

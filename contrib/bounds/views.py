@@ -29,14 +29,14 @@ from judgments.studies.studies import find_dataset
 
 JOB_KIND = "leave_one_out"
 # What stood in the place of a caption (contrib.bounds.bounds), in short.
-INSTEAD = {
+REPLACEMENT_WORDS = {
     "other-image": gettext_noop("another item’s caption"),
     "other-dataset": gettext_noop("another dataset’s caption"),
     "corpus": gettext_noop("a sentence of a corpus"),
     "words-10": gettext_noop("ten random words"),
-    "words-mean": gettext_noop("random words, as many as usual"),
+    "words-mean": gettext_noop("random words, of usual length"),
     "corpus-words-10": gettext_noop("ten random words of a corpus"),
-    "corpus-words-mean": gettext_noop("random words of a corpus, as many as usual"),
+    "corpus-words-mean": gettext_noop("random words of a corpus, of usual length"),
 }
 FIGURES = ("macro", "low", "high", "micro", "deviation", "median", "least", "most")
 
@@ -95,7 +95,7 @@ def _tables(result: dict[str, Any]) -> dict[str, Any]:
             {"name": name, "figures": {figure: entry["upper"][figure] for figure in FIGURES}}
             for name, entry in metrics.items()
         ],
-        "instead": [_(INSTEAD[what]) for what in lower],
+        "instead": [_(REPLACEMENT_WORDS[what]) for what in lower],
         "lower": [
             {
                 "name": name,
@@ -119,7 +119,7 @@ def _tables(result: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-add_dataset_page(DatasetPage("bounds", show_bounds, gettext_noop("What people reach")))
+add_dataset_page(DatasetPage("bounds", show_bounds, gettext_noop("Human performance")))
 
 
 class DatasetBoundsView(APIView):

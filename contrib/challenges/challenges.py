@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from quorum.metrics.registry import PreparedReferences
 
 # The paired test compares means over images, so the leaderboard's score must be one.
-RANKABLE = "mean over images"
+RANKED_STATISTIC = "mean over images"
 REASSIGNMENTS = 10_000
 CORRECTION, LEVEL = "holm", 0.05
 MOST_SHOWN = 1_000  # maximal number of systems on a leaderboard page
@@ -41,7 +41,7 @@ log = logging.getLogger(__name__)
 CACHED_CHALLENGES = 2  # challenges whose references a process keeps
 RESAMPLES = 2000
 # A metric's own words may quote a reference.
-UNSCORED = "A metric could not be computed; the server's log has the reason for its organisers."
+SCORING_FAILURE = "A metric could not be computed; the server's log has the reason for its organisers."
 # (hash of references, metrics, tokenizer) -> prepared references; row ids may be reused.
 _PREPARED: dict[tuple[str, tuple[str, ...], str], PreparedReferences] = {}
 
@@ -107,7 +107,7 @@ def check_challenge_metrics(metrics: Sequence[str], tokenizer: str) -> None:
         tokenizer_named(tokenizer)
     except UnknownName as error:
         raise ChallengeError(f"There is an {error}.", field="tokenizer") from None
-    if metric_named(metrics[0]).statistics != RANKABLE:
+    if metric_named(metrics[0]).statistics != RANKED_STATISTIC:
         raise ChallengeError(
             f"The leaderboard cannot be ordered by {metrics[0]}: its figure is no mean over images, which the "
             "paired test compares; put another metric first, such as cider-d.",
@@ -404,14 +404,14 @@ def compute_scores(*, submission_id: int, progress: Progress) -> ScoredSubmissio
         result = prepared.score(captions)
     except MetricsError as error:
         log.warning("Submission %s could not be scored: %s", submission_id, error)
-        return ScoredSubmission(submission_id, challenge.slug, Submission.State.FAILED, UNSCORED)
+        return ScoredSubmission(submission_id, challenge.slug, Submission.State.FAILED, SCORING_FAILURE)
     except WrongState as error:
         return ScoredSubmission(submission_id, challenge.slug, Submission.State.FAILED, str(error)[:500])
     progress(0.7, "computing intervals")
     scores: dict[str, dict[str, float]] = {}
     for name, score in result.scores.items():
         scores[name] = {"corpus": score.corpus}
-        if metric_named(name).statistics == RANKABLE and score.images.size > 1:
+        if metric_named(name).statistics == RANKED_STATISTIC and score.images.size > 1:
             interval = bootstrap_interval(score.images, resamples=RESAMPLES)
             scores[name] |= {"low": interval.low, "high": interval.high}
     packed = io.BytesIO()

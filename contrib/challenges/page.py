@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 else:
     ModelForm = forms.ModelForm
 
-FIXED = ("dataset", "split", "metrics", "tokenizer")
+FIXED_FIELDS = ("dataset", "split", "metrics", "tokenizer")
 
 
 def _tokenizers() -> list[tuple[str, str]]:
@@ -108,7 +108,7 @@ class ChallengeAdmin(QuorumAdmin):
         return {} if obj else super().get_prepopulated_fields(request, obj)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Challenge | None = None) -> tuple[str, ...]:
-        return ("slug", *FIXED, "images", "log") if obj else ()
+        return ("slug", *FIXED_FIELDS, "images", "log") if obj else ()
 
     def get_fields(self, request: HttpRequest, obj: Challenge | None = None) -> list[str]:
         fields = list(ChallengeForm.Meta.fields)
@@ -117,7 +117,7 @@ class ChallengeAdmin(QuorumAdmin):
     def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
         form_class = super().get_form(request, obj, change=change, **kwargs)
         if obj is not None:
-            for name in FIXED:
+            for name in FIXED_FIELDS:
                 form_class.base_fields.pop(name, None)
         return form_class
 

@@ -20,7 +20,7 @@ from django.utils.translation import gettext as _
 
 from common.errors import WrongState
 from common.files import can_be_stored
-from common.incoming import HEAD, Excess
+from common.incoming import MOST_REQUEST_BYTES, LimitExceeded
 from common.incoming.json_documents import JSONStream, TooDeep
 from common.rate_limits import TooMany
 from contrib.challenges.challenges import image_names
@@ -33,7 +33,7 @@ from judgments.models import Dataset, Job
 SUBMIT = "submit_captions"  # the kind of job
 LONGEST_CAPTION = 1000  # characters
 LONGEST_ENTRY = 1 << 16  # characters of one object of the file
-FEW = 3  # images named in a sentence
+MOST_IMAGES_NAMED = 3  # images named in a sentence
 BYTES_AN_IMAGE = 500
 BYTES_AT_LEAST = 1 << 20
 TRIES = 20  # maximal concurrent uploads of an account
@@ -54,11 +54,11 @@ def read_captions(chunks: Iterable[bytes], positions: Mapping[str, int]) -> list
         position = positions.get(image)
         if position is None:
             unknown.append(image)
-            if len(unknown) > FEW:
+            if len(unknown) > MOST_IMAGES_NAMED:
                 break
         elif captions[position] is not None:
             twice.append(image)
-            if len(twice) > FEW:
+            if len(twice) > MOST_IMAGES_NAMED:
                 break
         else:
             captions[position] = caption
@@ -79,15 +79,15 @@ def read_captions(chunks: Iterable[bytes], positions: Mapping[str, int]) -> list
             % {
                 "found": len(positions) - len(missing),
                 "wanted": len(positions),
-                "images": _name_some(missing[: FEW + 1]),
+                "images": _name_some(missing[: MOST_IMAGES_NAMED + 1]),
             }
         )
     return [caption for caption in captions if caption is not None]
 
 
 def _name_some(images: list[str]) -> str:
-    shown = ", ".join(repr(image[:60]) for image in images[:FEW])
-    return f"{shown}, …" if len(images) > FEW else shown
+    shown = ", ".join(repr(image[:60]) for image in images[:MOST_IMAGES_NAMED])
+    return f"{shown}, …" if len(images) > MOST_IMAGES_NAMED else shown
 
 
 def _check_entry(number: int, entry: Any) -> tuple[str, str]:
@@ -130,7 +130,7 @@ def _read_entries(chunks: Iterable[bytes]) -> Iterator[Any]:
                 yield value
     except TooDeep:
         raise SubmissionRefused(_("The file is nested too deeply; expected an array of objects.")) from None
-    except (ValueError, Excess) as error:
+    except (ValueError, LimitExceeded) as error:
         if str(error).startswith("Extra data"):
             raise SubmissionRefused(
                 _("The file goes on behind the end of its array; expected nothing there.")
@@ -191,7 +191,7 @@ def submit_upload(
     *, challenge: Challenge, user: User, about: SubmissionDetails, file: UploadedFile
 ) -> tuple[Submission | Job, bool]:
     """Submit a file as `submit_caption_file` does. A larger one is left to a job, which is returned instead."""
-    if (file.size or 0) <= HEAD:
+    if (file.size or 0) <= MOST_REQUEST_BYTES:
         return submit_caption_file(challenge=challenge, user=user, about=about, chunks=file.chunks())
     _check_author(challenge, user, about)  # now: it came in time, whenever the job begins
     file.name = "captions.json"

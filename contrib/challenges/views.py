@@ -49,15 +49,15 @@ from contrib.challenges.submissions import (
     submit_upload,
 )
 from judgments.access.permissions import token_of
-from judgments.access.tokens import FOR_PARTICIPANTS, create_token, revoke_token, scope_allows
+from judgments.access.tokens import PARTICIPANT_SCOPES, create_token, revoke_token, scope_allows
 from judgments.api.bodies import FormParser
 from judgments.api.resources import (
     SLUG,
     JobSerializer,
     Related,
     RowSerializer,
-    changing,
     filters_of,
+    job_action,
     job_response,
 )
 from judgments.jobs.queues import cancel_job
@@ -73,7 +73,7 @@ REFUSALS = {
     429: OpenApiResponse(description="As many submissions as it allows were made."),
 }
 DIGITS = 3
-BY_PROGRAM = "submissions to challenges"
+SUBMISSION_TAG = "submissions to challenges"
 
 
 class SignIn(LoginView):
@@ -124,7 +124,7 @@ def challenge(request: HttpRequest, slug: str) -> HttpResponse:
 def submit_to_challenge(request: HttpRequest, slug: str) -> HttpResponse:
     challenge = _find_challenge(slug)
     if _signed_in_user(request) is None:
-        return _to_sign_in(request)
+        return _redirect_to_sign_in(request)
     if is_too_large(request, challenge):
         error = _("The file is larger than %(most)s bytes, the most that this challenge takes.") % {
             "most": thousands(largest_submission(challenge.images))
@@ -169,7 +169,7 @@ def _submit(request: HttpRequest, challenge: Challenge) -> HttpResponse:
 @require_safe
 def own_submissions(request: HttpRequest, slug: str) -> HttpResponse:
     challenge, user = _find_challenge(slug), _signed_in_user(request)
-    return _to_sign_in(request) if user is None else _own_page(request, challenge, user)
+    return _redirect_to_sign_in(request) if user is None else _own_page(request, challenge, user)
 
 
 @never_cache
@@ -181,9 +181,9 @@ def make_token(request: HttpRequest, slug: str) -> HttpResponse:
         return _see_other("challenges:own", slug)
     with transaction.atomic():
         User.objects.select_for_update().get(pk=user.pk)
-        for token in ApiToken.objects.filter(user=user, name=BY_PROGRAM, revoked_at=None):
+        for token in ApiToken.objects.filter(user=user, name=SUBMISSION_TAG, revoked_at=None):
             revoke_token(token=token)
-        _token, key = create_token(user=user, name=BY_PROGRAM, scopes=FOR_PARTICIPANTS)
+        _token, key = create_token(user=user, name=SUBMISSION_TAG, scopes=PARTICIPANT_SCOPES)
     return _own_page(request, challenge, user, key=key)
 
 
@@ -277,7 +277,7 @@ def _form_page(
     return render(request, "challenges/submit.html", context, status=status)
 
 
-def _to_sign_in(request: HttpRequest) -> HttpResponse:
+def _redirect_to_sign_in(request: HttpRequest) -> HttpResponse:
     return HttpResponseRedirect(f"{reverse('challenges:sign-in')}?{urlencode({'next': request.path})}")
 
 
@@ -330,7 +330,7 @@ class ChallengeSerializer(RowSerializer[Challenge]):
         ]
 
 
-class Figure(serializers.FloatField):
+class RoundedScoreField(serializers.FloatField):
     """As many digits as the leaderboard shows: all of them would tell the scores of single images."""
 
     def to_representation(self, value: Any) -> Any:
@@ -340,9 +340,9 @@ class Figure(serializers.FloatField):
 class FiguresSerializer(serializers.Serializer[Any]):
     """A metric's figure over all images, to three digits; its interval where the figure is a mean over images."""
 
-    corpus = Figure()
-    low = Figure(required=False)
-    high = Figure(required=False)
+    corpus = RoundedScoreField()
+    low = RoundedScoreField(required=False)
+    high = RoundedScoreField(required=False)
 
 
 class SubmissionSerializer(RowSerializer[Submission]):
@@ -496,7 +496,7 @@ class SubmissionJobResource(OpenToParticipants, mixins.RetrieveModelMixin, Gener
     def get_queryset(self) -> QuerySet[Job]:
         return super().get_queryset().filter(created_by=self.request.user.pk)
 
-    @changing("It has ended.")
+    @job_action("It has ended.")
     def cancel(self, request: Request, pk: str) -> Response:
         """Ends it; nothing is submitted, and nothing counted."""
         job = self.get_object()

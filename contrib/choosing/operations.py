@@ -20,7 +20,7 @@ from contrib.choosing.selecting import (
     describe_choice,
     store_choice,
 )
-from contrib.choosing.weighing import chosen_of
+from contrib.choosing.weighing import choice_of_study
 from evaluation.data.imported_scores import check_imported
 from evaluation.models import DEFAULT_TOKENIZER
 from evaluation.results.operations import AnyMetricsRequest, TokenizerField, metric_names
@@ -61,24 +61,24 @@ class SelectItemsRequest(ScoresRequest):
 
     method = serializers.ChoiceField(
         choices=[*METHODS, EVEN, ALL],
-        label="What makes an item useful",
-        help_text="Disagreement or information of metrics; even: nothing does; all: take the choice back.",
+        label="Usefulness of an item",
+        help_text="Disagreement or information of metrics; even: uniform sampling; all: undo the choice.",
     )
     budget = serializers.IntegerField(
         min_value=1,
         max_value=1_000_000,
         required=False,
-        label="How many items",
+        label="Number of items",
         help_text="Candidate pairs, or items with all their captions.",
     )
     floor = serializers.FloatField(
         min_value=0.01,
         max_value=1,
         required=False,
-        label="Chance of a useless item",
-        help_text=f"In parts of an even draw's (default: {FLOOR}); no item weighs more than one over it.",
+        label="Minimum probability of an item",
+        help_text=f"As a fraction of uniform sampling (default: {FLOOR}). It limits the weight of an item.",
     )
-    seed = SeedField("Of the draw (0).")
+    seed = SeedField("Seed of the sample (0).")
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         if attrs["method"] != ALL and "budget" not in attrs:
@@ -112,7 +112,7 @@ def start_weighing(
     *, study: Study, metrics: Collection[str] = USUAL_METRICS, tokenizer: str = DEFAULT_TOKENIZER
 ) -> dict[str, Any]:
     """Starts a job that estimates, from chosen items, what all would say: of metrics and of systems."""
-    chosen_of(study)
+    choice_of_study(study)
     check_imported(study.dataset, metrics)
     return {"metrics": list(metrics), "tokenizer": tokenizer}
 
@@ -126,9 +126,9 @@ class SavingsRequest(ScoresRequest):
         required=False,
         initial=DRAWS,
         label="Draws",
-        help_text=f"How often items are drawn for each method and budget ({DRAWS}).",
+        help_text=f"Number of samples for each method and budget ({DRAWS}).",
     )
-    seed = SeedField("Of the draws (0).")
+    seed = SeedField("Seed of the samples (0).")
 
 
 @background_operation(

@@ -121,7 +121,7 @@ def score_population(
 def check_can_be_chosen(study: Study) -> None:
     """Raise WrongState if the study's items cannot be chosen."""
     kind = KINDS[study.protocol]
-    if not kind.chosen_by_id:
+    if not kind.supports_unit_ids:
         raise WrongState(
             pgettext("staff", "%(name)s has no items that could be chosen one by one.") % {"name": kind.name}
         )

@@ -25,7 +25,7 @@ from quorum.statistics.choosing import FLOOR, METHODS, draw_items, inclusion_pro
 
 SHARES = (0.05, 0.1, 0.2, 0.3, 0.5)
 DRAWS = 200
-FEWEST = 20  # items, of which a twentieth is one
+LEAST_ITEMS = 20  # items, of which a twentieth is one
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,12 +143,12 @@ def compute_savings(
     """Measure the savings for a judged study. Raise EvaluationError."""
     progress(0.05, "reading judgments")
     population = judged_population(study)
-    if population.size < FEWEST:
+    if population.size < LEAST_ITEMS:
         raise EvaluationError(
             pgettext(
                 "staff", "Study %(slug)r has %(n)s decided items, expected %(fewest)s or more to draw from."
             )
-            % {"slug": study.slug, "n": population.size, "fewest": FEWEST}
+            % {"slug": study.slug, "n": population.size, "fewest": LEAST_ITEMS}
         )
     progress(0.2, "scoring captions")
     scored = score_population(study, population, metrics, tokenizer)

@@ -38,7 +38,7 @@ ITEM_LABELS = {"pairs": gettext_noop("candidate pairs"), "images": gettext_noop(
 
 # Differ in what they reward, and take seconds for thousands of captions
 USUAL_METRICS = ("bleu-4", "rouge-l", "cider-d")
-MOST = 100_000  # ids in a design
+MOST_IDS = 100_000  # ids in a design
 
 
 def usefulness_of(method: str, population: Population, scored: ScoredPopulation | None) -> Floats:
@@ -112,10 +112,10 @@ def compute_choice(
         for key, item in zip(population.members, population.item.tolist(), strict=True)
         if item in drawn
     }
-    if len(chances) > MOST:
+    if len(chances) > MOST_IDS:
         raise EvaluationError(
-            pgettext("staff", "%(n)s units would be chosen, expected %(most)s at most in a design.")
-            % {"n": thousands(len(chances)), "most": thousands(MOST)}
+            pgettext("staff", "%(n)s items would be chosen; expected at most %(most)s in a design.")
+            % {"n": thousands(len(chances)), "most": thousands(MOST_IDS)}
         )
     chosen = {
         "method": method,
@@ -155,7 +155,7 @@ def store_choice(*, study: Study, choice: dict[str, Any] | None, by: User | None
 
 def describe_choice(choice: dict[str, Any] | None) -> str:
     if not choice:
-        return _("All items are judged again; the choice was taken back.")
+        return _("All items will be judged; the choice was undone.")
     chosen = choice["chosen"]
     return pgettext("staff", "%(budget)s of %(n)s %(what)s were chosen (%(method)s, seed %(seed)s).") % {
         "budget": thousands(chosen["budget"]),

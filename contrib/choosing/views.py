@@ -1,4 +1,4 @@
-"""The page "What to ask": choose items, weigh back, show savings."""
+"""The page "Choosing items": choose items, weigh back, show savings."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ METHOD_LABELS = {
     # in results of earlier versions
     "variance": gettext_noop("variance"),
     "diversity": gettext_noop("diversity"),
-    EVEN: gettext_noop("even draw"),
+    EVEN: gettext_noop("uniform sample"),
 }
 GROUP_LABELS = {
     "accuracy": gettext_noop("Accuracy of metrics"),
     "difference": gettext_noop("Differences between metrics"),
-    "system": gettext_noop("Figures of systems"),
+    "system": gettext_noop("Results of systems"),
 }
 FIGURE_LABELS = {
     "accuracy": gettext_noop("accuracy"),
@@ -38,14 +38,14 @@ FIGURE_LABELS = {
     "mean": gettext_noop("mean"),
     "tau-b": gettext_noop("tau-b with people"),
 }
-LOWEST = -1.0  # twice as many items; a curve below says no more
+LOWEST_SAVING = -1.0  # twice as many items; a curve below says no more
 
 
 @study_page(
     "choosing",
-    "What to ask",
+    "Choosing items",
     order=58,
-    shown=lambda study: KINDS[study.protocol].chosen_by_id,
+    shown=lambda study: KINDS[study.protocol].supports_unit_ids,
     group=StudyPlace.DESIGN,
 )
 def show_choosing(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
@@ -128,7 +128,7 @@ def _savings_plot(result: dict[str, Any]) -> Any:
                 Curve(
                     _(METHOD_LABELS[method]),
                     tuple(float(row["budget"]) for row in rows),
-                    tuple(None if row["saved"] is None else max(row["saved"], LOWEST) for row in rows),
+                    tuple(None if row["saved"] is None else max(row["saved"], LOWEST_SAVING) for row in rows),
                 )
             )
         level = Level(_(METHOD_LABELS[EVEN]), 0.0)
@@ -136,19 +136,19 @@ def _savings_plot(result: dict[str, Any]) -> Any:
     drawing = Curves(
         tuple(panels),
         across=pgettext("staff", "Items chosen"),
-        up=pgettext("staff", "Items saved for the same error, % of an even draw"),
+        up=pgettext("staff", "Items saved for the same error, % of a uniform sample"),
     )
     return as_markup(
         to_svg(
             curves_figure(drawing, 0.0),
             name="savings",
             title=drawing.up,
-            description=pgettext("staff", "Curves by method; the table below names the best one."),
+            description=pgettext("staff", "One curve per method; the table below names the best one."),
         )
     )
 
 
 add_page_part(PagePart("planning", "evaluation/fewer_items.html", _newest_savings))
 add_operation(choose_items, label="Choose")
-add_operation(start_weighing, label="Weigh back")
+add_operation(start_weighing, label="Estimate for all items")
 add_operation(start_savings_estimate, label="Measure")

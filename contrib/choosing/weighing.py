@@ -28,7 +28,7 @@ ACCURACY, WINS, MEAN, TAU = "accuracy", "wins", "mean", "tau-b"
 MOST_DIFFERENCES = 45  # pairs of metrics, or of systems, in a result
 
 
-def chosen_of(study: Study) -> Chosen:
+def choice_of_study(study: Study) -> Chosen:
     """Return the choice of a study's items. Raise WrongState if all are judged."""
     chosen = design_of(study).chosen
     if chosen is None:
@@ -54,7 +54,7 @@ def compute_weighed(
     Raises:
         WrongState: no items were chosen. EvaluationError: nothing is decided, or a metric lacks scores.
     """
-    chosen = chosen_of(study)
+    chosen = choice_of_study(study)
     progress(0.1, "reading judgments")
     population = judged_population(study)
     progress(0.3, "scoring captions")

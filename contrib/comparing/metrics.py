@@ -11,11 +11,11 @@ import numpy as np
 from django.utils.translation import gettext as _
 from rest_framework import serializers
 
-from common.amounts import as_json, coefficient, thousands
+from common.amounts import as_json, coefficient, p_in_text, percent, thousands
 from common.parameters import Parameters
 from common.texts import one_text
 from evaluation.data.imported_scores import (
-    NOTHING,
+    NO_ROW_ID,
     ImportedScores,
     ScoreColumn,
     check_imported,
@@ -25,7 +25,6 @@ from evaluation.data.imported_scores import (
 from evaluation.data.judgment_sets import loaders
 from evaluation.errors import EvaluationError
 from evaluation.models import DEFAULT_TOKENIZER, LONGEST_METRIC, ScoreKeys
-from evaluation.presentation.content import narrow_percent, p_in_text
 from evaluation.results.aggregation import consensus_of
 from evaluation.results.consensus.clusters import scope_sentence
 from evaluation.results.meta_evaluation import (
@@ -220,11 +219,11 @@ def _read_outputs(dataset: Dataset) -> _Outputs:
 
 def _credit_systems(column: ScoreColumn, outputs: _Outputs) -> ScoreColumn:
     """Return the column with a row for each system that wrote a caption, where the file names none."""
-    unnamed = column.keys["system"] == NOTHING
+    unnamed = column.keys["system"] == NO_ROW_ID
     if not unnamed.any():
         return column
     systems = [
-        outputs.systems.get(caption, [NOTHING]) if without else [system]
+        outputs.systems.get(caption, [NO_ROW_ID]) if without else [system]
         for caption, system, without in zip(
             column.keys["place"].tolist(), column.keys["system"].tolist(), unnamed.tolist(), strict=True
         )
@@ -430,7 +429,7 @@ def describe_comparison(result: Mapping[str, Any]) -> str:
             "first": first,
             "second": second,
         }
-    shown = narrow_percent if result["what"] == "pairs" else coefficient
+    shown = percent if result["what"] == "pairs" else coefficient
     p = row["p"]
     ahead, behind = (first, second) if row["difference"] >= 0 else (second, first)
     values = {
@@ -443,7 +442,7 @@ def describe_comparison(result: Mapping[str, Any]) -> str:
     }
     if p is None or p > LEVEL:
         sentence = _(
-            "%(ahead)s and %(behind)s cannot be told apart: %(better)s and %(worse)s, n = %(n)s (%(p)s)."
+            "No significant difference between %(ahead)s and %(behind)s: %(better)s and %(worse)s, n = %(n)s (%(p)s)."
         )
     else:
         sentence = _(
@@ -465,7 +464,7 @@ class CompareMetricsRequest(Parameters):
     second = serializers.CharField(
         max_length=LONGEST_METRIC,
         label="Second metric",
-        help_text="Name of another.",
+        help_text="Name of another metric.",
         style={"choices": metric_names, "kind": "select"},
     )
     tokenizer = TokenizerField()

@@ -18,17 +18,16 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 from unfold.widgets import UnfoldAdminSelectWidget
 
-from common.errors import NotThere
+from common.errors import NotThere, did_you_mean
 from contrib.comparing.metrics import JOB_KIND, describe_comparison, start_metric_comparison
 from contrib.comparing.studies import cached_comparison, comparable_studies
 from evaluation.data.metrics_page import METRICS
 from evaluation.errors import EvaluationError
-from evaluation.presentation.content import apa_p_value
 from evaluation.results.comparing.comparison import MISSING
 from evaluation.results.comparing.wording import describe_compared_sources
 from evaluation.results.consensus.study import SIDE_LABELS
 from judgments.access.permissions import studies_of, study_for
-from judgments.api.resources import COUNTING
+from judgments.api.resources import COUNTING_RESPONSE
 from judgments.kinds import KINDS
 from judgments.models import Job, Study
 from judgments.studies.designs import kind_of
@@ -36,11 +35,11 @@ from judgments.studies.pages import Context, PagePart, StudyPlace, can_be_evalua
 from judgments.studies.step_form import add_operation
 from judgments.studies.study_page import add_page_part, study_page, study_page_address
 
-OFFERED = 200  # studies in the list
+MOST_STUDIES_OFFERED = 200  # studies in the list
 SHADES = 4  # steps of a cell's background
 MISSING_LABELS = {
     "leave-out": gettext_noop("leave them out"),
-    "no": gettext_noop("count them as a no of this study"),
+    "no": gettext_noop("count them as “no” in this study"),
 }
 MOST_SHOWN = 100
 
@@ -54,7 +53,7 @@ class CompareForm(forms.Form):
             choices=[("", _("Choose a study")), *((study.slug, _label(study)) for study in studies)],
         )
         self.fields["missing"] = forms.ChoiceField(
-            label=_("Items that only the other study has"),
+            label=_("Items only in the other study"),
             widget=UnfoldAdminSelectWidget,
             choices=[(name, _(MISSING_LABELS[name])) for name in MISSING],
         )
@@ -76,7 +75,7 @@ def show_study_comparison(request: HttpRequest, study: Study, context: Context) 
     slug = request.GET.get("with", "")
     missing = request.GET.get("missing", "")
     missing = missing if missing in MISSING else MISSING[0]
-    studies = list(seen[:OFFERED]) if has_numbers(study) else []
+    studies = list(seen[:MOST_STUDIES_OFFERED]) if has_numbers(study) else []
     other = next((listed for listed in studies if listed.slug == slug), None)
     if other is None and slug:
         other = seen.filter(slug=slug).first()
@@ -154,7 +153,7 @@ def _facts_of_metrics(request: HttpRequest, study: Study) -> Context:
     return {
         "last": last,
         "comparison": comparison,
-        "rows": _comparison_rows(comparison) if comparison else [],
+        "rows": comparison["rows"] if comparison else [],
         "sentence": describe_comparison(comparison) if comparison else "",
         "over_systems": zip(comparison["metrics"], comparison["systems"]["own"], strict=True)
         if comparison and comparison.get("systems")
@@ -164,13 +163,6 @@ def _facts_of_metrics(request: HttpRequest, study: Study) -> Context:
 
 
 add_page_part(PagePart(METRICS, "evaluation/two_metrics.html", _facts_of_metrics))
-
-
-def _comparison_rows(comparison: dict[str, Any]) -> list[dict[str, Any]]:
-    return [
-        row | {"p_words": "–" if row.get("p") is None else apa_p_value(row["p"])}
-        for row in comparison["rows"]
-    ]
 
 
 add_operation(start_metric_comparison, label="Compare", leads_to=lambda study: "metrics")
@@ -195,7 +187,7 @@ class ComparisonView(APIView):
         ],
         responses={
             (200, "application/json"): OpenApiTypes.OBJECT,
-            202: COUNTING,
+            202: COUNTING_RESPONSE,
             400: OpenApiResponse(description="The studies cannot be compared."),
             404: OpenApiResponse(description="No such study that you may see and that can be compared."),
         },
@@ -211,11 +203,9 @@ class ComparisonView(APIView):
         missing = request.query_params.get("missing", MISSING[0])
         if missing not in MISSING:
             raise ValidationError({"missing": [f"Expected {' or '.join(MISSING)}."]})
-        second = (
-            comparable_studies(study, studies_of(request).select_related("dataset"))
-            .filter(slug=other)
-            .first()
-        )
+        comparable = comparable_studies(study, studies_of(request).select_related("dataset"))
+        second = comparable.filter(slug=other).first()
         if second is None:
-            raise NotThere(f"There is no study {other!r} to compare {slug!r} with.")
+            hint = did_you_mean(other, comparable.values_list("slug", flat=True))
+            raise NotThere(f"There is no study {other!r} to compare {slug!r} with.{hint}")
         return Response(cached_comparison(first=study, second=second, missing=missing))

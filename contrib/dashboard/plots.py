@@ -11,8 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from common.amounts import coefficient, thousands
-from evaluation.presentation.content import narrow_percent, percent_number
+from common.amounts import coefficient, interval_in_text, percent, percent_number, thousands
 from evaluation.presentation.plots.canvas import (
     ACCENT,
     DASH,
@@ -30,12 +29,12 @@ from evaluation.presentation.plots.canvas import (
     to_svg,
     write_beside,
 )
-from evaluation.presentation.plots.figures import MARKERS, OKABE_ITO, End, label_ends
+from evaluation.presentation.plots.figures import MARKERS, OKABE_ITO, LineEnd, label_ends
 from evaluation.results.plots import CHANCE
 
-NARROWED = 0.05  # width of an interval below which more judgments change little
-NARROW = 5.2  # inches: two are side by side
-LETTER = 0.0125 * WIDTH / NARROW  # of the width, a letter of a label
+STABLE_WIDTH = 0.05  # width of an interval below which more judgments change little
+PLOT_INCHES = 5.2  # inches: two are side by side
+LETTER_WIDTH = 0.0125 * WIDTH / PLOT_INCHES  # of the width, a letter of a label
 
 
 def growth_figure(rows: Sequence[Mapping[str, Any]]) -> str:
@@ -56,30 +55,27 @@ def growth_figure(rows: Sequence[Mapping[str, Any]]) -> str:
         fontweight="bold", color=INK, va="center",
     )  # fmt: skip
     figure.subplots_adjust(left=0.1, right=0.9, bottom=0.2, top=0.93)
-    return to_svg(figure, "growth", _("Agreement as it grows"), growth_sentence(rows))
+    return to_svg(figure, "growth", _("Agreement over time"), growth_sentence(rows))
 
 
 def growth_sentence(rows: Sequence[Mapping[str, Any]]) -> str:
     if not rows:
-        return _("Agreement is measured once an item has two answers that count.")
+        return _("Agreement is shown once an item has two judgments.")
     last = rows[-1]
     if last["low"] is None:
-        return _("Alpha %(value)s from %(n)s items with two judgments or more.") % {
+        return _("Alpha is %(value)s, from %(n)s items with two or more judgments.") % {
             "value": coefficient(last["value"]),
             "n": thousands(last["n"]),
         }
     width = last["high"] - last["low"]
-    sentence = _(
-        "Alpha %(value)s, 95 %% interval %(low)s to %(high)s, from %(n)s items with two judgments or more."
-    ) % {
+    sentence = _("Alpha %(value)s, 95 %% interval %(ends)s, from %(n)s items with two judgments or more.") % {
         "value": coefficient(last["value"]),
-        "low": coefficient(last["low"]),
-        "high": coefficient(last["high"]),
+        "ends": interval_in_text(last),
         "n": thousands(last["n"]),
     }
     then = (
-        _("More judgments will hardly move it.")
-        if width <= NARROWED
+        _("More judgments will hardly change it.")
+        if width <= STABLE_WIDTH
         else _("The interval is %(width)s wide.") % {"width": coefficient(width)}
     )
     return f"{sentence} {then}"
@@ -92,9 +88,9 @@ def metrics_figure(kind: str, cell: Mapping[str, Any], *, correlated: bool) -> s
     names = sorted(metrics, key=lambda name: inf if values[name] is None else -values[name])
     if not names or metrics[names[0]]["value"] is None:
         return ""
-    shown = coefficient if correlated else narrow_percent
+    shown = coefficient if correlated else percent
     height = 1.05 + 1.25 * ROW * len(names)
-    figure, axes = new_plot(height, NARROW)
+    figure, axes = new_plot(height, PLOT_INCHES)
     known = {name: metrics[name] for name in names if metrics[name]["value"] is not None}
     chance = 0.0 if correlated else CHANCE
     ends = [row[key] for row in known.values() for key in ("low", "high", "value") if row[key] is not None]
@@ -123,7 +119,7 @@ def metrics_figure(kind: str, cell: Mapping[str, Any], *, correlated: bool) -> s
         axes.set_xlabel(_("pairs with the same winner in %, 95 % interval"), **SOFT)
     longest = max(len(line) for name in names for line in metric_label_of(name).split("\n"))
     figure.subplots_adjust(
-        left=0.05 + LETTER * longest, right=0.985, bottom=0.52 / height, top=1 - 0.32 / height
+        left=0.05 + LETTER_WIDTH * longest, right=0.985, bottom=0.52 / height, top=1 - 0.32 / height
     )
     spoken = "; ".join(f"{name} {shown(row['value'])}" for name, row in known.items())
     title = _("Which metric agrees with people? Pairs: %(kind)s") % {"kind": kind}
@@ -152,7 +148,7 @@ def earlier_figure(kind: str, cell: Mapping[str, Any], *, correlated: bool) -> s
     order = sorted(known, key=lambda name: -known[name][-1]["value"])
     figure, axes = _new_curves(max(rows[-1]["judgments"] for rows in known.values()))
     chance = 0.0 if correlated else CHANCE
-    ends: list[End] = [(chance, _("chance"), INK, "")]
+    ends: list[LineEnd] = [(chance, _("chance"), INK, "")]
     for index, name in enumerate(order):
         rows = known[name]
         colour, marker = OKABE_ITO[index % len(OKABE_ITO)], MARKERS[index % len(MARKERS)]
@@ -170,19 +166,19 @@ def earlier_figure(kind: str, cell: Mapping[str, Any], *, correlated: bool) -> s
     label_ends(axes, ends)
     at_axis = tick_of if correlated else percent_number
     axes.yaxis.set_major_formatter(lambda value, _: at_axis(value))
-    shown = coefficient if correlated else narrow_percent
+    shown = coefficient if correlated else percent
     longest = 2 + max(len(label) for _value, label, *_sign in ends)
-    figure.subplots_adjust(left=0.1, right=0.955 - LETTER * longest, bottom=0.2, top=0.93)
+    figure.subplots_adjust(left=0.1, right=0.955 - LETTER_WIDTH * longest, bottom=0.2, top=0.93)
     spoken = "; ".join(
         f"{name} {shown(known[name][0]['value'])} – {shown(known[name][-1]['value'])}" for name in order
     )
-    title = _("Had collection stopped earlier. Pairs: %(kind)s") % {"kind": kind}
-    description = _("From the first look to now: %(values)s.") % {"values": spoken}
+    title = _("With fewer judgments. Pairs: %(kind)s") % {"kind": kind}
+    description = _("From the first computation to now: %(values)s.") % {"values": spoken}
     return to_svg(figure, f"earlier-{kind.lower()}", title, description)
 
 
 def _new_curves(judgments: int) -> tuple[Figure, Axes]:
-    figure, axes = new_plot(2.9, NARROW, grid="y")
+    figure, axes = new_plot(2.9, PLOT_INCHES, grid="y")
     axes.grid(axis="y", alpha=0.1)
     axes.set_xlim(0, judgments)
     axes.xaxis.set_major_locator(MaxNLocator(4, integer=True))

@@ -40,8 +40,11 @@ from judgments.studies.step_form import take_refusal
 from judgments.studies.study_page import study_page
 
 EVERY_SECONDS = 5
-MEASURED_LATER = gettext_noop("Of answers in words, agreement is measured on the page Results.")
-STANDING = {"paused": gettext_noop("paused until somebody has looked"), "excluded": gettext_noop("excluded")}
+MEASURED_LATER = gettext_noop("For text answers, see the agreement on the page Results.")
+STANDING_WORDS = {
+    "paused": gettext_noop("paused until reviewed"),
+    "excluded": gettext_noop("excluded"),
+}
 
 
 @study_page("board", "Dashboard", order=1, shown=has_dashboard, group=StudyPlace.LIVE)
@@ -129,7 +132,7 @@ def _last_verdict(study: Study) -> dict[str, Any]:
 
 def _why_no_metrics(kind: Kind, result: dict[str, Any]) -> str:
     if kind.comparison.refusal:
-        return _("Metrics of captions are not held against these answers: %(why)s") % {
+        return _("Caption metrics are not compared with these answers: %(why)s") % {
             "why": _(kind.comparison.refusal)
         }
     reason: str = result.get("evaluation", {}).get("reason", "")
@@ -154,7 +157,7 @@ def _plots_of(result: dict[str, Any]) -> dict[str, Any]:
 
 
 def _notes_on_worker(row: dict[str, Any], threshold: Any) -> str:
-    standing = STANDING.get(row["standing"], "")
+    standing = STANDING_WORDS.get(row["standing"], "")
     notes = [worker_note(row, threshold), _(standing) if standing else ""]
     notes += [_("flagged by %(rule)s") % {"rule": rule} for rule in row["rules"]]
     return "; ".join(note for note in notes if note)

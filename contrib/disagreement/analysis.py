@@ -22,7 +22,7 @@ from django.utils.translation import gettext_noop
 from rest_framework import serializers
 
 from annotation.models import Demographics, Worker
-from common.amounts import as_json, coefficient, counted, json_float
+from common.amounts import as_json, coefficient, counted, json_float, percent
 from common.errors import DataConflict
 from common.features import of_features
 from common.incoming.json_documents import load_json
@@ -64,7 +64,7 @@ from quorum.statistics.disagreement import (
 )
 from quorum.statistics.inputs import StatisticsError, encode
 
-FAR_FROM_ONE = 2e-3  # by which shares that are told in three digits may miss it
+SUM_TOLERANCE = 2e-3  # by which shares that are told in three digits may miss it
 INFINITE = "gives 0 to what somebody answered; expected more, as its cost is infinite."
 COST_IS_INFINITE = gettext_noop(
     "it gives a share of 0 to what somebody answered, so that its cost is infinite"
@@ -72,14 +72,14 @@ COST_IS_INFINITE = gettext_noop(
 FOLDS = 5
 FEWEST_RATERS = 5  # of a group: fewer could be recognised
 FEWEST_JUDGMENTS = 10  # of a worker who is looked at as a judge
-JUDGES_KEPT = 200
-SIDE = {FIRST: 0.5, SECOND: -0.5}
-DISPUTED_KEPT = 8
+MOST_JUDGES = 200
+SIDE_SCORES = {FIRST: 0.5, SECOND: -0.5}
+MOST_DISPUTED = 8
 BOOTSTRAPS = 99
 FEW_BOOTSTRAPS = 39
 MANY_JUDGMENTS = 20_000  # from which the fewer are drawn
 LEVEL = 0.05
-CROWD = "crowd: "  # before the names of demographics
+DEMOGRAPHIC_PREFIX = "crowd: "  # before the names of demographics
 EQUALLY, ALWAYS = "equally likely", "same for all"
 TOO_FEW_RATERS = "there are {n} raters, expected {fewest} or more"
 NO_SHARED_UNIT = "no unit has two judgments"
@@ -141,7 +141,7 @@ def read_distributions(
             raise EvaluationError(f"{where} has answer {min(wrong)!r:.60}; expected {', '.join(labels)}.")
         shares = np.array([by_label.get(label, 0.0) for label in labels])
         total = shares.sum()
-        if not ((shares >= 0).all() and abs(total - 1) <= FAR_FROM_ONE):  # false for nan, too
+        if not ((shares >= 0).all() and abs(total - 1) <= SUM_TOLERANCE):  # false for nan, too
             raise EvaluationError(f"{where} adds up to {total:g}; expected shares from 0 whose sum is 1.")
         if unit in seen:
             raise EvaluationError(f"{where} tells unit {unit!r} again.")
@@ -312,7 +312,7 @@ def _entropies(shares: Floats) -> Floats:
 
 def _disputed(units: Units, positions: Ints, soft: SoftLabels) -> list[dict[str, Any]]:
     several = np.flatnonzero(soft.judgments > 1)
-    first = several[np.lexsort((positions[several], -soft.entropy[several]))][:DISPUTED_KEPT]
+    first = several[np.lexsort((positions[several], -soft.entropy[several]))][:MOST_DISPUTED]
     return rows_as_json(
         unit=texts_of_column(units.key.take(positions[first])),
         n=soft.judgments[first],
@@ -366,7 +366,7 @@ def _judge_means(study: Study, units: Units, positions: Ints) -> dict[str, Float
     by_judge: dict[str, list[tuple[int, float]]] = {}
     for name, unit, value in chain.from_iterable(read(study) for read in of_features("other_answers")):
         number = value or 0
-        answer = SIDE.get(int(number) % MUCH, 0.0) if two_sided else float(number)
+        answer = SIDE_SCORES.get(int(number) % MUCH, 0.0) if two_sided else float(number)
         by_judge.setdefault(name, []).append((unit, answer))
     number_of = {pk: number for number, pk in enumerate(units.pk[positions].tolist())}
     means: dict[str, Floats] = {}
@@ -454,7 +454,7 @@ def _judges(table: JudgmentTable, soft: SoftLabels, workers: list[WorkerRow]) ->
             }
         )
     rows.sort(key=lambda row: (row["cross_entropy"], row["worker"]))
-    return rows[:JUDGES_KEPT]
+    return rows[:MOST_JUDGES]
 
 
 def _compare_groups(
@@ -533,7 +533,7 @@ def _compare_known_groups(
 
 
 def _attributes(study: Study, workers: list[WorkerRow]) -> dict[str, dict[int, str]]:
-    """Return attribute -> worker -> group: country, origin, and the crowd's demographics (`CROWD`)."""
+    """Return attribute -> worker -> group: country, origin, and the crowd's demographics (`DEMOGRAPHIC_PREFIX`)."""
     pks = [worker.pk for worker in workers]
     attributes: dict[str, dict[int, str]] = {"country": {}, "source": {}}
     for pk, country, source, platform in Worker.objects.filter(pk__in=pks).values_list(
@@ -543,7 +543,7 @@ def _attributes(study: Study, workers: list[WorkerRow]) -> dict[str, dict[int, s
         attributes["source"][pk] = platform or source
     for pk, answers in Demographics.objects.filter(study=study).values_list("worker_id", "answers"):
         for name, answer in answers.items():
-            attributes.setdefault(CROWD + name, {})[pk] = str(answer)
+            attributes.setdefault(DEMOGRAPHIC_PREFIX + name, {})[pk] = str(answer)
     return attributes
 
 
@@ -565,10 +565,10 @@ def describe_disagreement(result: Mapping[str, Any]) -> str:
         share = (whole - best["above_floor"]) / whole if whole > 0 else 0.0
         sentences.append(
             _(
-                "The best metric, %(metric)s, takes %(share)s of what lies between always guessing the same shares and "
+                "The best metric, %(metric)s, closes %(share)s of the gap between a constant prediction and "
                 "that floor."
             )
-            % {"metric": best["name"], "share": f"{100 * min(max(share, 0.0), 1.0):.0f} %"}
+            % {"metric": best["name"], "share": percent(min(max(share, 0.0), 1.0))}
         )
     groups = result.get("groups", {})
     if groups and not groups["reason"]:
@@ -578,11 +578,11 @@ def describe_disagreement(result: Mapping[str, Any]) -> str:
 
 def describe_groups(groups: Mapping[str, Any]) -> str:
     if groups["p"] > LEVEL:
-        return _("Nothing shows that raters are of more than one kind (p = %(p)s).") % {
+        return _("No evidence of more than one group of raters (p = %(p)s).") % {
             "p": coefficient(groups["p"])
         }
     first, second = groups["groups"]
-    sentence = _("Raters are of two kinds, %(first)s and %(second)s (p = %(p)s).") % {
+    sentence = _("There are two groups of raters, %(first)s and %(second)s (p = %(p)s).") % {
         "first": first["raters"],
         "second": second["raters"],
         "p": coefficient(groups["p"]),
@@ -590,11 +590,11 @@ def describe_groups(groups: Mapping[str, Any]) -> str:
     if None in (first["within"], second["within"], groups["between"]):
         return sentence
     pairs = _(
-        "Pairs of raters agree on %(one)s and %(other)s within the groups and on %(between)s across."
+        "Pairs of raters agree on %(one)s and %(other)s of items within the groups, and on %(between)s between them."
     ) % {
-        "one": f"{100 * first['within']:.0f} %",
-        "other": f"{100 * second['within']:.0f} %",
-        "between": f"{100 * groups['between']:.0f} %",
+        "one": percent(first["within"]),
+        "other": percent(second["within"]),
+        "between": percent(groups["between"]),
     }
     return f"{sentence} {pairs}"
 
@@ -620,7 +620,9 @@ def cached_disagreement(study: Study, by: Person) -> dict[str, Any]:
     result: dict[str, Any] = shown.value["result"]
     if "known" not in result or has_right(by, Right.CHANGE, study):
         return result
-    return result | {"known": [row for row in result["known"] if not row["by"].startswith(CROWD)]}
+    return result | {
+        "known": [row for row in result["known"] if not row["by"].startswith(DEMOGRAPHIC_PREFIX)]
+    }
 
 
 def _compute(study: Study) -> dict[str, Any]:

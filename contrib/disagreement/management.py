@@ -6,10 +6,11 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
+from common.amounts import p_in_text
 from common.commands import QuorumCommand, progress_bar
 from common.incoming import unpacked_name
 from evaluation.errors import EvaluationError
-from evaluation.presentation.content import Estimate, Table, estimate_of, format_cell, p_in_text, plain_table
+from evaluation.presentation.content import Estimate, Table, estimate_of, format_cell, plain_table
 from judgments.management.base import FileOperationCommand, operation_at
 from judgments.studies.studies import find_study
 

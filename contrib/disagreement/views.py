@@ -20,7 +20,7 @@ from rest_framework.views import APIView
 from common.errors import QuorumError
 from contrib.disagreement.analysis import (
     ALWAYS,
-    CROWD,
+    DEMOGRAPHIC_PREFIX,
     EQUALLY,
     PredictionsName,
     cached_disagreement,
@@ -34,7 +34,14 @@ from evaluation.models import Prediction
 from evaluation.results.consensus.study import SIDE_LABELS
 from judgments.access.permissions import require, staff_of, study_for
 from judgments.admin.base import signed_in
-from judgments.api.resources import COUNTING, Related, Resource, RowSerializer, filters_of, study_filter
+from judgments.api.resources import (
+    COUNTING_RESPONSE,
+    Related,
+    Resource,
+    RowSerializer,
+    filters_of,
+    study_filter,
+)
 from judgments.datasets.page import import_or_queue
 from judgments.importers.textio import read_whole
 from judgments.models import Study
@@ -46,10 +53,10 @@ from judgments.studies.study_page import add_step, study_page
 JUDGES_SHOWN = 20
 MOST_SHOWN = 100  # imported predictions
 BASELINES = {
-    EQUALLY: gettext_noop("Every answer equally likely"),
-    ALWAYS: gettext_noop("The same shares for all items"),
+    EQUALLY: gettext_noop("Uniform distribution"),
+    ALWAYS: gettext_noop("The same distribution for all items"),
 }
-KNOWN = {"country": gettext_noop("Country"), "source": gettext_noop("Where people came from")}
+ATTRIBUTE_LABELS = {"country": gettext_noop("Country"), "source": gettext_noop("Source of participants")}
 
 
 @study_page("soft-labels", order=55, shown=has_soft_labels, group=StudyPlace.FINDINGS, under="results")
@@ -107,7 +114,11 @@ def _disagreement_context(study: Study, result: dict[str, Any]) -> dict[str, Any
 
 
 def _describe_attribute(name: str) -> str:
-    return _(KNOWN[name]) if name in KNOWN else f"{_('Crowd')}: {name.removeprefix(CROWD)}"
+    return (
+        _(ATTRIBUTE_LABELS[name])
+        if name in ATTRIBUTE_LABELS
+        else f"{_('Crowd')}: {name.removeprefix(DEMOGRAPHIC_PREFIX)}"
+    )
 
 
 def _labels(study: Study, values: list[Any]) -> list[str]:
@@ -155,7 +166,7 @@ class SoftLabelsView(APIView):
     @extend_schema(
         responses={
             (200, "application/json"): OpenApiTypes.OBJECT,
-            202: COUNTING,
+            202: COUNTING_RESPONSE,
             400: OpenApiResponse(description="There are no results yet, or answers are no few labels."),
             404: OpenApiResponse(description="No such study that you may see."),
         },

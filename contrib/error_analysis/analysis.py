@@ -155,7 +155,7 @@ def find_disagreements(
     if metric not in analysis.result["metrics"]:
         known = ", ".join(analysis.result["metrics"])
         raise NotThere(
-            _("Metric %(metric)r was not computed for study %(slug)r; there are %(known)s.")
+            _("Metric %(metric)r was not computed for study %(slug)r; computed are %(known)s.")
             % {"metric": metric, "slug": study.slug, "known": known}
         )
     stamp = _cache_key(study, analysis)
@@ -316,7 +316,7 @@ def disagreements_at(
     ]
 
 
-def find_inspected(study: Study, key: str) -> Inspection:
+def find_inspection(study: Study, key: str) -> Inspection:
     """Return a candidate pair or image-caption unit by id. Raise NotThere."""
     kind = KINDS[study.protocol]
     if kind.compares_pairs:

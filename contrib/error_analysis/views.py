@@ -21,7 +21,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 from unfold.widgets import UnfoldAdminSelectWidget
 
-from common.amounts import as_json, coefficient
+from common.amounts import as_json, coefficient, percent, percent_number
 from common.errors import NotThere
 from common.incoming.json_documents import load_json
 from contrib.error_analysis.analysis import (
@@ -29,7 +29,7 @@ from contrib.error_analysis.analysis import (
     MetricDisagreement,
     disagreements_at,
     find_disagreements,
-    find_inspected,
+    find_inspection,
     newest_evaluation,
     other_scores,
 )
@@ -46,7 +46,9 @@ from judgments.studies.study_page import study_page, study_page_address
 ON_A_PAGE = 25
 DEFAULT_SIZE, LARGEST_SIZE = 100, 1000
 NOT_EVALUATED = OpenApiResponse(description="No such study, metric or pair, or nothing was evaluated yet.")
-METRIC = OpenApiParameter("metric", str, description="One that was evaluated; the last of them unless told.")
+METRIC_PARAMETER = OpenApiParameter(
+    "metric", str, description="One that was evaluated; the last of them unless told."
+)
 Scores = dict[str, tuple[float, float | None]]
 
 
@@ -88,7 +90,7 @@ def show_disagreements(request: HttpRequest, study: Study, context: Context) -> 
         "compared": ranked.ranking.compared,
         "rows": [_row(study, metric, disagreement) for disagreement in disagreements],
         "can_choose": "next-batch" in context["steps"]
-        and KINDS[study.protocol].chosen_by_id
+        and KINDS[study.protocol].supports_unit_ids
         and (pairs or study.source == Study.Source.DESIGNED),
     }
     return TemplateResponse(request, "evaluation/study_closer.html", context)
@@ -110,8 +112,8 @@ def _row(study: Study, metric: str, disagreement: MetricDisagreement) -> dict[st
             (str(number), text, pairs and value == number) for number, text in enumerate(texts, start=1)
         ],
         "people": _describe_people(consensus, pairs),
-        "sure": f"{100 * disagreement.people:.0f} %",
-        "metric": f"{100 * disagreement.metric:.0f} %",
+        "sure": percent(disagreement.people),
+        "metric": percent(disagreement.metric),
         "scores": [(name, *side_by_side(first, second)) for name, (first, second) in scores],
     }
 
@@ -122,7 +124,7 @@ def _describe_people(row: Any, pairs: bool) -> str:
     if not pairs:
         shown = f"{row.value:.2f}".rstrip("0").rstrip(".") if row.value is not None else "–"
         if row.share is not None:
-            return _("%(share)s %% yes of %(n)s") % {"share": f"{100 * row.share:.0f}", "n": row.n}
+            return _("%(share)s %% yes of %(n)s") % {"share": percent_number(row.share), "n": row.n}
         return _("mean %(value)s of %(n)s") % {"value": shown, "n": row.n}
     if not row.votes:
         return _("%(value)s, published without votes") % {"value": f"{row.value:.0f}"}
@@ -141,14 +143,14 @@ def side_by_side(first: float, second: float | None) -> tuple[str, str]:
     return next((both for both in shown if both[0] != both[1]), shown[0])
 
 
-def _exact(value: float) -> str:
+def _format_score(value: float) -> str:
     return coefficient(value, 3) if not 0 < abs(value) < 0.0005 else "< .001"
 
 
 @study_page("closer-look", order=53, under="closer")
 def show_inspection(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     try:
-        inspection = find_inspected(study, request.GET.get("id", "")[:80])
+        inspection = find_inspection(study, request.GET.get("id", "")[:80])
     except NotThere:
         raise Http404 from None
     analysis = newest_evaluation(study)
@@ -199,11 +201,11 @@ def _metric_rows(analysis: Analysis, inspection: Inspection) -> list[dict[str, A
     rows = []
     value = inspection.consensus.value if inspection.consensus else None
     for name, (first, second) in other_scores(analysis, inspection).items():
-        row = {"name": name, "first": _exact(first), "second": "", "names": ""}
+        row = {"name": name, "first": _format_score(first), "second": "", "names": ""}
         agrees = None
         if second is not None:
             winner = "1" if first > second else "2"
-            row |= {"second": _exact(second), "names": _("tie") if first == second else winner}
+            row |= {"second": _format_score(second), "names": _("tie") if first == second else winner}
             agrees = row["names"] == f"{value:.0f}" if value is not None else None
         rows.append({**row, "agrees": agrees})
     return rows
@@ -283,7 +285,7 @@ class DisagreementsView(APIView):
 
     @extend_schema(
         parameters=[
-            METRIC,
+            METRIC_PARAMETER,
             OpenApiParameter("kind", str, description="HC, HI, HM or MM alone."),
             OpenApiParameter("cursor", str, description="From `next` or `previous` of another page."),
             OpenApiParameter(
@@ -386,7 +388,7 @@ class CloserView(APIView):
         """Any candidate pair of the study, or any judged caption, whether or not anybody disagrees about it: people's
         votes beside what each metric counted."""
         study = study_for(request, slug)
-        inspection = find_inspected(study, key)
+        inspection = find_inspection(study, key)
         analysis = newest_evaluation(study)
         body = {
             "id": inspection.key,

@@ -33,7 +33,7 @@ SPANS = Format(
     name="spans",
     suffix="spans.jsonl",
     content_type=JSONL,
-    what="Marked errors for programs: what most people mark, and the mean score, a text a line",
+    what="Marked errors for programs: errors marked by the majority, and the mean score, one text per line",
     fits=_why_no_spans,
     encoding=SpanLines,
 )

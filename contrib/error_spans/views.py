@@ -41,7 +41,7 @@ class SystemsForm(forms.Form):
     def __init__(self, data: dict[str, str], *, systems: list[str]) -> None:
         super().__init__(data, auto_id="by-%s")
         choices = [(name, name) for name in systems]
-        for name, label in (("first", _("System")), ("second", _("beside"))):
+        for name, label in (("first", _("System")), ("second", _("compared with"))):
             self.fields[name] = forms.ChoiceField(
                 label=label, choices=choices, widget=UnfoldAdminSelectWidget
             )
@@ -67,9 +67,9 @@ def show_errors(request: HttpRequest, study: Study, context: Context) -> HttpRes
         "figures": figures,
         "agreement": [
             (_("F1 over characters"), figures["f1"]),
-            (_("the same, with the same severity"), figures["f1_same_severity"]),
+            (_("F1 over characters with the same severity"), figures["f1_same_severity"]),
             (_("Krippendorff’s alpha-U"), figures["alpha_u"]),
-            (_("the same, severity by severity"), figures["alpha_u_same_severity"]),
+            (_("Krippendorff’s alpha-U, by severity"), figures["alpha_u_same_severity"]),
         ]
         if figures
         else [],

@@ -98,7 +98,7 @@ def _responsibility_lines(facts: _Facts) -> Iterator[ChecklistLine]:
     yield ChecklistLine(_("Title"), design.name, "CR (b)(1)")
     yield ChecklistLine(_("Responsible researchers"), names, "CR (b)(7), GDPR 13(1)(a)")
     yield ChecklistLine(
-        _("Whom participants and the board can ask"), design.contact, "CR (b)(7), GDPR 13(1)(a)", "contact"
+        _("Contact for participants and the board"), design.contact, "CR (b)(7), GDPR 13(1)(a)", "contact"
     )
     yield ChecklistLine(_("Ethics board and number"), design.ethics.board, "ARR D4", "ethics.board")
     yield ChecklistLine(
@@ -121,18 +121,18 @@ def _people_lines(facts: _Facts) -> Iterator[ChecklistLine]:
     if facts.slots:
         places = ngettext("%(n)s page of work", "%(n)s pages of work", facts.slots)
         least = ngettext(
-            "at least %(n)s person, as nobody judges an item twice",
-            "at least %(n)s people, as nobody judges an item twice",
+            "at least %(n)s participant, as nobody judges an item twice",
+            "at least %(n)s participants, as nobody judges an item twice",
             design.judgments_per_unit,
         )
-        answer = _("%(places)s in all; %(least)s.") % {
+        answer = _("Places in total: %(places)s; %(least)s.") % {
             "places": places % {"n": thousands(facts.slots)},
             "least": least % {"n": design.judgments_per_unit},
         }
     else:
-        answer = _("Known once pages of work are drawn from the design.")
+        answer = _("Known once pages of work are generated.")
     yield ChecklistLine(_("How many"), answer, "CR (c)(6), ARR D2")
-    yield ChecklistLine(_("What is required of them"), _requirements_answer(design), "ARR D2, D5")
+    yield ChecklistLine(_("Requirements"), _requirements_answer(design), "ARR D2, D5")
     age = design.ethics.minimum_age
     yield ChecklistLine(
         _("Minimum age"),
@@ -149,22 +149,20 @@ def _requirements_answer(design: StudyDesign) -> str:
     workers, sentences = design.workers, []
     if workers.countries:
         sentences.append(
-            _("They live in: %(countries)s.")
+            _("Live in: %(countries)s.")
             % {"countries": ", ".join(country_name(code) for code in workers.countries)}
         )
     if workers.languages:
-        sentences.append(
-            _("They are fluent in: %(languages)s.") % {"languages": ", ".join(workers.languages)}
-        )
+        sentences.append(_("Fluent in: %(languages)s.") % {"languages": ", ".join(workers.languages)})
     if workers.approval_above or workers.approved_at_least:
         sentences.append(
-            _("Earlier work: more than %(share)s %% approved, at least %(n)s pages.")
+            _("Earlier work: more than %(share)s %% approved. Approved pages of work at least: %(n)s.")
             % {"share": f"{workers.approval_above * 100:g}", "n": workers.approved_at_least}
         )
     if workers.requires or workers.forbids:
-        sentences.append(_("Some people are chosen, or kept out, by qualifications from earlier studies."))
+        sentences.append(_("Qualifications from earlier studies select or exclude some people."))
     if workers.quotas:
-        sentences.append(_("Shares of some traits are fixed (quotas)."))
+        sentences.append(_("Quotas fix the shares of some traits."))
     if asks_anything(design.quiz):
         sentences.append(_("They pass a short test before the work."))
     return " ".join(sentences) or _("Nothing.")
@@ -174,12 +172,12 @@ def _task_lines(facts: _Facts) -> Iterator[ChecklistLine]:
     study, design = facts.study, facts.design
     effort = describe_effort(study)
     task = {"question": design.question, "kind": _(KINDS[study.protocol].title)}
-    yield ChecklistLine(_("What they are asked"), _("“%(question)s” (%(kind)s)") % task, "ARR D1")
+    yield ChecklistLine(_("The question"), _("“%(question)s” (%(kind)s)") % task, "ARR D1")
     yield ChecklistLine(
-        _("What they read before and during the work"), design.instructions, "ARR D1", "instructions"
+        _("Instructions before and during the work"), design.instructions, "ARR D1", "instructions"
     )
     yield ChecklistLine(
-        _("How much, and how long"),
+        _("Amount and duration of work"),
         _("A page of work has %(size)s and takes %(duration)s.")
         % {"size": effort["size"], "duration": effort["duration"]}
         + " "
@@ -188,30 +186,32 @@ def _task_lines(facts: _Facts) -> Iterator[ChecklistLine]:
     )
     checks = (
         ngettext(
-            "%(n)s item on each page has an answer that is known before (a check question). Participants are not told "
-            "which; say in the consent text that there are some.",
-            "%(n)s items on each page have an answer that is known before (check questions). Participants are not told "
-            "which; say in the consent text that there are some.",
+            "%(n)s item on each page of work has a known right answer (a check question). Participants are "
+            "not told which one; say in the consent text that there are check questions.",
+            "%(n)s items on each page of work have known right answers (check questions). Participants are "
+            "not told which ones; say in the consent text that there are check questions.",
             design.controls.per_hit,
         )
         % {"n": design.controls.per_hit}
         if design.controls.per_hit
-        else _("None: there are no items whose answer is known before.")
+        else _("Nothing: there are no check questions.")
     )
     checks = f"{checks} {describe_rule(design)}".rstrip()
     yield ChecklistLine(_("Is anything hidden from them?"), checks, "45 CFR 46.116(f)")
     watched = (
         _(
-            "Detectors look for answers that are too fast or careless: %(rules)s. A person decides unless the rule "
-            "excludes by itself; exclusions can be lifted, and rejected work can be appealed."
+            "Detectors look for answers that are too fast or careless: %(rules)s. A person decides, unless "
+            "the detector excludes automatically. Exclusions can be lifted, and participants can appeal "
+            "against rejected work."
         )
         % {"rules": ", ".join(f"{rule.rule} ({rule.action})" for rule in design.rules)}
         if design.rules
         else _(
-            "No detector looks at how they answer. A person can exclude somebody, with a reason that is logged."
+            "No detector checks how participants answer. A person can exclude a participant, with a reason "
+            "that is logged."
         )
     )
-    yield ChecklistLine(_("When are they sent away?"), watched, "CR (c)(2)")
+    yield ChecklistLine(_("When are participants excluded?"), watched, "CR (c)(2)")
 
 
 def _pay_lines(facts: _Facts) -> Iterator[ChecklistLine]:
@@ -229,23 +229,22 @@ def _pay_lines(facts: _Facts) -> Iterator[ChecklistLine]:
     }
     if seconds:
         wage = round(reward * SECONDS_AN_HOUR / seconds)
-        answer += _(": %(wage)s an hour at the time that the design expects") % {
-            "wage": spell_cents(wage, currency)
-        }
+        answer += _(": %(wage)s an hour at the expected speed") % {"wage": spell_cents(wage, currency)}
     yield ChecklistLine(_("What they are paid"), f"{answer}.", "ARR D2, CR (c)(3)")
     floor = design.crowd.floor_cents_per_hour
     answer = (
-        _("No less than %(floor)s an hour of active time: who was slower is paid the difference.")
+        _("At least %(floor)s per hour of active time: slower participants are paid the difference.")
         % {"floor": spell_cents(floor, currency)}
         if floor
-        else _("No floor is set: who is slower earns less an hour.")
+        else _("There is no wage floor: slower participants earn less per hour.")
     )
     yield ChecklistLine(_("Is a wage guaranteed?"), answer, "ARR D2", "crowd.floor_cents_per_hour")
-    yield ChecklistLine(_("Is that adequate where they live?"), "", "ARR D2")
+    yield ChecklistLine(_("Is this adequate where they live?"), "", "ARR D2")
     yield ChecklistLine(
         _("What if their work is rejected?"),
         _(
-            "They read the reason and can appeal; a person answers. Leaving early costs nothing that was submitted."
+            "They see the reason and can appeal; a person answers. They keep the pay for submitted work if "
+            "they leave early."
         ),
         "ARR D2",
     )
@@ -269,9 +268,12 @@ def _consent_lines(facts: _Facts) -> Iterator[ChecklistLine]:
             answer += " " + _("Versions so far: %(listed)s.") % {"listed": listed}
         if languages:
             answer += " " + _("Also in: %(languages)s.") % {"languages": languages}
-        yield ChecklistLine(_("How it is recorded"), answer, "GDPR 7(1), P")
+        yield ChecklistLine(_("How consent is recorded"), answer, "GDPR 7(1), P")
     yield ChecklistLine(
-        _("How they withdraw"), _withdrawal_answer(design), "CR (b)(8), GDPR 7(3), P", "erasure.offered"
+        _("How participants withdraw"),
+        _withdrawal_answer(design),
+        "CR (b)(8), GDPR 7(3), P",
+        "erasure.offered",
     )
 
 
@@ -289,10 +291,10 @@ def _data_lines(facts: _Facts) -> Iterator[ChecklistLine]:
     study, design = facts.study, facts.design
     sent = backend_for(design).sends_people
     items = [
-        _("a pseudonym made of the crowd’s id; the id itself apart from all answers")
+        _("a pseudonym derived from the crowd’s id; the id itself is stored apart from all answers")
         if sent
         else _("a name that they choose"),
-        _("answers, with the order and side in which options stood"),
+        _("answers, with the order and side of the options"),
         _("times: joined, page taken and submitted, active seconds on each item"),
         _("comments and reports of problems, if they write any"),
         _("how an answer was given: pasted text, edits"),
@@ -309,13 +311,14 @@ def _data_lines(facts: _Facts) -> Iterator[ChecklistLine]:
         named = ", ".join(str(DEMOGRAPHICS.get(entry, entry)) for entry in design.crowd.demographics)
         items.append(_("from the crowd: %(named)s") % {"named": named})
     yield ChecklistLine(
-        _("What is collected of each"), "\n".join(f"- {entry}" for entry in items), "GDPR 13, 30(1)(c), P"
+        _("What is collected"), "\n".join(f"- {entry}" for entry in items), "GDPR 13, 30(1)(c), P"
     )
     yield ChecklistLine(
         _("What is not collected"),
         _(
-            "No network address and no browser name is stored with answers; there is no tracking by others. While "
-            "somebody holds a page of work, a keyed hash of the network address is kept apart from the answers."
+            "No network address and no browser name is stored with answers, and no third party tracks "
+            "participants. While a page of work is in progress, a keyed hash of the network address is "
+            "stored apart from the answers."
         ),
         "GDPR 5(1)(c)",
     )
@@ -325,17 +328,17 @@ def _data_lines(facts: _Facts) -> Iterator[ChecklistLine]:
     counted = dict(study.roles.order_by().values_list("role").annotate(n=Count("pk")))
     people = ", ".join(f"{counted[role]} {_(role)}" for role in StudyRole.Role.values if role in counted)
     yield ChecklistLine(
-        _("Who sees it"),
+        _("Who has access"),
         _(
-            "Accounts with a role in the study (%(people)s), by the pseudonyms or chosen names; administrators of the "
-            "installation. What a crowd says of people is for those alone who may change the study. Each access "
-            "to change something is logged."
+            "Accounts with a role in the study (%(people)s), who see pseudonyms or chosen names, and "
+            "administrators of the installation. Only accounts that may change the study see what a crowd "
+            "says about participants. Every change is logged."
         )
         % {"people": people or _("none yet")},
         "GDPR 30(1)(d), P",
     )
     yield ChecklistLine(
-        _("Who else gets data"), design.ethics.recipients, "GDPR 13(1)(e), P", "ethics.recipients"
+        _("Other recipients"), design.ethics.recipients, "GDPR 13(1)(e), P", "ethics.recipients"
     )
 
 
@@ -350,16 +353,16 @@ def _keeping_lines(facts: _Facts) -> Iterator[ChecklistLine]:
         else ""
     )
     yield ChecklistLine(
-        _("How long it is known who they are"),
+        _("How long participants are identifiable"),
         answer,
         "GDPR 5(1)(e), 13(2)(a), P",
         "retention.identities_days",
     )
     way = (
-        _("Who they are, and all their answers.")
+        _("Their identity and all their answers.")
         if facts.design.erasure.way == "all"
         else _(
-            "Who they are and what they wrote; other answers stay without a name (GDPR 17(3)(d), recital 26)."
+            "Their identity and what they wrote; other answers are kept without a name (GDPR 17(3)(d), recital 26)."
         )
     )
     yield ChecklistLine(
@@ -367,15 +370,15 @@ def _keeping_lines(facts: _Facts) -> Iterator[ChecklistLine]:
         way
         + " "
         + _(
-            "Amounts that were paid stay without a name, as the law asks. Published releases are out of reach."
+            "Amounts paid are kept without a name, as the law requires. Published releases cannot be changed."
         ),
         "GDPR 17, CR (b)(8)",
     )
     yield ChecklistLine(
         _("What is published"),
         _(
-            "Releases hold answers under pseudonyms that are made for the release with a secret that is thrown away, "
-            "and times to the minute; comments only where an owner adds them, without names and addresses."
+            "Releases contain answers under new pseudonyms, made with a secret that is then deleted, and "
+            "times to the minute; comments only if an owner adds them, without names and addresses."
         ),
         "ARR D3, CR (b)(9), P",
     )

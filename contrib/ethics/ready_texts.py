@@ -46,7 +46,7 @@ class ReadyTextsRequest(Parameters):
     case = serializers.ChoiceField(
         choices=[(case, _lazy(title)) for case, title in CASES.items()], label="Who takes part"
     )
-    replace = serializers.BooleanField(default=False, label="Replace a consent text that is there")
+    replace = serializers.BooleanField(default=False, label="Replace the existing consent text")
 
 
 def write_consent(design: StudyDesign, case: str, language: str) -> str:
@@ -77,7 +77,7 @@ def _with_usual_answers(design: StudyDesign, case: str, by: User | None) -> Stud
         "minimum_age": USUAL_AGE,
         "vulnerable": course
         if case == "course"
-        else _("None are recruited; everybody confirms that they are of age."),
+        else _("None are recruited; all participants confirm that they are of age."),
         "risks": _(
             "None beyond those of everyday work at a screen. Participants can stop at any time without a disadvantage, "
             "and report an item."
@@ -112,7 +112,7 @@ def fill_ready_texts(*, study: Study, by: User | None, case: str, replace: bool 
     design = design_of(study)
     if design.consent.strip() and not replace:
         raise WrongState(
-            _("Nothing was changed: there is a consent text. Tick “replace” to write another one over it.")
+            _("Nothing was changed: there is a consent text already. Tick “replace” to overwrite it.")
         )
     drafting = study.state == Study.State.DRAFT
     design = _with_usual_answers(design, case, by) if drafting else design
@@ -133,7 +133,7 @@ def fill_ready_texts(*, study: Study, by: User | None, case: str, replace: bool 
         change_consent(study=study, text=text, translations=others, why=_("A ready text."), by=by)
     study.notes = study.notes | {NOTE: {"case": case, "text": content_key(text)}}
     study.save(update_fields=["notes"])
-    return Outcome(_("The texts are filled in from the design. Read them, and change what does not fit."))
+    return Outcome(_("The texts are filled in from the design. Read them and change what does not apply."))
 
 
 def is_outdated(study: Study, design: StudyDesign) -> bool:

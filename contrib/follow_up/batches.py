@@ -27,7 +27,7 @@ from judgments.studies.codes import without_short_code
 from judgments.studies.designs import design_of, draws_at_claim
 from judgments.studies.studies import create_study, next_copy
 
-MOST = 10_000
+MOST_ITEMS = 10_000
 
 
 def _add_units_of_same_screens(study: Study, units: QuerySet[Unit]) -> QuerySet[Unit]:
@@ -46,15 +46,15 @@ def make_next_batch(*, study: Study, keys: Sequence[str], why: str = "", by: Use
     kind = KINDS[study.protocol]
     chosen = list(dict.fromkeys(keys))
     if not chosen:
-        raise WrongState(_("No batch was made: choose at least one row."))
-    if len(chosen) > MOST:
+        raise WrongState(_("No batch was made: select at least one row."))
+    if len(chosen) > MOST_ITEMS:
         raise WrongState(
             _("No batch was made: %(chosen)s rows are chosen, at most %(most)s fit in one design.")
-            % {"chosen": thousands(len(chosen)), "most": thousands(MOST)}
+            % {"chosen": thousands(len(chosen)), "most": thousands(MOST_ITEMS)}
         )
-    if not kind.chosen_by_id:
+    if not kind.supports_unit_ids:
         raise WrongState(
-            _("No batch was made: %(name)s has no units that could be chosen one by one.")
+            _("No batch was made: %(name)s has no items that could be chosen one by one.")
             % {"name": kind.name}
         )
     if study.source == Study.Source.IMPORTED and not kind.compares_pairs:
@@ -165,7 +165,7 @@ def make_batch_of_new_items(*, study: Study, items: int, why: str = "", by: User
 class OptionalReason(serializers.CharField):
     def __init__(self) -> None:
         super().__init__(
-            default="", allow_blank=True, max_length=LONGEST_REASON, help_text="Stands in the log."
+            default="", allow_blank=True, max_length=LONGEST_REASON, help_text="Shown in the log."
         )
 
 
@@ -175,8 +175,8 @@ class BatchRequest(Parameters):
     chosen = serializers.ListField(
         child=serializers.CharField(),
         min_length=1,
-        max_length=MOST,
-        error_messages=dict.fromkeys(("required", "min_length"), gettext_lazy("Choose at least one row.")),
+        max_length=MOST_ITEMS,
+        error_messages=dict.fromkeys(("required", "min_length"), gettext_lazy("Select at least one row.")),
     )
     why = OptionalReason()
 
@@ -185,14 +185,14 @@ class BatchRequest(Parameters):
 def next_batch(*, study: Study, by: User | None, chosen: Sequence[str], why: str) -> Outcome:
     """Make a draft, of the study's own design, that asks again about the chosen rows. Nothing is opened."""
     batch = make_next_batch(study=study, keys=chosen, why=why, by=by)
-    sentence = _("“%(name)s” is a draft of %(n)s chosen rows; nothing is opened by itself.")
+    sentence = _("“%(name)s” is a draft with %(n)s selected rows; nothing is opened automatically.")
     return Outcome(sentence % {"name": batch.name, "n": len(set(chosen))}, batch)
 
 
 class MoreItemsRequest(Parameters):
     """How many new items to ask about."""
 
-    items = serializers.IntegerField(min_value=1, max_value=MOST, label="New items")
+    items = serializers.IntegerField(min_value=1, max_value=MOST_ITEMS, label="New items")
     why = OptionalReason()
 
 
@@ -200,5 +200,5 @@ class MoreItemsRequest(Parameters):
 def more_items(*, study: Study, by: User | None, items: int, why: str) -> Outcome:
     """Make a draft, of the study's own design, for items that it did not ask about. Nothing is opened."""
     batch = make_batch_of_new_items(study=study, items=items, why=why, by=by)
-    sentence = _("“%(name)s” is a draft of %(n)s new items; nothing is opened by itself.")
+    sentence = _("“%(name)s” is a draft with %(n)s new items; nothing is opened automatically.")
     return Outcome(sentence % {"name": batch.name, "n": thousands(items)}, batch)

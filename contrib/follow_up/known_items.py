@@ -23,7 +23,7 @@ from judgments.studies.designs import kind_of
 from judgments.studies.studies import change_design
 
 LEAST_VOTES = 3
-MOST_TAKEN = 1000  # known items at once
+MOST_KNOWN_ITEMS = 1000  # known items at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ def take_known_items(*, study: Study, chosen: Collection[int]) -> int:
     candidates = [candidate_of(kind, row) for row in units_for_known_items(study).filter(pk__in=chosen)]
     items = [candidate.as_known() for candidate in candidates if candidate is not None]
     if not items:
-        raise WrongState(_("No known item was added: choose units on which everybody agreed."))
+        raise WrongState(_("No known item was added: select items on which all participants agreed."))
     controls = study.design.get("controls", {})
     existing = list(controls.get("known", []))
     shown = ("image", "reference", "first", "second")
@@ -115,8 +115,8 @@ class TakeRequest(Parameters):
     chosen = serializers.ListField(
         child=RowId(),
         min_length=1,
-        max_length=MOST_TAKEN,
+        max_length=MOST_KNOWN_ITEMS,
         error_messages=dict.fromkeys(
-            ("required", "min_length"), gettext_lazy("Choose units on which everybody agreed.")
+            ("required", "min_length"), gettext_lazy("Select items on which all participants agreed.")
         ),
     )

@@ -154,7 +154,7 @@ def _take_items(request: HttpRequest, study: Study) -> HttpResponse:
     return redirect(study_page_address(study, "known"))
 
 
-add_step(StudyStep(name="take-known", label="Take known items", run=_take_items))
+add_step(StudyStep(name="take-known", label="Add known items", run=_take_items))
 
-add_operation(next_batch, label="Make the next batch from these", leads_away="change", beside=False)
+add_operation(next_batch, label="Create a study from the selected rows", leads_away="change", beside=False)
 add_operation(more_items, label="Order new items", leads_away="change", beside=False)

@@ -14,7 +14,7 @@ from contrib.hit_templates.questions import FormQuestion, as_number
 
 STEP_TOLERANCE = 1e-6  # tolerance as a share of a step: 0.3 is a multiple of 0.1
 MISSING = gettext_lazy("“%(name)s” has no answer yet.")
-TICK = gettext_lazy("“%(name)s” needs its tick.")
+TICK_MISSING = gettext_lazy("“%(name)s” needs its tick.")
 NO_NUMBER = gettext_lazy("“%(name)s” needs a number%(range)s.")
 TOO_LONG = gettext_lazy("“%(name)s” is too long: at most %(most)d characters.")
 
@@ -78,7 +78,7 @@ def _choice(question: FormQuestion, value: Any) -> str | None:
     return str(value)
 
 
-def _several(question: FormQuestion, value: Any) -> list[str]:
+def _option_values(question: FormQuestion, value: Any) -> list[str]:
     values = [option.value for option in question.options]
     ticked = [] if value is None else value
     if not isinstance(ticked, list) or not all(entry in values for entry in ticked):
@@ -91,7 +91,7 @@ def _several(question: FormQuestion, value: Any) -> list[str]:
             raise NoTemplateAnswer(
                 gettext("expected “%(value)s” among “%(name)s”")
                 % {"name": question.name, "value": option.value},
-                TICK % {"name": option.label or question.label},
+                TICK_MISSING % {"name": option.label or question.label},
             )
     return [entry for entry in values if entry in ticked]
 
@@ -102,7 +102,7 @@ def _number(question: FormQuestion, value: Any) -> int | float | None:
             raise _missing(question)
         return None
     number = as_number(value)
-    if number is None or not _fits(question, number):
+    if number is None or not _is_in_range(question, number):
         between = _range_of(question)
         raise NoTemplateAnswer(
             gettext("expected for “%(name)s” a number%(range)s") % {"name": question.name, "range": between},
@@ -111,7 +111,7 @@ def _number(question: FormQuestion, value: Any) -> int | float | None:
     return number
 
 
-def _fits(question: FormQuestion, number: float) -> bool:
+def _is_in_range(question: FormQuestion, number: float) -> bool:
     if question.low is not None and number < question.low:
         return False
     if question.high is not None and number > question.high:
@@ -153,11 +153,17 @@ def _text(question: FormQuestion, value: Any) -> str | None:
     return text
 
 
-def _fixed(question: FormQuestion, value: Any) -> str:
+def _preset_value(question: FormQuestion, value: Any) -> str:
     return question.preset
 
 
-CHECKS = {"choice": _choice, "several": _several, "number": _number, "text": _text, "fixed": _fixed}
+CHECKS = {
+    "choice": _choice,
+    "several": _option_values,
+    "number": _number,
+    "text": _text,
+    "fixed": _preset_value,
+}
 
 
 def first_answer(questions: Sequence[FormQuestion]) -> dict[str, Any]:
@@ -176,7 +182,7 @@ def first_answer(questions: Sequence[FormQuestion]) -> dict[str, Any]:
     return answer
 
 
-def _middle(question: FormQuestion) -> str:
+def _default_of_slider(question: FormQuestion) -> str:
     """Return a slider's default value (HTML Standard), which a form without scripts sends."""
     if question.control != "range" or question.low is None or question.high is None:
         return ""
@@ -221,7 +227,7 @@ def answer_of_form(
     first = first_answer(questions)
     for question in questions:
         if question.name in answer and question.name not in first:
-            first |= _read_number(question.name, _middle(question))
+            first |= _read_number(question.name, _default_of_slider(question))
     untouched = {name: _plain(value) for name, value in answer.items()} == first
     return None if untouched and f"{prefix}-none" not in form else answer
 

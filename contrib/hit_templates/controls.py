@@ -35,11 +35,11 @@ if TYPE_CHECKING:
 
 TEMPLATE_CONTROLS = (KNOWN_GOOD, REPEATED)
 TRIES = 20  # draws of a wrong answer
-WRITTEN = "An answer of a simulated worker."
+SIMULATED_TEXT = "An answer of a simulated worker."
 PREFIX, GOLD, REASON = "expected.", "_gold", "_gold_reason"
-BETWEEN = re.compile(r"[|\r\n]+")
-NOTHING = "[]"  # boxes of which none is to be ticked
-SAME = 0.15  # as a share of the range: tolerance of a repeated number, as on a slider
+VALUE_SEPARATOR = re.compile(r"[|\r\n]+")
+NO_TICKS = "[]"  # boxes of which none is to be ticked
+REPEAT_TOLERANCE = 0.15  # as a share of the range: tolerance of a repeated number, as on a slider
 ROUNDING = 1e-9
 
 Expected = dict[str, dict[str, Any]]
@@ -107,9 +107,9 @@ def _read_choice(question: FormQuestion, cell: str) -> dict[str, Any]:
 
 def _read_ticks(question: FormQuestion, cell: str) -> dict[str, Any]:
     values = [option.value for option in question.options]
-    parts = [] if cell == NOTHING else [cell] if cell in values else _parts(cell)
-    if not parts and cell != NOTHING:
-        raise ValueError(f"expected values of “{question.name}”, or {NOTHING} where none is to be ticked")
+    parts = [] if cell == NO_TICKS else [cell] if cell in values else _parts(cell)
+    if not parts and cell != NO_TICKS:
+        raise ValueError(f"expected values of “{question.name}”, or {NO_TICKS} where none is to be ticked")
     return {"all": _checked(question, parts)}
 
 
@@ -153,7 +153,7 @@ def _read_texts(question: FormQuestion, cell: str) -> dict[str, Any]:
 
 
 def _parts(cell: str) -> list[str]:
-    return [part.strip() for part in BETWEEN.split(cell) if part.strip()]
+    return [part.strip() for part in VALUE_SEPARATOR.split(cell) if part.strip()]
 
 
 def _checked(question: FormQuestion, value: Any) -> Any:
@@ -221,7 +221,7 @@ def _width_of(question: FormQuestion) -> float:
         return question.within
     if question.low is None or question.high is None:
         return 0.0
-    return SAME * (question.high - question.low)
+    return REPEAT_TOLERANCE * (question.high - question.low)
 
 
 def example_of(question: FormQuestion, wanted: Mapping[str, Any], drawn: Any) -> Any:
@@ -286,7 +286,7 @@ def known_rows(template: TemplateForm, rows: Sequence[Image], dataset: str) -> l
     if shown is not None:
         raise DesignError(
             gettext(
-                "template.html shows ${%(shown)s}, which says what is expected: every worker would read it."
+                "template.html shows ${%(shown)s}, which contains the right answer: every participant would read it."
             )
             % {"shown": shown},
             field="template.html",
@@ -374,4 +374,4 @@ def drawn_answer(question: FormQuestion, rng: np.random.Generator) -> Any:
         high = question.high if question.high is not None else low + 100.0
         step = question.step or 1.0
         return low + step * int(rng.integers(int((high - low) / step + 1e-9) + 1))
-    return WRITTEN[: question.longest]
+    return SIMULATED_TEXT[: question.longest]

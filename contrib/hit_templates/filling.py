@@ -17,14 +17,14 @@ from django.utils.translation import gettext
 
 from contrib.hit_templates.answers import first_answer
 from contrib.hit_templates.html.cleaning import clean_filled_page
-from contrib.hit_templates.questions import FIELD, VOID, WITHIN, Element, FormQuestion
+from contrib.hit_templates.questions import FIELD, TOLERANCE_ATTRIBUTE, VOID_ELEMENTS, Element, FormQuestion
 from contrib.hit_templates.reading import TemplateForm
 
 PICTURE = "picture"  # the column with the picture imported with the rows
 REFERENCES = ("for", "headers", "aria-labelledby", "aria-describedby")
 ADDRESSES = ("href", "src", "poster")
 # Attributes set from the answer instead of the template.
-OF_ANSWER = {"name", "value", "checked", "selected", "type"}
+ANSWER_ATTRIBUTES = {"name", "value", "checked", "selected", "type"}
 
 
 def fill_text(text: str, cells: Mapping[str, str]) -> str:
@@ -109,7 +109,7 @@ def _render_nodes(nodes: Sequence[Element | str], step: _Step, *, inside_label: 
             attributes = _control(node, attributes, step, inside_label=inside_label)
         written = "".join(f' {name}="{escape(value)}"' for name, value in attributes.items())
         yield f"<{node.tag}{written}>"
-        if node.tag in VOID:
+        if node.tag in VOID_ELEMENTS:
             if node.tag == "input" and attributes.get("type") == "range":
                 yield '<output data-said=""></output>'
             continue
@@ -126,7 +126,7 @@ def _render_nodes(nodes: Sequence[Element | str], step: _Step, *, inside_label: 
 def _attributes(element: Element, step: _Step) -> Iterator[tuple[str, str]]:
     prefix = f"t{step.position}-"
     for name, value in element.attributes.items():
-        if name == WITHIN or (element.question >= 0 and name in OF_ANSWER):
+        if name == TOLERANCE_ATTRIBUTE or (element.question >= 0 and name in ANSWER_ATTRIBUTES):
             continue
         if name == "id":
             yield name, prefix + value

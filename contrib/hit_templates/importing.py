@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +24,7 @@ from judgments.importers.tables.inputs import InputTable
 from judgments.models import Dataset, Study
 from judgments.studies.generation.progress import Progress, no_progress
 from judgments.studies.studies import create_study
+from quorum.names import nearest_name
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
@@ -116,10 +116,8 @@ def _check_columns(template: TemplateForm, columns: tuple[str, ...], inputs: Pat
     for name in template.fields:
         if name in columns:
             continue
-        near = get_close_matches(name, columns, n=1) or [
-            column for column in columns if column.lower() == name.lower()
-        ]
-        expected = f"{near[0]!r} perhaps" if near else f"one of {', '.join(columns[:10])}"
+        near = nearest_name(name, columns)
+        expected = f"{near!r} perhaps" if near else f"one of {', '.join(columns[:10])}"
         raise TemplateProblem(
             f"The template has the field ${{{name}}}, but {inputs.name} has no such column; expected {expected}."
         )

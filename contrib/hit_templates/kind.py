@@ -44,7 +44,7 @@ from judgments.kinds.base import (
     Results,
     Shown,
     by_count,
-    or_none,
+    nan_as_none,
 )
 from quorum.statistics.agreement import AgreementResult, alpha_of_judgments, alpha_of_parts
 
@@ -54,9 +54,9 @@ if TYPE_CHECKING:
 RESAMPLES = 1000
 MOST_VALUES = 50  # that are listed with their votes
 MOST_TEXTS = 20
-CLOSE = 0.1  # as a share of the range: how near a rehearsal's mean must be to the truth
+RECOVERY_TOLERANCE = 0.1  # as a share of the range: how near a rehearsal's mean must be to the truth
 # Initial values of a new study's form.
-STARTER = """<blockquote>${text}</blockquote>
+INITIAL_TEMPLATE = """<blockquote>${text}</blockquote>
 <fieldset>
   <legend>Does this text make sense?</legend>
   <label><input type="radio" name="sense" value="yes" required> Yes</label>
@@ -135,21 +135,21 @@ def _alpha(result: AgreementResult | None) -> dict[str, Any]:
         nothing = {"value": None, "low": None, "high": None}
         return nothing | {"level": "", "n": 0, "reason": "Nobody answered it."}
     return {
-        "value": or_none(result.value),
-        "low": or_none(result.low),
-        "high": or_none(result.high),
+        "value": nan_as_none(result.value),
+        "low": nan_as_none(result.low),
+        "high": nan_as_none(result.high),
         "level": result.level,
         "n": result.pairable,
         "reason": result.reason,
     }
 
 
-class OfTemplate:
+class TemplatePart:
     def __init__(self, kind: HITTemplate) -> None:
         self._kind = kind
 
 
-class AnswersByQuestion(OfTemplate, OpenAggregation):
+class AnswersByQuestion(TemplatePart, OpenAggregation):
     rule = "majority-of-answers"
     tie_rule = "no-answer"
 
@@ -210,7 +210,7 @@ class AnswersByQuestion(OfTemplate, OpenAggregation):
         return codes
 
 
-class ResultsByQuestion(OfTemplate, Results):
+class ResultsByQuestion(TemplatePart, Results):
     def figures(self, judged: Sequence[IncludedJudgment], *, seed: int) -> KindResults:
         codes = self._kind.aggregation.codes
         return KindResults(
@@ -218,12 +218,12 @@ class ResultsByQuestion(OfTemplate, Results):
         )
 
 
-class TemplateColumns(OfTemplate, Exchange):
+class TemplateColumns(TemplatePart, Exchange):
     def fields(self, content: Mapping[str, Any]) -> dict[str, str]:
         return dict(content.get("fields", {}))
 
 
-class TemplateRehearsal(OfTemplate, Rehearsal):
+class TemplateRehearsal(TemplatePart, Rehearsal):
     def draw_truth(self, unit: Any, qualities: Sequence[float], rng: np.random.Generator) -> dict[str, Any]:
         return checked_answer(
             self._kind.questions(unit),
@@ -258,7 +258,7 @@ class TemplateRehearsal(OfTemplate, Rehearsal):
                 continue
             if question.shape == "number":
                 wide = (question.high or 0.0) - (question.low or 0.0) or 100.0
-                if abs(answer["mean"] - truth.get(question.name, answer["mean"])) > CLOSE * wide:
+                if abs(answer["mean"] - truth.get(question.name, answer["mean"])) > RECOVERY_TOLERANCE * wide:
                     return False
             elif answer["answer"] != truth.get(question.name):
                 return False
@@ -277,7 +277,7 @@ class HITTemplate(OpenKind):
         "question": "Please fill in this form.",
         "units_per_hit": 1,
         "seconds_per_unit": 30.0,
-        "template": {"html": STARTER},
+        "template": {"html": INITIAL_TEMPLATE},
         "controls": {"kinds": [KNOWN_GOOD]},
     }
     page = Page(
@@ -403,9 +403,9 @@ class HITTemplate(OpenKind):
         }
 
     def clean_answer(self, answer: Any, *, unit: Any, design: StudyDesign | None) -> dict[str, Any]:
-        return checked_answer(self._bound(design).questions(unit), answer)
+        return checked_answer(self._kind_for(design).questions(unit), answer)
 
-    def _bound(self, design: StudyDesign | None) -> HITTemplate:
+    def _kind_for(self, design: StudyDesign | None) -> HITTemplate:
         return self if self._source or design is None else HITTemplate(design.template.html)
 
     def read_form(self, form: Mapping[str, Any], position: int, unit: Any) -> dict[str, Any] | None:

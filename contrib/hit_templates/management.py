@@ -11,7 +11,7 @@ from judgments.importers.textio import ImportProblem, read_whole
 
 
 class ImportTemplate(QuorumCommand):
-    help = "Bring a HIT template of Mechanical Turk or Turkle over, with its CSV of inputs."
+    help = "Import a HIT template of Mechanical Turk or Turkle, with its CSV of inputs."
     example = "manage.py import_template tone template.html inputs.csv --dry-run"
     named_errors = (QuorumError, ImportProblem)
 
@@ -19,7 +19,7 @@ class ImportTemplate(QuorumCommand):
         parser.add_argument("study", help="slug of the study, and name of its dataset")
         parser.add_argument("template", type=Path, help="HTML with ${field} for the cells of a row")
         parser.add_argument("inputs", type=Path, help="CSV with a column for each field, a row for each task")
-        parser.add_argument("--name", default="", help="what workers read; otherwise the slug")
+        parser.add_argument("--name", default="", help="what participants read; otherwise the slug")
         parser.add_argument(
             "--images", help="a folder with the pictures that a column picture names, or their address"
         )
@@ -46,7 +46,7 @@ class ImportTemplate(QuorumCommand):
                 encoding=options["encoding"],
                 progress=progress,
             )
-        self.say(f"Study {study.slug} created as a draft. Next: generate its HITs.")
+        self.say(f"Study {study.slug} created as a draft. Next: generate its pages of work.")
         self._tell(checked)
 
     def _tell(self, checked: CheckedTemplate) -> None:

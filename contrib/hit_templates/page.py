@@ -16,7 +16,7 @@ from unfold.widgets import UnfoldAdminTextInputWidget
 
 from common.amounts import thousands
 from common.errors import DataConflict, QuorumError
-from common.incoming import BeyondHead
+from common.incoming import RequestBytesExceeded
 from common.incoming.bounded_files import TextRefused, uploaded_text
 from common.rate_limits import TooMany
 from contrib.hit_templates.importing import (
@@ -34,14 +34,16 @@ from judgments.models import Dataset, Study
 from judgments.studies.pages import Context, StartPage
 from judgments.studies.study_page import add_start_page, study_page_address
 
-CHECKED = "quorum-brought"  # preview key -> the upload with its inputs, of the template that was checked last
+CHECKED_UPLOAD_KEY = (
+    "quorum-brought"  # preview key -> the upload with its inputs, of the template that was checked last
+)
 
 
 class HITTemplateForm(forms.Form):
     name = forms.CharField(
         label=gettext_lazy("Name"),
         max_length=200,
-        help_text=gettext_lazy("Participants see it on the study's page."),
+        help_text=gettext_lazy("Participants see it on the study’s page."),
         widget=UnfoldAdminTextInputWidget,
     )
     slug = forms.CharField(
@@ -101,7 +103,7 @@ def upload_template(request: HttpRequest, context: Context) -> HttpResponse:
             with uploads.open_upload(upload) as files:
                 checked = check_template(source=values["template"], inputs=files.path)
             context |= _show_checked(request, upload, sketch, checked)
-        except BeyondHead:  # a draft can still be looked at, and discarded
+        except RequestBytesExceeded:  # a draft can still be looked at, and discarded
             return _leave_to_job(request, {"upload": upload, **sketch})
         except QuorumError as error:
             form.add_error(None, str(error))
@@ -126,11 +128,11 @@ def _show_checked(
     request: HttpRequest, upload: str, sketch: dict[str, str], checked: CheckedTemplate
 ) -> dict[str, Any]:
     design = sketched_design(**sketch)
-    for earlier in set(request.session.get(CHECKED, {}).values()) - {upload}:
+    for earlier in set(request.session.get(CHECKED_UPLOAD_KEY, {}).values()) - {upload}:
         uploads.discard_upload(earlier)
     key = store_preview(request.session, design)
     keep_row(request.session, key, checked.first)
-    request.session[CHECKED] = {key: upload}
+    request.session[CHECKED_UPLOAD_KEY] = {key: upload}
     return {
         "brought": checked,
         "questions": _question_rows(checked),
@@ -154,9 +156,9 @@ def _refuse_taken(slug: str) -> None:
 
 def _question_rows(checked: CheckedTemplate) -> list[dict[str, str]]:
     control_names = {
-        "radio": gettext("one of"),
-        "select": gettext("one of"),
-        "checkbox": gettext("any of"),
+        "radio": gettext("one of (radio buttons)"),
+        "select": gettext("one of (radio buttons)"),
+        "checkbox": gettext("any of (checkboxes)"),
         "number": gettext("a number"),
         "range": gettext("a slider"),
         "text": gettext("a text"),
@@ -181,7 +183,7 @@ def _question_rows(checked: CheckedTemplate) -> list[dict[str, str]]:
 
 def _create(request: HttpRequest, context: Context) -> HttpResponse:
     key = request.POST.get("_create", "")
-    design, upload = find_preview(request.session, key), request.session.get(CHECKED, {}).get(key)
+    design, upload = find_preview(request.session, key), request.session.get(CHECKED_UPLOAD_KEY, {}).get(key)
     form = HITTemplateForm()
     if design is None or upload is None:
         messages.error(
@@ -198,15 +200,15 @@ def _create(request: HttpRequest, context: Context) -> HttpResponse:
                 images=files.pictures,
                 user=signed_in(request),
             )
-    except BeyondHead:  # many pictures, which were not looked at before
-        del request.session[CHECKED]
+    except RequestBytesExceeded:  # many pictures, which were not looked at before
+        del request.session[CHECKED_UPLOAD_KEY]
         sketch = {"source": design.template.html, "slug": design.slug, "name": design.name}
         return _leave_to_job(request, {"upload": upload, **sketch})
     except QuorumError as error:
         messages.error(request, gettext("Nothing was created. %(error)s") % {"error": error})
         return _page(request, context | {"form": form})
     uploads.discard_upload(upload)
-    del request.session[CHECKED]
+    del request.session[CHECKED_UPLOAD_KEY]
     admin.site.get_model_admin(Study).log_addition(request, study, "brought over as a HIT template")
     rows = ngettext("%(n)s row", "%(n)s rows", checked.rows) % {"n": thousands(checked.rows)}
     messages.success(
@@ -218,7 +220,7 @@ def _create(request: HttpRequest, context: Context) -> HttpResponse:
 
 PAGE = StartPage(
     name="bring-template",
-    label="Bring a HIT template",
+    label="Import a HIT template",
     text="From Mechanical Turk or Turkle:",
     view=upload_template,
     with_data=True,

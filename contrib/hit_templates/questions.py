@@ -9,16 +9,16 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 FIELD = re.compile(r"\$\{\s*([^{}$\r\n]{1,200}?)\s*\}")
-VOID = frozenset({"br", "hr", "img", "input", "wbr", "source", "track", "col"})
+VOID_ELEMENTS = frozenset({"br", "hr", "img", "input", "wbr", "source", "track", "col"})
 Shape = Literal["choice", "several", "number", "text", "fixed"]
 LONGEST_NAME = 100
 LONGEST_TEXT = 10_000
-GREATEST = 1e15  # the largest typed number up to which whole numbers are exact
+GREATEST_NUMBER = 1e15  # the largest typed number up to which whole numbers are exact
 MOST_QUESTIONS = 500
-WITHIN = "data-within"  # the tolerance of a number, not shown to workers
+TOLERANCE_ATTRIBUTE = "data-within"  # the tolerance of a number, not shown to workers
 BUTTONS = {"submit", "reset", "button", "image"}
-NOT_CARRIED = {"file", "password"}
-GROUPED = ("radio", "checkbox")
+UNSUPPORTED_TYPES = {"file", "password"}
+GROUPED_TYPES = ("radio", "checkbox")
 # Choice: one of the options; several: any of them; fixed: a hidden constant.
 SHAPES: dict[str, Shape] = {
     "radio": "choice",
@@ -30,7 +30,7 @@ SHAPES: dict[str, Shape] = {
     "text": "text",
     "textarea": "text",
 }
-SORTS = {
+SHAPE_WORDS = {
     "radio": "radio buttons",
     "checkbox": "checkboxes",
     "select": "a list to choose from",
@@ -200,11 +200,12 @@ def _read(
             remaining.append(node)
             continue
         control = _control(node)
-        if control in BUTTONS | NOT_CARRIED:
+        if control in BUTTONS | UNSUPPORTED_TYPES:
             continue  # left_out tells of those that matter
         if not node.attributes.get("name", "").strip():
             sentences.append(
-                f"{SORTS[control][0].upper()}{SORTS[control][1:]} without a name: left out, as an answer needs one."
+                f"{SHAPE_WORDS[control][0].upper()}{SHAPE_WORDS[control][1:]} without a name: left out, "
+                "as an answer needs one."
             )
             continue
         _take(node, control, labels, questions)
@@ -216,7 +217,7 @@ def _control(element: Element) -> str:
     if element.tag != "input":
         return element.tag
     kind = element.attributes.get("type", "text").lower()
-    return kind if kind in SORTS or kind in BUTTONS | NOT_CARRIED else "text"
+    return kind if kind in SHAPE_WORDS or kind in BUTTONS | UNSUPPORTED_TYPES else "text"
 
 
 def _take(element: Element, control: str, labels: _Labels, questions: dict[str, FormQuestion]) -> None:
@@ -224,7 +225,7 @@ def _take(element: Element, control: str, labels: _Labels, questions: dict[str, 
     name = " ".join(attributes["name"].split())
     if FIELD.search(name):
         raise ValueError(
-            f"The name {name[:60]!r} of {SORTS[control]} holds a field; expected the same name in every row."
+            f"The name {name[:60]!r} of {SHAPE_WORDS[control]} holds a field; expected the same name in every row."
         )
     if len(name) > LONGEST_NAME or not name.isprintable():
         raise ValueError(
@@ -233,14 +234,17 @@ def _take(element: Element, control: str, labels: _Labels, questions: dict[str, 
     earlier = questions.get(name)
     if earlier is not None and earlier.control != control:
         raise ValueError(
-            f"The name {name!r} belongs to {SORTS[earlier.control]} and to {SORTS[control]}; expected a name for each."
+            f"The name {name!r} belongs to {SHAPE_WORDS[earlier.control]} and to {SHAPE_WORDS[control]}; "
+            "expected a name for each."
         )
-    if earlier is not None and control not in GROUPED:
-        raise ValueError(f"The name {name!r} belongs to {SORTS[control]} twice; expected a name for each.")
+    if earlier is not None and control not in GROUPED_TYPES:
+        raise ValueError(
+            f"The name {name!r} belongs to {SHAPE_WORDS[control]} twice; expected a name for each."
+        )
     question = earlier or FormQuestion(name, control)
     questions.setdefault(name, question)
     element.question = list(questions).index(name)
-    if control in GROUPED:
+    if control in GROUPED_TYPES:
         element.option = len(question.options)
         label = labels.label_of(element)
         required = "required" in attributes
@@ -260,7 +264,7 @@ def _take(element: Element, control: str, labels: _Labels, questions: dict[str, 
         _take_bounds(attributes, question)
         question.preset = attributes.get("value", "")
     else:
-        question.longest = _whole(attributes.get("maxlength", ""), LONGEST_TEXT)
+        question.longest = _read_size(attributes.get("maxlength", ""), LONGEST_TEXT)
         text = "".join(part for part in element.inside if isinstance(part, str))
         question.preset = text if control == "textarea" else attributes.get("value", "")
 
@@ -301,9 +305,12 @@ def _take_bounds(attributes: dict[str, str], question: FormQuestion) -> None:
         question.required = question.required or not attributes.get("value", "").strip()
     step = attributes.get("step", "1").strip().lower()
     question.step = None if step == "any" else _number(attributes, "step", question.name) or 1.0
-    question.within = _number(attributes, WITHIN, question.name)
+    question.within = _number(attributes, TOLERANCE_ATTRIBUTE, question.name)
     if question.within is not None and question.within < 0:
-        raise ValueError(f"{WITHIN} of “{question.name}” is {attributes[WITHIN][:40]!r}; expected 0 or more.")
+        raise ValueError(
+            f"{TOLERANCE_ATTRIBUTE} of “{question.name}” is {attributes[TOLERANCE_ATTRIBUTE][:40]!r}; "
+            "expected 0 or more."
+        )
     if question.low is not None and question.high is not None and question.low > question.high:
         raise ValueError(
             f"“{question.name}” goes from {question.low:g} to {question.high:g}; expected the lower number first."
@@ -323,13 +330,13 @@ def _number(attributes: dict[str, str], bound: str, name: str) -> float | None:
     return number
 
 
-def _whole(text: str, otherwise: int) -> int:
+def _read_size(text: str, otherwise: int) -> int:
     return min(int(text), otherwise) if text.isascii() and text.isdigit() and 0 < len(text) < 9 else otherwise
 
 
 def _check_options(question: FormQuestion) -> None:
     values = [option.value for option in question.options]
-    if question.control in GROUPED or question.control == "select":
+    if question.control in GROUPED_TYPES or question.control == "select":
         if not any(values):
             raise ValueError(f"“{question.name}” has nothing to choose; expected options with a value.")
         twice = next((value for value in values if values.count(value) > 1), None)
@@ -341,6 +348,6 @@ def as_number(value: Any) -> int | float | None:
     """Return a finite number, as int if whole, or None."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
-    if not abs(value) <= GREATEST:  # not a number as well
+    if not abs(value) <= GREATEST_NUMBER:  # not a number as well
         return None
     return int(value) if float(value).is_integer() else float(value)

@@ -11,13 +11,20 @@ from functools import lru_cache
 from html.parser import HTMLParser
 
 from common.errors import QuorumError
-from contrib.hit_templates.html.cleaning import BOXES, clean_page
-from contrib.hit_templates.html.crowd_elements import PLAIN_OF, name_radio_group
-from contrib.hit_templates.html.omissions import left_out_of
-from contrib.hit_templates.questions import VOID, Element, FormQuestion, fields_in, find_questions, walk
+from contrib.hit_templates.html.cleaning import LANDMARKS, clean_page
+from contrib.hit_templates.html.crowd_elements import ELEMENT_BUILDERS, name_radio_group
+from contrib.hit_templates.html.omissions import describe_omissions
+from contrib.hit_templates.questions import (
+    VOID_ELEMENTS,
+    Element,
+    FormQuestion,
+    fields_in,
+    find_questions,
+    walk,
+)
 
 MOST_CHARACTERS = 100_000
-DEEPEST = 100
+MOST_DEPTH = 100
 HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 FIRST_LEVEL = 3  # a form uses h1 and, for each step, h2
 
@@ -51,9 +58,9 @@ def read_template(source: str) -> TemplateForm:
     reader = _TreeReader()
     reader.feed(clean)
     reader.close()
-    if reader.deepest > DEEPEST:
+    if reader.deepest > MOST_DEPTH:
         raise TemplateProblem(
-            f"The template's elements stand {reader.deepest} deep in each other; expected at most {DEEPEST}."
+            f"The template's elements stand {reader.deepest} deep in each other; expected at most {MOST_DEPTH}."
         )
     sentences: list[str] = []
     try:
@@ -63,7 +70,7 @@ def read_template(source: str) -> TemplateForm:
     except ValueError as error:
         raise TemplateProblem(str(error)) from None
     if not any(question.shape != "fixed" for question in questions):
-        lost = left_out_of(source)
+        lost = describe_omissions(source)
         why = f" ({' '.join(lost)})" if lost else ""
         raise TemplateProblem(
             f"The template asks nothing that can be answered here; expected a control with a name{why}."
@@ -72,7 +79,7 @@ def read_template(source: str) -> TemplateForm:
         page=tuple(page),
         questions=questions,
         fields=tuple(dict.fromkeys(fields_in(clean))),
-        left_out=(*left_out_of(source), *sentences, *about),
+        left_out=(*describe_omissions(source), *sentences, *about),
     )
 
 
@@ -88,7 +95,7 @@ class _TreeReader(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         element = Element(tag, {name: value or "" for name, value in attrs})
         self.open[-1].inside.append(element)
-        if tag not in VOID:
+        if tag not in VOID_ELEMENTS:
             self.open.append(element)
             self.deepest = max(self.deepest, len(self.open))
 
@@ -113,9 +120,9 @@ def _plain(nodes: list[Element | str], sentences: list[str]) -> list[Element | s
         if node.tag == "crowd-radio-group" and (sentence := name_radio_group(node)):
             sentences.append(sentence)
         node.inside = _plain(node.inside, sentences)
-        if node.tag in PLAIN_OF:
-            plain_nodes += PLAIN_OF[node.tag](node)
-        elif node.tag in BOXES:
+        if node.tag in ELEMENT_BUILDERS:
+            plain_nodes += ELEMENT_BUILDERS[node.tag](node)
+        elif node.tag in LANDMARKS:
             plain_nodes.append(Element("div", node.attributes, node.inside))
         elif node.tag == "select" and "multiple" in node.attributes:
             plain_nodes += _boxes_of(node)

@@ -55,24 +55,24 @@ from quorum.statistics.aggregation.pair_answers import FIRST, MUCH, NEITHER, NO_
 SECONDS = 60.0  # for a whole call
 LARGEST_REPLY = 1_000_000  # bytes
 LONGEST_DETAIL = 300
-WIDEST = 1024  # pixels of a picture's longer side
-MOST_WHOLE = 24_000_000  # pixels of a JPEG that is decoded whole, for the same bytes as ever
+MOST_PIXELS = 1024  # pixels of a picture's longer side
+MOST_JPEG_PIXELS = 24_000_000  # pixels of a JPEG that is decoded whole, for the same bytes as ever
 # Of one picture of that size; the dearest tariff found counts 25,501 (a small model with tiles of 512 pixels).
 PICTURE_TOKENS = 30_000
 MESSAGE_TOKENS = 64  # what a chat adds to the words themselves
-OF_SIDE = {FIRST: "B", SECOND: "C", NO_DIFFERENCE: "no difference", NEITHER: "neither"}
-OF_CONFIDENCE = ("", ", a guess", ", fairly sure", ", certain")
+SIDE_WORDS = {FIRST: "B", SECOND: "C", NO_DIFFERENCE: "no difference", NEITHER: "neither"}
+CONFIDENCE_WORDS = ("", ", a guess", ", fairly sure", ", certain")
 MOST_TRIES = 3  # of a unit whose replies cannot be read
 MOST_UNREADABLE = 10  # units and orders, where none was answered
 MOST_WAITS = 5  # in a row, for an endpoint that is busy
 LONGEST_WAIT = 60.0
 MILLION = 1_000_000
 LONGEST_REPLY, LONGEST_MARKS = 16, 1_000  # tokens
-AT_ONCE = 4
+PARALLEL_CALLS = 4
 ROWS_AT_ONCE = 1_000
 # Sending, the first byte, all others and the last of them take SECONDS each at most, and connecting less; a call that
 # was made earlier than this has no process any more.
-STALE = timedelta(seconds=5 * SECONDS)
+STALE_AFTER = timedelta(seconds=5 * SECONDS)
 OPTIONS = ("temperature", "max_tokens")  # of the body of a call, beside the model
 
 
@@ -247,10 +247,10 @@ def reply_tokens(kind: Kind) -> dict[str, float]:
     strength = any(value % SURE >= MUCH for value in values)
     tokens: dict[str, float] = {}
     for value in values:
-        token = OF_SIDE[value % MUCH]
+        token = SIDE_WORDS[value % MUCH]
         if strength and value % MUCH in (FIRST, SECOND):
             token += " by far" if value % SURE >= MUCH else " slightly"
-        tokens[token + OF_CONFIDENCE[value // SURE]] = value
+        tokens[token + CONFIDENCE_WORDS[value // SURE]] = value
     return tokens
 
 
@@ -283,10 +283,10 @@ def picture_of(item: Item) -> str:
         with item.picture.open("rb") as file:
             served = BytesIO(strip_metadata(file.read()))  # what people see
         with Image.open(served, formats=list(FORMATS)) as image:
-            large = image.width * image.height > MOST_WHOLE
-            prepare_decoding(image, (WIDEST, WIDEST) if large else image.size)
+            large = image.width * image.height > MOST_JPEG_PIXELS
+            prepare_decoding(image, (MOST_PIXELS, MOST_PIXELS) if large else image.size)
             small = ImageOps.exif_transpose(image).convert("RGB")
-            small.thumbnail((WIDEST, WIDEST))
+            small.thumbnail((MOST_PIXELS, MOST_PIXELS))
     except (OSError, ValueError, Image.DecompressionBombError, PictureProblem) as error:
         raise EvaluationError(f"The picture of image {item.name!r} cannot be read: {error}.") from None
     written = BytesIO()
@@ -441,7 +441,7 @@ def delete_judge(*, judge: Judge, by: User | None = None) -> str:
         WrongState: a call is under way, whose cost would be lost.
     """
     study = Study.objects.select_for_update(no_key=True).get(pk=judge.study_id)
-    recent = judge.answers.filter(state=JudgeAnswer.State.ASKED, asked_at__gte=timezone.now() - STALE)
+    recent = judge.answers.filter(state=JudgeAnswer.State.ASKED, asked_at__gte=timezone.now() - STALE_AFTER)
     if recent.exists():
         raise WrongState(
             f"Judge {judge.name!r} is being asked at this moment; expected the run to end or be stopped."
@@ -491,15 +491,15 @@ class _Run:
         """Ask until nothing is left. Return why it ended early, or ""."""
         self._requeue_stale()
         total = max(self.judge.answers.count(), 1)
-        with ThreadPoolExecutor(AT_ONCE) as pool:
+        with ThreadPoolExecutor(PARALLEL_CALLS) as pool:
             while True:
                 rows = list(
                     self.judge.answers.filter(state=JudgeAnswer.State.WAITING)
                     .select_related("unit__item", "unit__first", "unit__second", "unit__reference")
-                    .order_by("attempts", "unit__position", "swapped")[:AT_ONCE]
+                    .order_by("attempts", "unit__position", "swapped")[:PARALLEL_CALLS]
                 )
                 if not rows:
-                    return self._still_asked()
+                    return self._pending_sentence()
                 done = self.judge.answers.filter(state__in=["answered", "failed"]).count()
                 self.progress(done / total, "asking the model")  # it may end the run: no claim is open yet
                 claimed, cached = [], False
@@ -517,7 +517,7 @@ class _Run:
                 stopped = stopped or self._unreadable() or self._pause([call.result() for call in calls])
                 if stopped:
                     return stopped
-                if not claimed and not cached and self._still_waiting(rows):
+                if not claimed and not cached and self._lacks_budget(rows):
                     return "The budget does not cover another call."
 
     def _question(self, row: JudgeAnswer) -> ChatPrompt:
@@ -554,7 +554,7 @@ class _Run:
         row.attempts += 1
         return True
 
-    def _still_waiting(self, rows: Sequence[JudgeAnswer]) -> bool:
+    def _lacks_budget(self, rows: Sequence[JudgeAnswer]) -> bool:
         """Return whether rows were unclaimed for lack of money, not because another run has them."""
         pks = [row.pk for row in rows]
         return JudgeAnswer.objects.filter(pk__in=pks, state=JudgeAnswer.State.WAITING).exists()
@@ -667,13 +667,15 @@ class _Run:
 
     def _requeue_stale(self) -> None:
         """Requeue calls of killed runs; their maximal cost counts as spent."""
-        stale = self.judge.answers.filter(state=JudgeAnswer.State.ASKED, asked_at__lt=timezone.now() - STALE)
+        stale = self.judge.answers.filter(
+            state=JudgeAnswer.State.ASKED, asked_at__lt=timezone.now() - STALE_AFTER
+        )
         for row in stale:
             self._write(row, row.reserved, row.reserved, {"state": JudgeAnswer.State.WAITING})
 
-    def _still_asked(self) -> str:
+    def _pending_sentence(self) -> str:
         count = self.judge.answers.filter(Q(state=JudgeAnswer.State.ASKED)).count()
         if not count:
             return ""
-        minutes = int(STALE.total_seconds() // 60)
+        minutes = int(STALE_AFTER.total_seconds() // 60)
         return f"{counted(count, 'call')} of another run may be under way; ask again after {minutes} minutes."

@@ -59,13 +59,13 @@ from quorum.statistics.judges import (
 )
 
 ROWS_AT_ONCE = 2_000
-UNDECIDED = -1  # as of a judge that answers otherwise in the other order
+UNDECIDED_CODE = -1  # as of a judge that answers otherwise in the other order
 DRAWS = 200
 SHARES_OF_PEOPLE = (0.1, 0.25, 0.5)
 WORDS = 10.0  # by which a text is longer, where points are told per length
-ALL = "all items"
-PEOPLE = "people among themselves"
-WITHOUT_BIAS = {"consistent": "1", "difference": "0", "length": "0", "own": "0"}
+ALL_ITEMS = "all items"
+PEOPLE_LABEL = "people among themselves"
+UNBIASED_VALUES = {"consistent": "1", "difference": "0", "length": "0", "own": "0"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class Summary:
         mean: (U,) mean answers, or shares of votes for the first text, a tie as half; nan without.
         shares: (U, S) shares of votes for each of texts beside each other, nan without; (U, 0) if a text is alone.
         counts: (U, L) answers by label; (U, 0) where answers are no labels.
-        label: (U,) what most say, UNDECIDED at a tie, nan without; numbers are no labels, and have their mean.
+        label: (U,) what most say, UNDECIDED_CODE at a tie, nan without; numbers are no labels, and have their mean.
     """
 
     unit: Ints
@@ -121,7 +121,7 @@ class JudgeMaterial:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answers(Summary):
+class JudgeAnswers(Summary):
     """A judge's answers; `swapped` (N,) are those with the reverse order."""
 
     swapped: Flags
@@ -205,7 +205,7 @@ def _summarise(kind: Kind, unit: Ints, answers: Sequence[Any], shape: tuple[int,
         counts = np.zeros((size, 1 + max(NEITHER, texts)))
         np.add.at(counts, (unit, value.astype(np.int64)), 1.0)
         alone = (counts == counts.max(axis=1, keepdims=True)).sum(axis=1) == 1
-        label = np.where(n == 0, np.nan, np.where(alone, counts.argmax(axis=1), UNDECIDED))
+        label = np.where(n == 0, np.nan, np.where(alone, counts.argmax(axis=1), UNDECIDED_CODE))
     if has_orders(kind):
         votes = counts[:, FIRST : FIRST + texts]
         if kind.two_sided:
@@ -268,7 +268,7 @@ def _caption_lengths_and_systems(study: Study, kind: Kind, pks: Ints) -> tuple[F
     return lengths, dict(sorted(by_system.items()))
 
 
-def _load_answers(judge: Judge, material: JudgeMaterial) -> tuple[Answers, str]:
+def _load_answers(judge: Judge, material: JudgeMaterial) -> tuple[JudgeAnswers, str]:
     rows = JudgeAnswer.objects.filter(judge=judge, state=JudgeAnswer.State.ANSWERED).order_by(
         "unit_id", "rater", "swapped"
     )
@@ -278,13 +278,13 @@ def _load_answers(judge: Judge, material: JudgeMaterial) -> tuple[Answers, str]:
     swapped = np.array([cell[1] for cell in cells], dtype=np.bool_)
     content = [unit.tolist(), swapped.tolist(), answers]
     digest = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
-    return Answers(
+    return JudgeAnswers(
         **_summarise(material.kind, unit, answers, material.lengths.shape), swapped=swapped
     ), digest
 
 
 def _compare_judge(
-    judge: Judge, answers: Answers, material: JudgeMaterial, epsilon: float, seed: int
+    judge: Judge, answers: JudgeAnswers, material: JudgeMaterial, epsilon: float, seed: int
 ) -> dict[str, Any]:
     kind = material.kind
     labels = _is_nominal(kind)
@@ -344,7 +344,7 @@ def _share_of_judgments(share: Floats, material: JudgeMaterial, keep: Flags) -> 
     return {"value": json_float(value), **as_json(interval, "low", "high"), "n": int(keep.sum())}
 
 
-def _agreement(answers: Answers, material: JudgeMaterial) -> dict[str, Any]:
+def _agreement(answers: JudgeAnswers, material: JudgeMaterial) -> dict[str, Any]:
     """Return the share of people's judgments equal to the judge's, half if its orders differ; of marks, the F1 by
     characters.
     """
@@ -353,9 +353,11 @@ def _agreement(answers: Answers, material: JudgeMaterial) -> dict[str, Any]:
     return _share_of_judgments(share, material, n > 0)
 
 
-def _alpha(answers: Answers, material: JudgeMaterial) -> dict[str, Any]:
+def _alpha(answers: JudgeAnswers, material: JudgeMaterial) -> dict[str, Any]:
     people, judge = material.people.label, answers.label
-    both = np.flatnonzero(~np.isnan(people) & ~np.isnan(judge) & (people != UNDECIDED) & (judge != UNDECIDED))
+    both = np.flatnonzero(
+        ~np.isnan(people) & ~np.isnan(judge) & (people != UNDECIDED_CODE) & (judge != UNDECIDED_CODE)
+    )
     if not len(both):
         return _undefined_estimate(0)
     rows = np.concatenate([both, both])
@@ -386,12 +388,12 @@ def _estimate(value: float, influences: Floats, images: Ints, n: int) -> dict[st
     return dict(as_json({"value": value, "low": value - half, "high": value + half, "n": n}))
 
 
-def _difference_from_people(answers: Answers, material: JudgeMaterial) -> dict[str, Any]:
+def _difference_from_people(answers: JudgeAnswers, material: JudgeMaterial) -> dict[str, Any]:
     both = np.flatnonzero(~np.isnan(answers.mean) & ~np.isnan(material.people.mean))
     return _mean_estimate(answers.mean[both] - material.people.mean[both], material.image[both])
 
 
-def _position_bias(answers: Answers, material: JudgeMaterial) -> dict[str, Any]:
+def _position_bias(answers: JudgeAnswers, material: JudgeMaterial) -> dict[str, Any]:
     """Return how often the text shown first, and the same text in both orders, was chosen; units with both."""
     size = len(material.pk)
     straight = np.bincount(answers.unit[~answers.swapped], minlength=size)
@@ -412,7 +414,7 @@ def _position_bias(answers: Answers, material: JudgeMaterial) -> dict[str, Any]:
     }
 
 
-def _length_bias(answers: Answers, material: JudgeMaterial) -> dict[str, Any]:
+def _length_bias(answers: JudgeAnswers, material: JudgeMaterial) -> dict[str, Any]:
     """Return how much more than people the judge favours longer texts.
 
     For texts beside each other: its share of the longest one minus people's. For one: the rise of its answer above
@@ -433,20 +435,22 @@ def _length_bias(answers: Answers, material: JudgeMaterial) -> dict[str, Any]:
     return _estimate(WORDS * slope, WORDS * centred * rest / squares, material.image[both], len(both))
 
 
-def _bias_towards(texts: Flags, keep: Flags, answers: Answers, material: JudgeMaterial) -> dict[str, Any]:
+def _bias_towards(
+    texts: Flags, keep: Flags, answers: JudgeAnswers, material: JudgeMaterial
+) -> dict[str, Any]:
     """Return by how much the judge's share of votes for (U, S) ``texts`` exceeds people's, in the units to keep."""
     gap = ((answers.shares - material.people.shares) * texts).sum(axis=1)
     both = np.flatnonzero(~np.isnan(gap) & keep)
     return _mean_estimate(gap[both], material.image[both])
 
 
-def _some_of(outputs: Flags, material: JudgeMaterial) -> Flags:
+def _has_some_of(outputs: Flags, material: JudgeMaterial) -> Flags:
     """Return (U,) whether some of a unit's texts, but not all, are among (U, S) ``outputs``."""
     some: Flags = np.logical_or.reduce(outputs, axis=1)
     return some & ~np.logical_and.reduce(outputs | np.isnan(material.lengths), axis=1)
 
 
-def _own_family_bias(judge: Judge, answers: Answers, material: JudgeMaterial) -> dict[str, Any] | None:
+def _own_family_bias(judge: Judge, answers: JudgeAnswers, material: JudgeMaterial) -> dict[str, Any] | None:
     """Return how much more than people the judge favours its family's systems; None without any."""
     family = np.zeros(material.lengths.shape, dtype=np.bool_)
     for name in judge.own_systems:
@@ -454,7 +458,7 @@ def _own_family_bias(judge: Judge, answers: Answers, material: JudgeMaterial) ->
     if not family.any():
         return None
     if has_orders(material.kind):
-        return _bias_towards(family, _some_of(family, material), answers, material)
+        return _bias_towards(family, _has_some_of(family, material), answers, material)
     gap = answers.mean - material.people.mean
     answered = ~np.isnan(gap)
     of_family, of_others = np.flatnonzero(answered & family[:, 0]), np.flatnonzero(answered & ~family[:, 0])
@@ -466,7 +470,7 @@ def _own_family_bias(judge: Judge, answers: Answers, material: JudgeMaterial) ->
     return _estimate(value, np.concatenate([parts[0], -parts[1]]), material.image[rows], len(of_family))
 
 
-def _annotator_test(answers: Answers, material: JudgeMaterial, epsilon: float) -> dict[str, Any]:
+def _annotator_test(answers: JudgeAnswers, material: JudgeMaterial, epsilon: float) -> dict[str, Any]:
     """Return the alternative annotator test; people are identified by position."""
     if material.anonymous:
         return {"reason": "the people of this study are places in published totals, not persons"}
@@ -508,7 +512,7 @@ def _annotator_test(answers: Answers, material: JudgeMaterial, epsilon: float) -
     }
 
 
-def _estimate_people(answers: Answers, material: JudgeMaterial, seed: int) -> dict[str, Any]:
+def _estimate_people(answers: JudgeAnswers, material: JudgeMaterial, seed: int) -> dict[str, Any]:
     """Estimate people's answers to all units from the judge's, and what that saves."""
     rows, longest = [], (0, np.empty(0), np.empty(0))
     for name, outputs, keep in _estimated_targets(material):
@@ -555,7 +559,7 @@ def _estimated_targets(material: JudgeMaterial) -> list[tuple[str, Flags | None,
     if not has_orders(material.kind):
         return [("", None, every), *((name, None, outputs[:, 0]) for name, outputs in systems)]
     targets: list[tuple[str, Flags | None, Flags]] = [
-        (name, outputs, _some_of(outputs, material)) for name, outputs in systems
+        (name, outputs, _has_some_of(outputs, material)) for name, outputs in systems
     ]
     return targets or [("", None, every)]
 
@@ -619,7 +623,7 @@ def _agreement_table(judges: Sequence[Mapping[str, Any]], people: Mapping[str, A
     rows: list[tuple[Cell, ...]] = []
     if people.get("agreement"):
         agreement = estimate_of(people["agreement"])
-        rows.append((PEOPLE, say("judges-figure", figure="agreement"), agreement, ""))
+        rows.append((PEOPLE_LABEL, say("judges-figure", figure="agreement"), agreement, ""))
     for judge in judges:
         test, side = judge["test"], judge["side"] or {}
         figures: dict[str, Mapping[str, Any] | None] = {
@@ -637,7 +641,7 @@ def _agreement_table(judges: Sequence[Mapping[str, Any]], people: Mapping[str, A
                 judge["name"],
                 say("judges-figure", figure=name),
                 estimate_of(figure),
-                describe_unbiased_share(side) if name == "first" else WITHOUT_BIAS.get(name, ""),
+                describe_unbiased_share(side) if name == "first" else UNBIASED_VALUES.get(name, ""),
             )
             for name, figure in figures.items()
             if figure and figure["value"] is not None
@@ -651,7 +655,7 @@ def _estimates_table(rows: Sequence[tuple[str, Mapping[str, Any]]], shows: str) 
         [
             (
                 judge,
-                row["of"] or ALL,
+                row["of"] or ALL_ITEMS,
                 estimate_of(row),
                 _people_estimate(row),
                 row["labelled"],
@@ -677,7 +681,7 @@ def _plot(rows: Sequence[tuple[str, Mapping[str, Any]]], shows: str, data: Table
     for judge, row in rows:
         panels.setdefault(f"with {judge}", {})[row["of"]] = estimate_of(row)
     drawing = Dots(
-        tuple(name or ALL for name in names),
+        tuple(name or ALL_ITEMS for name in names),
         tuple(
             DotPanel(title, tuple(estimates.get(name, Estimate(None)) for name in names))
             for title, estimates in panels.items()

@@ -16,7 +16,7 @@ from judgments.management.base import FileOperationCommand, OperationCommand, op
 class AskJudge(OperationCommand):
     operation = operation_at("contrib.judges.operations.start_judge_run")
     help = (
-        "Ask a model at the OpenAI-compatible endpoint of JUDGE_API_URL about every unit, in both orders, each once. "
+        "Ask a model at the OpenAI-compatible endpoint of JUDGE_API_URL about every item, in both orders, each once. "
         "A run that stopped is continued by the same command (contrib/judges/README.md)."
     )
     example = "manage.py ask_judge triplets-50 --name small --model small-1 --budget 2 --price-in 0.15 --price-out 0.6"

@@ -202,7 +202,7 @@ class JudgeName(Parameters):
     name = serializers.CharField(
         max_length=80,
         label="Name of the judge",
-        help_text="What it is called in tables, such as small-model-1.",
+        help_text="Its name in tables, such as small-model-1.",
     )
     model = serializers.CharField(
         max_length=200,
@@ -224,7 +224,7 @@ class JudgeFile(JudgeName):
         choices=Judge.Source.choices,
         required=False,
         initial=Judge.Source.MODEL.value,
-        label="It is",
+        label="Type",
         help_text="A model, or another crowd (default: model).",
     )
 
@@ -234,7 +234,8 @@ class ImportJudgeRequest(JudgeFile):
 
     answers = FileText(
         label="Answers",
-        help_text="CSV with a header line, or JSON lines: unit, value or answer, and rater and order if known.",
+        help_text="CSV with a header line, or JSON lines, with unit, value or answer, and rater and order if "
+        "known.",
     )
 
 
@@ -279,15 +280,15 @@ class AskJudgeRequest(JudgeName):
         required=False,
         style={"base_template": "textarea.html"},
         label="Prompt",
-        help_text="What stands before each item (default: the study's question, and what a reply may be).",
+        help_text="Text before each item (default: the study's question and the possible replies).",
     )
     max_tokens = serializers.IntegerField(
         min_value=1,
         max_value=100_000,
         required=False,
-        label="Longest reply",
+        label="Maximum length of a reply",
         help_text=f"Tokens that a reply may have (default: {LONGEST_REPLY}, or {LONGEST_MARKS:,} where errors are "
-        "marked); more where the model thinks aloud.",
+        "marked). Reasoning models need more.",
     )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
@@ -341,8 +342,8 @@ class CompareJudgesRequest(Parameters):
         required=False,
         initial=EPSILON,
         label="Epsilon",
-        help_text=f"What a judge may be worse by than a person: 0.1 beside a crowd, 0.15 beside skilled people, "
-        f"0.2 beside experts (default: {EPSILON}).",
+        help_text=f"By how much a judge may be worse than a person: 0.1 compared with a crowd, 0.15 with "
+        f"skilled people, 0.2 with experts (default: {EPSILON}).",
     )
     seed = serializers.IntegerField(
         min_value=0,

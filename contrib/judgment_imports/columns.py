@@ -21,10 +21,10 @@ from judgments.kinds import KINDS
 
 USE = "import_judgments"  # the kind of its job
 SCALE_HELP = gettext_lazy(
-    "Of graded or slider answers, such as 1:5, 1:5:0.5 or -3:3. Left empty, the answers say it, and the import says "
-    "what it took."
+    "For graded or slider answers, such as 1:5, 1:5:0.5 or -3:3. If empty, it is derived from the answers "
+    "and reported by the import."
 )
-DESIGN_HELP = gettext_lazy("TOML, as a study's page offers it; needed for answers to a HIT template.")
+DESIGN_HELP = gettext_lazy("TOML, as downloaded from a study's page; required for answers to a HIT template.")
 
 
 class JudgmentTableUse(TableUse):
@@ -93,7 +93,7 @@ add_table_use(
         required=("unit", "worker"),
         wanted=tuple(name for name in NAMES if name not in ("systems", "answers", "study", "document")),
         words={},
-        choices={PEOPLE: gettext_noop("answers of the person in the header")},
+        choices={PEOPLE: gettext_noop("answers of the participant in the header")},
         template="judgment_imports/columns.html",
     ),
 )

@@ -35,7 +35,7 @@ from judgments.importers import ColumnMapping, ImportProblem, JudgmentSource, by
 from judgments.importers.mapped_judgments import MappedJudgments
 from judgments.importers.records.rows import JudgmentRow
 from judgments.importers.records.values import by_name
-from judgments.importers.textio import QUIRKS
+from judgments.importers.textio import QUIRK_NOTES
 from judgments.kinds import KINDS
 from judgments.models import Caption, Item, Study
 from judgments.studies.designs import design_of
@@ -176,7 +176,7 @@ def _import_criteria(
         raise DataConflict(
             f"Two criteria of {', '.join(slugs)} would have the same name as a study; rename one."
         )
-    sentence = QUIRKS["criteria"].format(detail=", ".join(slugs.values()))
+    sentence = QUIRK_NOTES["criteria"].format(detail=", ".join(slugs.values()))
     whole = ImportSummary(", ".join(slugs.values()), False, {}, [sentence])
     with transaction.atomic():
         for name, how in criteria.items():

@@ -7,7 +7,7 @@ from django.utils.translation import gettext_lazy, gettext_noop
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
 from contrib.judgment_imports.columns import DESIGN_HELP, SCALE_HELP, USE, study_file
-from judgments.datasets.page import FORMAT_TITLES, UploadForm, add_upload, short_name
+from judgments.datasets.page import UploadForm, add_upload, short_name
 from judgments.design.scale import parse_scale
 from judgments.importers import JUDGMENT_FORMATS, TABLE_FORMATS, read_layouts
 from judgments.kinds import KINDS
@@ -15,32 +15,28 @@ from judgments.kinds import KINDS
 
 class JudgmentsForm(UploadForm):
     formats = (*JUDGMENT_FORMATS, *TABLE_FORMATS, *read_layouts())
-    titles = FORMAT_TITLES | {
-        "flickr8k-expert": gettext_noop("Flickr8k's expert grades: ExpertAnnotations.txt"),
-        "flickr8k-crowd": gettext_noop("Flickr8k's crowd counts: CrowdFlowerAnnotations.txt"),
-    }
     job = USE
     permission = "judgments.add_study"
     title = gettext_noop("Import judgments")
-    lead = gettext_noop("Judgments about {dataset} that were collected elsewhere.")
+    lead = gettext_noop("Import judgments about {dataset} that were collected elsewhere.")
     field_order = ("study", "format", "files", "protocol", "scale", "design")
 
     study = forms.CharField(
         label=gettext_lazy("Short name of the study"),
         max_length=80,
         validators=[short_name],
-        help_text=gettext_lazy("The judgments become a study under this name; it asks nobody anything."),
+        help_text=gettext_lazy("The judgments become a closed study with this short name."),
         widget=UnfoldAdminTextInputWidget,
     )
     protocol = forms.ChoiceField(
         label=gettext_lazy("Protocol"),
         required=False,
         choices=[
-            ("", gettext_lazy("As the file says")),
+            ("", gettext_lazy("As in the file")),
             *((kind.name, gettext_lazy(kind.title)) for kind in KINDS.values()),
         ],
         help_text=gettext_lazy(
-            "For rows that do not name one, and for published sets that hold judgments of several."
+            "For rows without a protocol, and for published datasets with judgments of several protocols."
         ),
         widget=UnfoldAdminSelectWidget,
     )

@@ -70,16 +70,16 @@ LABELS = {
     "clusters": "clusters",
 }
 # What votes become: of two candidates, of yes and no, of grades.
-OF_PAIRS = ("majority", "control-weighted", "dawid-skene")
-OF_YES_AND_NO = ("share", "two-thirds", "dawid-skene")
-OF_GRADES = ("mean", "median", "standardised")
+PAIR_RULES = ("majority", "control-weighted", "dawid-skene")
+BINARY_RULES = ("share", "two-thirds", "dawid-skene")
+GRADE_RULES = ("mean", "median", "standardised")
 ALL, HALF, OWN_DROPPED, OWN_KEPT = "all", "half", "own-dropped", "own-kept"
 TRIPLET_TIES = ("set-aside", "count")
 UNDECIDED = ("left-out", "half")
 METRIC_TIES = ("wrong", "half", "left-out")
 COEFFICIENTS = ("kendall-tau-b", "kendall-tau-c")
 LEVELS = {"interval": ("interval", "ordinal")}
-BOTH = "item-and-rater"
+BOTH_CLUSTERS = "item-and-rater"
 # Shares of control items beside the study's own. "0" sets nobody aside.
 THRESHOLDS = (0.0, 0.5, 0.6, 0.7, 0.8, 0.9)
 MOST_SPECIFICATIONS = 1000
@@ -231,9 +231,9 @@ class StudyVotes:
         if self.kind.is_open or not self.has_votes:
             return ()
         if self.kind.compares_pairs:
-            rules = OF_PAIRS
+            rules = PAIR_RULES
         else:
-            rules = OF_YES_AND_NO if self.kind.aggregation.level == "nominal" else OF_GRADES
+            rules = BINARY_RULES if self.kind.aggregation.level == "nominal" else GRADE_RULES
         lacking = {"dawid-skene", "standardised"} if self.anonymous else set()
         seen = {worker for worker, record in self.table.records.items() if record.seen}
         if not seen.issuperset(np.unique(self.table.worker[self.table.counted]).tolist()):
@@ -319,7 +319,7 @@ class StudyVotes:
         return people
 
     def clusters_of_votes(self) -> tuple[str, ...]:
-        return (ITEM, NAIVE) if self.anonymous else (BOTH, ITEM, NAIVE)
+        return (ITEM, NAIVE) if self.anonymous else (BOTH_CLUSTERS, ITEM, NAIVE)
 
     @cached_property
     def images(self) -> Ints:

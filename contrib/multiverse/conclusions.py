@@ -187,8 +187,8 @@ def _conclusion_json(
     conclusion: Conclusion, universe: Universe, low: Floats, value: Floats, high: Floats
 ) -> dict[str, Any]:
     threshold, below, inclusive = conclusion.threshold, conclusion.below, conclusion.universe == AGREEMENT
-    holds = is_beyond(value, threshold, below=below, inclusive=inclusive)
-    clear = is_beyond(high if below else low, threshold, below=below, inclusive=inclusive)
+    holds = passes_threshold(value, threshold, below=below, inclusive=inclusive)
+    clear = passes_threshold(high if below else low, threshold, below=below, inclusive=inclusive)
     known = ~np.isnan(value)
     choices: dict[str, dict[str, dict[str, Any]]] = {}
     for column, choice in enumerate(universe.choices):
@@ -219,7 +219,7 @@ def _conclusion_json(
     )
 
 
-def is_beyond(values: Floats, threshold: float, *, below: bool, inclusive: bool) -> Flags:
+def passes_threshold(values: Floats, threshold: float, *, below: bool, inclusive: bool) -> Flags:
     """Return which values lie above the threshold, or ``below`` it."""
     if below:
         return values < threshold

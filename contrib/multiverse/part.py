@@ -22,14 +22,12 @@ from judgments.studies.generation.progress import Progress
 
 class Multiverse(ReportPart):
     name = "multiverse"
-    label = "Under other choices too"
-    help_text = (
-        "Also repeat the analysis under all other defensible choices, and draw how far conclusions move."
-    )
-    button = gettext_lazy("Make it under other choices too")
+    label = "Robustness analysis"
+    help_text = "Also repeat the analysis under all other defensible choices, and plot how far the conclusions change."
+    button = gettext_lazy("Add a robustness analysis")
     hint = gettext_lazy(
-        "Repeats the analysis under all other defensible choices, and draws how far each conclusion moves. "
-        "It takes longer."
+        "Repeats the analysis under all other defensible choices, and plots how far each conclusion "
+        "changes. This takes longer."
     )
     methods = (
         "Conclusions were held under all other defensible choices, in a multiverse of analyses "

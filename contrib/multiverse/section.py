@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from contrib.multiverse.analyses import LABELS
-from contrib.multiverse.conclusions import AGREEMENT, BEST, is_beyond
+from contrib.multiverse.conclusions import AGREEMENT, BEST, passes_threshold
 from evaluation.presentation.content import Estimate, Level, Plot, Section, Specifications, Table
 from evaluation.presentation.rendering import add_wording, plot, say, section, table
 
@@ -103,7 +103,9 @@ def _curve_plot(result: Result, claim: Result, *, explained: bool) -> Plot:
     )
     shown = _thin_evenly(order)
     values = np.array([claim["value"][index] for index in shown])
-    holds = is_beyond(values, claim["threshold"], below=claim["below"], inclusive=claim["name"] == AGREEMENT)
+    holds = passes_threshold(
+        values, claim["threshold"], below=claim["below"], inclusive=claim["name"] == AGREEMENT
+    )
     drawing = Specifications(
         estimates=tuple(Estimate(*ends[index]) for index in shown),
         holds=tuple(holds.tolist()),

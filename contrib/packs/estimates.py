@@ -28,7 +28,7 @@ def share_by_image(
     return Estimate(value, json_float(interval.low), json_float(interval.high), int(keep.sum()))
 
 
-def of_draws(mean: float, deviation: float, draws: int) -> Estimate:
+def estimate_of_draws(mean: float, deviation: float, draws: int) -> Estimate:
     """Return the mean of some draws, with the 95 % interval in which one more draw falls (by Student's t)."""
     if draws < 2:
         return Estimate(json_float(mean))
@@ -40,7 +40,7 @@ def drawn_point(curve: ReferenceCurve, size: int) -> Estimate:
     """Return the accuracy with ``size`` references, with the interval of other random subsets of them."""
     index = curve.references.tolist().index(size)
     figures = (curve.value[index], curve.deviation[index], curve.draws[index])
-    return of_draws(float(figures[0]), float(figures[1]), int(figures[2]))
+    return estimate_of_draws(float(figures[0]), float(figures[1]), int(figures[2]))
 
 
 def drawn_curve(label: str, curve: ReferenceCurve) -> Curve:
@@ -53,7 +53,7 @@ def estimates_of(curve: ReferenceCurve) -> list[Estimate]:
     return [Estimate(*ends, curve.n) for ends in zip(*columns, strict=True)]
 
 
-def in_per_cent(estimate: Estimate) -> str:
+def format_per_cent(estimate: Estimate) -> str:
     """Format as ``91.6 % [89.7, 93.2]``, or the value alone without an interval."""
     figures = map(json_float, (estimate.value, estimate.low, estimate.high))
     value, low, high = (None if figure is None else f"{100 * figure:.1f}" for figure in figures)

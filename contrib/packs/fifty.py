@@ -1,4 +1,4 @@
-"""PASCAL-50S and ABSTRACT-50S for packs, read by the importers without a database."""
+"""PASCAL-50S and ABSTRACT-50S for packs, read without a database in formats of the feature `published_sets`."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ from contrib.packs.reading import ReplicationError
 from evaluation.presentation.content import Estimate, estimate_of
 from evaluation.results.meta_evaluation import accuracy_over_all
 from evaluation.results.metric_figures import PairTexts, score_pairs
-from judgments.importers.published.fifty import TRIPLET_REFERENCES, FiftyDataset, FiftyPairwise, FiftyTriplets
+from judgments.importers import open_dataset, open_judgments
 from quorum.numeric.arrays import Flags, Floats, Ints
 from quorum.statistics.aggregation import pair_winners
 from quorum.statistics.crossed import ITEM
 from quorum.statistics.meta import PeoplesWinners, ReferenceCurve, accuracy_by_references, random_subsets
 
 PASCAL, ABSTRACT = "pascal-50s", "abstract-50s"
-SETS = {PASCAL: "PASCAL-50S", ABSTRACT: "ABSTRACT-50S"}
+TRIPLET_REFERENCES = 48  # an image; PASCAL-50S has two more
+DATASET_TITLES = {PASCAL: "PASCAL-50S", ABSTRACT: "ABSTRACT-50S"}
 # V15's words are runs of letters, digits and underscores; its scores are met with them.
 TOKENIZER = "v15"
 
@@ -83,15 +84,16 @@ class Fifty:
 
 def read_fifty(name: str, folder: Path) -> Fifty:
     references = references_by_image(
-        FiftyDataset(name, folder).rows(), lambda row: row.position < TRIPLET_REFERENCES
+        open_dataset(name, folder).rows(), lambda row: row.position < TRIPLET_REFERENCES
     )
-    rows = list(FiftyDataset(name, folder).pairs())
-    triplets = FiftyTriplets(name, folder)
+    rows = list(open_dataset(name, folder).pairs())
+    triplets = open_judgments(name, folder, protocol="triplet")
     votes = [(str(row.pair), int(row.value or 0)) for row in triplets.judgments()]
     winners = _majorities(votes) if votes else {row.pair: row.winner for row in triplets.winners()}
     better: list[int] = []
     if name == PASCAL:
-        judged = [(str(row.pair), int(row.value or 0)) for row in FiftyPairwise(name, folder).judgments()]
+        pairwise = open_judgments(name, folder, protocol="pairwise")
+        judged = [(str(row.pair), int(row.value or 0)) for row in pairwise.judgments()]
         of_pair = _majorities(judged)
         better = [of_pair[row.pair] for row in rows]
     pairs = tuple(

@@ -1,4 +1,4 @@
-"""Flickr8k for packs, read by its importer without a database, and the references of any set by image."""
+"""Flickr8k for packs, read without a database in formats of the feature `published_sets`; references of any set."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from judgments.importers.published.flickr8k import Flickr8kCrowd, Flickr8kDataset, Flickr8kExpert
+from judgments.importers import JudgmentSource, open_dataset, open_judgments
 from judgments.importers.records.rows import ReferenceRow
 from quorum.numeric.arrays import Floats, Ints
 from quorum.statistics.crossed import ITEM
@@ -69,7 +69,7 @@ def references_by_image(
 
 
 def read_flickr8k(folder: Path) -> Flickr8kSet:
-    rows = list(Flickr8kDataset(folder).rows())
+    rows = list(open_dataset("flickr8k", folder).rows())
     captions = references_by_image(rows, lambda row: row.split == TEST)
     training = references_by_image(rows, lambda row: row.split == TRAIN)
     images = sorted(captions)
@@ -78,12 +78,12 @@ def read_flickr8k(folder: Path) -> Flickr8kSet:
         tuple(images),
         tuple(tuple(captions[image]) for image in images),
         tuple(map(tuple, training.values())),
-        _pairs(Flickr8kExpert(folder), position_of),
-        _pairs(Flickr8kCrowd(folder), position_of),
+        _pairs(open_judgments("flickr8k-expert", folder), position_of),
+        _pairs(open_judgments("flickr8k-crowd", folder), position_of),
     )
 
 
-def _pairs(source: Flickr8kExpert | Flickr8kCrowd, position_of: dict[str, int]) -> Pairs:
+def _pairs(source: JudgmentSource, position_of: dict[str, int]) -> Pairs:
     answers: dict[tuple[int, int], list[int]] = {}
     for row in source.judgments():
         caption_image = str(row.first).rsplit("#", 1)[0]

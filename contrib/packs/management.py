@@ -59,7 +59,9 @@ class Replicate(QuorumCommand):
             done = running.run_packs(packs, data, progress)
             report.write_replications(done, output)
         for replication in done:
-            self.say(f"{replication.pack.name}: {verdict_tables.tally(replication.verdicts)}")
+            self.say(
+                f"{replication.pack.name}: {verdict_tables.describe_verdict_counts(replication.verdicts)}"
+            )
         lacking = sum(
             verdict.why == running.NO_TABLES for replication in done for verdict in replication.verdicts
         )
@@ -73,5 +75,7 @@ class Replicate(QuorumCommand):
             inside = folder / (data.path or name)
             there = all((inside / file).is_file() for file in data.files)
             state = "there" if there else "not there, and not required" if data.optional else "NOT THERE"
+            if not data.readable:
+                state += f", NOT READABLE without the format {data.format}"
             self.say(f"  {inside}: {', '.join(data.files)}; {state}")
             self.say(f"    {data.what}, from {data.source}")

@@ -11,7 +11,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from common.errors import QuorumError
+from common.errors import QuorumError, did_you_mean
+from judgments.importers import DATASET_FORMATS
 
 SHIPPED = Path(__file__).parent / "shipped"
 PACK, MODULE = "pack.toml", "pack.py"
@@ -36,6 +37,7 @@ class Data(PackTable):
     Attributes:
         source: where they were published.
         path: their folder in the data folder; by default the table's name.
+        format: in which the pack reads them, if a feature may have it.
         use: what the pack does with them.
         optional: without it the pack runs, but numbers that need it are not reproducible.
     """
@@ -44,8 +46,13 @@ class Data(PackTable):
     source: str
     files: tuple[str, ...] = Field(min_length=1)
     path: str = ""
+    format: str = ""
     use: str = ""
     optional: bool = False
+
+    @property
+    def readable(self) -> bool:
+        return not self.format or self.format in DATASET_FORMATS
 
 
 class Number(PackTable):
@@ -122,13 +129,21 @@ class Pack:
         return self.contents.number
 
     def find_data(self, folder: Path) -> dict[str, Path]:
-        """Return the folder of each complete table of data. Raise ReplicationError if a required one is missing."""
+        """Return the folder of each complete table of data.
+
+        Raise ReplicationError if a required one is missing, or one is in a format that is not there.
+        """
         folders = {}
         for name, data in self.contents.data.items():
             inside = folder / (data.path or name)
             absent = next((file for file in data.files if not (inside / file).is_file()), None)
-            if absent is None:
+            if absent is None and data.readable:
                 folders[name] = inside
+            elif absent is None:
+                raise ReplicationError(
+                    f"Pack {self.name!r} reads {inside} in the format {data.format!r}, expected one of "
+                    f"{', '.join(DATASET_FORMATS)}; published_sets in CONTRIB_APPS has more."
+                )
             elif not data.optional:
                 raise ReplicationError(
                     f"Pack {self.name!r} needs the file {inside / absent}, which is not there: {data.what}, "
@@ -149,9 +164,10 @@ def pack_named(name: str) -> Pack:
         return read_pack(inside)
     if (Path(name) / PACK).is_file():
         return read_pack(Path(name).resolve())
-    names = ", ".join(path.parent.name.replace("_", "-") for path in sorted(SHIPPED.glob(f"*/{PACK}")))
+    names = [path.parent.name.replace("_", "-") for path in sorted(SHIPPED.glob(f"*/{PACK}"))]
     raise ReplicationError(
-        f"There is no pack {name!r}; expected one of {names}, or a folder with {PACK} and {MODULE}."
+        f"There is no pack {name!r}; expected one of {', '.join(names)}, or a folder with {PACK} and {MODULE}."
+        f"{did_you_mean(name, names)}"
     )
 
 

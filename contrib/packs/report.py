@@ -11,7 +11,7 @@ from markupsafe import Markup
 from common.amounts import as_json
 from common.files import indented
 from contrib.packs.running import Replication
-from contrib.packs.verdict_tables import tally, verdict_markdown, verdict_table
+from contrib.packs.verdict_tables import describe_verdict_counts, verdict_markdown, verdict_table
 from evaluation.presentation.rendering import FOLDER, ROWS_IN_TEXT, render_table, text_templates
 from evaluation.reports.storage import check_folder, write_folder
 from quorum.numeric.signatures import quorum_version
@@ -56,7 +56,7 @@ def _report_files(replications: Sequence[Replication]) -> Iterator[tuple[str, by
         version=quorum_version(),
         css=Markup((FOLDER / "templates" / "report.css").read_text(encoding="utf-8")),  # noqa: S704 (our own file)
         svgs={name: Markup(svg) for name, svg in svgs.items()},  # noqa: S704 (plots escape every word)
-        tally=tally,
+        tally=describe_verdict_counts,
         most=ROWS_IN_TEXT,
         minus="−",
     )

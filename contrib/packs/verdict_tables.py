@@ -9,9 +9,9 @@ from contrib.packs.reading import Pack
 from contrib.packs.verdicts import DIFFERS, MATCHED, NEAR, NOT_REPRODUCIBLE, NumberVerdict
 from evaluation.presentation.content import Column, Table
 
-SHORT = 24  # characters of a convention that is repeated rather than looked up
+MOST_REPEATED_CHARACTERS = 24  # characters of a convention that is repeated rather than looked up
 
-ABOVE = "as above"  # in place of a long cell that repeats the one above
+REPEAT_MARK = "as above"  # in place of a long cell that repeats the one above
 COLUMNS = ("place", "number", "published", "ours", "interval", "verdict", "convention, and why")
 
 
@@ -33,7 +33,10 @@ def verdict_rows(verdicts: Sequence[NumberVerdict]) -> list[tuple[str, ...]]:
 def verdict_table(pack: Pack, verdicts: Sequence[NumberVerdict]) -> Table:
     rows = verdict_rows(verdicts)
     shown = [
-        tuple(ABOVE if cell == over and len(cell) > SHORT else cell for cell, over in zip(*pair, strict=True))
+        tuple(
+            REPEAT_MARK if cell == over and len(cell) > MOST_REPEATED_CHARACTERS else cell
+            for cell, over in zip(*pair, strict=True)
+        )
         for pair in zip(rows, [COLUMNS, *rows], strict=False)
     ]
     columns = tuple(Column(name) for name in COLUMNS)
@@ -44,7 +47,7 @@ def rows_in_full(rows: Iterable[Sequence[str]]) -> Iterator[tuple[str, ...]]:
     """Yield the rows of a `verdict_table` with every cell."""
     over: tuple[str, ...] = COLUMNS
     for row in rows:
-        over = tuple(above if cell == ABOVE else cell for cell, above in zip(row, over, strict=True))
+        over = tuple(above if cell == REPEAT_MARK else cell for cell, above in zip(row, over, strict=True))
         yield over
 
 
@@ -52,8 +55,8 @@ def verdict_markdown(pack: Pack, verdicts: Sequence[NumberVerdict]) -> str:
     """Return the section of a pack in `verdicts.md`; what explains several numbers stands there once."""
     compared = [verdict for verdict in verdicts if verdict.kind != NOT_REPRODUCIBLE]
     counts = Counter(text for verdict in compared for text in verdict.explanations)
-    notes = [text for text, count in counts.items() if count > 1 and len(text) > SHORT]
-    lines = [f"### {pack.name}", "", f"{pack.contents.title}. {tally(verdicts)}", ""]
+    notes = [text for text, count in counts.items() if count > 1 and len(text) > MOST_REPEATED_CHARACTERS]
+    lines = [f"### {pack.name}", "", f"{pack.contents.title}. {describe_verdict_counts(verdicts)}", ""]
     if compared:
         lines += [markdown_row(COLUMNS), markdown_row(["---"] * len(COLUMNS))]
     for verdict, row in zip(compared, verdict_rows(compared), strict=True):
@@ -88,7 +91,7 @@ def markdown_row(cells: Sequence[str]) -> str:
     return f"| {' | '.join(escaped)} |"
 
 
-def tally(verdicts: Sequence[NumberVerdict]) -> str:
+def describe_verdict_counts(verdicts: Sequence[NumberVerdict]) -> str:
     kinds = [verdict.kind for verdict in verdicts]
     differ = kinds.count(DIFFERS)
     return (

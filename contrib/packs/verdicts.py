@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Literal
 
-from common.amounts import json_float
+from common.amounts import DASH, NO_BREAK, interval_in_table, json_float
 from contrib.packs.reading import PER_CENT, Number, Pack
-from evaluation.presentation.content import DASH, NARROW, Estimate
+from evaluation.presentation.content import Estimate
 
 Kind = Literal["matched", "near", "differs", "not reproducible"]
 MATCHED: Kind = "matched"
@@ -59,7 +59,7 @@ class NumberVerdict:
     def interval(self) -> str:
         if self.ours.low is None or self.ours.high is None:
             return DASH
-        return f"[{self.ours.low:.{self.digits}f}, {self.ours.high:.{self.digits}f}]"
+        return interval_in_table(self.ours.low, self.ours.high, lambda end: f"{end:.{self.digits}f}")
 
     @property
     def explanations(self) -> list[str]:
@@ -76,7 +76,7 @@ class NumberVerdict:
 
     @property
     def _unit(self) -> str:
-        return f"{NARROW}%" if self.number.unit == PER_CENT else ""
+        return f"{NO_BREAK}%" if self.number.unit == PER_CENT else ""
 
 
 def verdict_of(
@@ -100,11 +100,11 @@ def verdict_of(
     if is_equal(number, value):
         return NumberVerdict(pack.name, number, estimate, MATCHED, EQUAL)
     near = low is not None and high is not None and low <= float(number.value) <= high
-    why = _tried(number, others or {}) or ("" if near else UNEXPLAINED)
+    why = _describe_conventions(number, others or {}) or ("" if near else UNEXPLAINED)
     return NumberVerdict(pack.name, number, estimate, NEAR if near else DIFFERS, why)
 
 
-def _tried(number: Number, others: Mapping[str, float | None]) -> str:
+def _describe_conventions(number: Number, others: Mapping[str, float | None]) -> str:
     """Return what other conventions give: those that meet the number, else all of them."""
     values = {what: value * number.scale for what, value in others.items() if value is not None}
     met = {what: value for what, value in values.items() if is_equal(number, value)}

@@ -22,7 +22,7 @@ from quorum.statistics.power import (
     TwoSystems,
 )
 
-ENOUGH = 0.8  # power, by Cohen's convention
+POWER_WANTED = 0.8  # power, by Cohen's convention
 Share = Annotated[float, Field(ge=0, le=1)]
 Amount = Annotated[int, Field(ge=1, le=1_000_000)]
 
@@ -47,7 +47,7 @@ class Assumptions(Part):
     pairs: Listed[Amount] = Field((50, 100, 150, 200, 300, 400, 600, 800), min_length=1, max_length=40)
     references: Listed[Amount] = Field((1,), min_length=1, max_length=20)
     votes: Listed[Amount] = Field((1, 3, 5), min_length=1, max_length=20)
-    wanted: Annotated[float, Field(gt=0, lt=1)] = ENOUGH
+    wanted: Annotated[float, Field(gt=0, lt=1)] = POWER_WANTED
     alpha: Annotated[float, Field(gt=0, lt=1)] = 0.05
     simulations: Annotated[int, Field(ge=1, le=100_000)] = 1000
     seed: Annotated[int, Field(ge=0, le=2**53)] = 0
@@ -106,7 +106,8 @@ def read_assumptions(values: Mapping[str, Any]) -> Assumptions:
     if assumptions.controls_per_hit >= assumptions.units_per_hit:
         raise EvaluationError(
             _(
-                "controls_per_hit is %(controls_per_hit)s, which leaves no place in a HIT of %(units_per_hit)s."
+                "controls_per_hit is %(controls_per_hit)s, which leaves no item on a page of work of "
+                "%(units_per_hit)s."
             )
             % {"controls_per_hit": assumptions.controls_per_hit, "units_per_hit": assumptions.units_per_hit}
         )

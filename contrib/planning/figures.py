@@ -8,7 +8,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from common.amounts import thousands
+from common.amounts import interval_in_text, percent, thousands
 from evaluation.presentation.plots.canvas import (
     ACCENT,
     DASH,
@@ -23,7 +23,7 @@ from evaluation.presentation.plots.canvas import (
 )
 
 MOST_LINES = 4
-LABELS_APART = 0.07  # of the axis between two labels
+LABEL_GAP = 0.07  # of the axis between two labels
 
 
 def power_figure(result: Mapping[str, Any]) -> str:
@@ -55,13 +55,13 @@ def power_figure(result: Mapping[str, Any]) -> str:
         ends.append((rows[-1]["power"], pairs[-1], _name(key, shown), colour))
     above = 2.0
     for power, pair, name, colour in sorted(ends, reverse=True):  # from the top down: most lines end there
-        above = min(power, above - LABELS_APART)
+        above = min(power, above - LABEL_GAP)
         alpha = 1 if colour == ACCENT else SOFT_OPACITY
         write_beside(axes, name, (pair, above), (8, 0), color=colour, alpha=alpha, va="center")
     # End at the last number of pairs: a line's label may be at the same height.
     most = max(row["pairs"] for row in result["tried"])
     axes.plot([0, most], [result["wanted"]] * 2, **LEVEL, linestyle=DASH)
-    label, small = _("wanted: %(n)s") % {"n": _percent(result["wanted"])}, SOFT | {"fontsize": SMALL - 1}
+    label, small = _("target: %(n)s") % {"n": percent(result["wanted"])}, SOFT | {"fontsize": SMALL - 1}
     axes.text(0.0, result["wanted"], label, transform=axes.get_yaxis_transform(), va="bottom", **small)
     axes.set_ylim(0, 1.03)
     axes.set_xlim(left=0)
@@ -71,7 +71,7 @@ def power_figure(result: Mapping[str, Any]) -> str:
     return to_svg(
         figure,
         name="power",
-        title=_("Power over the number of pairs"),
+        title=_("Power by number of pairs"),
         description=power_sentence(result),
     )
 
@@ -81,42 +81,35 @@ def power_sentence(result: Mapping[str, Any]) -> str:
     if best is None:
         most = max(result["tried"], key=lambda row: row["power"])
         return _(
-            "None of these designs surely finds the difference in %(wanted)s of studies; the strongest, %(design)s, "
-            "does in %(power)s (%(interval)s)."
+            "None of these designs reliably finds the difference in %(wanted)s of studies. The best one, "
+            "%(design)s, finds it in %(power)s (%(interval)s)."
         ) % {
-            "wanted": _percent(result["wanted"]),
+            "wanted": percent(result["wanted"]),
             "design": describe_design(most),
-            "power": _percent(most["power"]),
+            "power": percent(most["power"]),
             "interval": _interval(most),
         }
     sentence = _(
-        "%(design)s find the difference in %(power)s of studies (%(interval)s); in %(wrong)s the wrong one is ahead."
+        "%(design)s find the difference in %(power)s of studies (%(interval)s); the wrong one is ahead in %(wrong)s."
     ) % {
         "design": describe_design(best),
-        "power": _percent(best["power"]),
+        "power": percent(best["power"]),
         "interval": _interval(best),
-        "wrong": _percent(best["wrong"], 1),
+        "wrong": percent(best["wrong"], 1),
     }
     if result["fewer_votes"] is not None:
-        sentence += " " + _("One vote less would find it in %(power)s.") % {
-            "power": _percent(result["fewer_votes"]["power"])
+        sentence += " " + _("With one vote less: %(power)s.") % {
+            "power": percent(result["fewer_votes"]["power"])
         }
     if result["half_the_pairs"] is not None:
-        sentence += " " + _("Half the pairs would find it in %(power)s.") % {
-            "power": _percent(result["half_the_pairs"]["power"])
+        sentence += " " + _("With half the pairs: %(power)s.") % {
+            "power": percent(result["half_the_pairs"]["power"])
         }
     return sentence
 
 
-def _percent(share: float, digits: int = 0) -> str:
-    return f"{100 * share:.{digits}f} %"
-
-
 def _interval(row: Mapping[str, Any]) -> str:
-    return _("95 %% interval %(low)s to %(high)s") % {
-        "low": _percent(row["low"]),
-        "high": _percent(row["high"]),
-    }
+    return _("95 %% interval %(ends)s") % {"ends": interval_in_text(row, percent)}
 
 
 def describe_design(row: Mapping[str, Any]) -> str:

@@ -16,30 +16,33 @@ from quorum.statistics.power import MOST_TASTE
 
 WORDS = {
     "win_rate": (
-        gettext_noop("Pairs on which system A is truly better"),
-        gettext_noop("a share; .5 would be no difference"),
+        gettext_noop("Share of pairs on which system A is better"),
+        gettext_noop(".5 means no difference"),
     ),
-    "ties": (gettext_noop("Pairs on which neither is better"), ""),
+    "ties": (gettext_noop("Share of pairs on which neither is better"), ""),
     "first": (gettext_noop("Accuracy of the first metric"), ""),
     "second": (gettext_noop("Accuracy of the second metric"), ""),
-    "agreement": (gettext_noop("Pairs on which both metrics name the same winner"), ""),
-    "right": (gettext_noop("Votes that are right, of people who look"), ""),
+    "agreement": (gettext_noop("Share of pairs on which both metrics name the same winner"), ""),
+    "right": (gettext_noop("Share of right votes of attentive participants"), ""),
     "pair_spread": (
-        gettext_noop("How much pairs differ in difficulty"),
-        gettext_noop("0 not at all; .3 many clear and many hopeless pairs"),
+        gettext_noop("Variation of difficulty between pairs"),
+        gettext_noop("0: none; .3: many clear and many hopeless pairs"),
     ),
-    "careless": (gettext_noop("Votes given without looking"), gettext_noop("right by half")),
+    "careless": (gettext_noop("Share of careless votes"), gettext_noop("half of them are right by chance")),
     "worker_spread": (
-        gettext_noop("How unevenly those lie on participants"),
-        gettext_noop("0 everybody alike, 1 some people never look"),
+        gettext_noop("Concentration of careless votes"),
+        gettext_noop("0: the same for all participants; 1: some participants are always careless"),
     ),
     "taste": (
-        gettext_noop("How much people differ in which of the two they prefer"),
-        gettext_noop("standard deviation of their log odds; 0 not at all, 1 much"),
+        gettext_noop("Variation of preference between participants"),
+        gettext_noop("standard deviation of log odds; 0: none, 1: large"),
     ),
-    "wanted": (gettext_noop("Wanted power"), gettext_noop("share of such studies that find the difference")),
+    "wanted": (gettext_noop("Target power"), gettext_noop("share of studies that find the difference")),
     "alpha": (gettext_noop("Significance level"), ""),
-    "replaced": (gettext_noop("Work paid for again"), gettext_noop("share of pages of work")),
+    "replaced": (
+        gettext_noop("Share of work to be replaced"),
+        gettext_noop("pages of work that are paid but not used"),
+    ),
 }
 LISTS = {
     "pairs": gettext_noop("Numbers of pairs to try"),
@@ -50,13 +53,13 @@ REWARD = "reward_cents"
 COUNTS = {
     "units_per_hit": gettext_noop("Items on a page of work"),
     "controls_per_hit": gettext_noop("Check questions among them"),
-    "raters": gettext_noop("People who share the work (0: new ones for every page)"),
+    "raters": gettext_noop("Number of participants (0: new ones for every page of work)"),
     "simulations": gettext_noop("Simulated studies"),
     "seed": gettext_noop("Seed"),
 }
 NAMES = {
-    "pilot_first": gettext_noop("First of two in the pilot"),
-    "pilot_second": gettext_noop("Second of two in the pilot"),
+    "pilot_first": gettext_noop("First system or metric in the pilot"),
+    "pilot_second": gettext_noop("Second system or metric in the pilot"),
 }
 SOURCE = {"pilot", *NAMES}
 # title, the question to which the fields belong alone ('' for both), the fields
@@ -64,17 +67,21 @@ GROUPS = (
     (gettext_noop("The question"), "", ("question",)),
     (gettext_noop("The two systems"), "systems", ("win_rate", "ties")),
     (gettext_noop("The two metrics"), "metrics", ("first", "second", "agreement")),
-    (gettext_noop("People"), "", ("right", "pair_spread", "taste", "raters", "careless", "worker_spread")),
-    (gettext_noop("As in a pilot"), "", ("pilot", *NAMES)),
+    (
+        gettext_noop("Participants"),
+        "",
+        ("right", "pair_spread", "taste", "raters", "careless", "worker_spread"),
+    ),
+    (gettext_noop("From a pilot"), "", ("pilot", *NAMES)),
     (gettext_noop("Designs to try"), "", tuple(LISTS)),
-    (gettext_noop("How sure"), "", ("wanted", "alpha", "simulations", "seed")),
+    (gettext_noop("Accuracy of the simulation"), "", ("wanted", "alpha", "simulations", "seed")),
     (gettext_noop("Cost"), "", (REWARD, "units_per_hit", "controls_per_hit", "replaced")),
 )
 
 
 class PlanningForm(forms.Form):
     question = forms.ChoiceField(
-        label=gettext_lazy("What is to be told apart"),
+        label=gettext_lazy("Compare"),
         choices=[("systems", gettext_lazy("two systems")), ("metrics", gettext_lazy("two metrics"))],
         widget=UnfoldAdminSelectWidget,
     )
@@ -96,8 +103,8 @@ class PlanningForm(forms.Form):
                 regex=r"^\s*\d{1,7}(\s*,\s*\d{1,7})*\s*$",
                 label=_(label),
                 max_length=200,
-                help_text=_("with commas between"),
-                error_messages={"invalid": _("expected whole numbers with commas between them")},
+                help_text=_("separated by commas"),
+                error_messages={"invalid": _("expected whole numbers separated by commas")},
                 widget=UnfoldAdminTextInputWidget,
             )
         for name, label in COUNTS.items():
@@ -106,11 +113,11 @@ class PlanningForm(forms.Form):
             )
         self.fields[REWARD] = AmountField(_("Pay for a page of work"), required=True, unit=currency)
         self.fields["pilot"] = forms.ChoiceField(
-            label=_("People as in the pilot"),
+            label=_("Participants as in the pilot"),
             required=False,
-            choices=[("", _("as assumed here")), *pilots],
+            choices=[("", _("as assumed below")), *pilots],
             widget=UnfoldAdminSelectWidget,
-            help_text=_("replaces what is assumed of votes"),
+            help_text=_("replaces the assumptions on votes"),
         )
         for name, label in NAMES.items():
             self.fields[name] = forms.CharField(
@@ -118,9 +125,7 @@ class PlanningForm(forms.Form):
                 required=False,
                 max_length=200,
                 widget=UnfoldAdminTextInputWidget,
-                help_text=_(
-                    "a system or metric of the pilot; both named replace what is assumed of the difference"
-                ),
+                help_text=_("if both are named, they replace the assumptions on the difference"),
             )
 
     def groups(self) -> list[tuple[str, str, list[forms.BoundField]]]:
@@ -136,7 +141,7 @@ class PlanningForm(forms.Form):
         if bool(first) != bool(second):
             self.add_error("pilot_second" if first else "pilot_first", _("name both, or neither"))
         elif first and not data.get("pilot"):
-            self.add_error("pilot", _("choose the pilot in which the two were compared"))
+            self.add_error("pilot", _("choose the pilot that compared the two"))
         return data
 
     def assumptions(self) -> dict[str, Any]:

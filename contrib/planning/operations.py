@@ -56,7 +56,7 @@ def start_power_plan(
     """Starts a simulation of how many pairs, references and votes a difference takes; follow `state`."""
     if not KINDS[study.protocol].compares_pairs:
         raise WrongState(
-            _("Study %(slug)r compares no pairs; there is nothing to plan so.") % {"slug": study.slug}
+            _("Study %(slug)r compares no pairs; the planner works for pairs only.") % {"slug": study.slug}
         )
     return plan_args({**assumptions_for(study), **(assumptions or {})}, **source)
 
@@ -99,4 +99,4 @@ def use_plan(*, study: Study, by: User | None) -> Outcome:
         "sampling": sampling,
     }
     change_design(study=study, design=make_design(changed))
-    return Outcome(_("The design now has the plan's pairs, references and votes."))
+    return Outcome(_("The design now uses the plan's numbers of pairs, references and votes."))

@@ -138,7 +138,7 @@ def pilot_people(study: Study) -> PilotPeople:
         return fit_people(first, votes)
     except StatisticsError as error:
         raise EvaluationError(
-            _("Study %(slug)r is no pilot: %(error)s.") % {"slug": study.slug, "error": error}
+            _("Study %(slug)r is not a pilot: %(error)s.") % {"slug": study.slug, "error": error}
         ) from None
 
 
@@ -154,7 +154,7 @@ def consensus_accuracy(study: Study, people: PilotPeople) -> float:
     (result,) = power_of(TwoSystems(1.0), crowd, [size], simulations=TIMES, seed=0)
     if not result.right_consensus > 0.5:
         raise EvaluationError(
-            _("Study %(slug)r is no pilot: its votes are as good as a coin's.") % {"slug": study.slug}
+            _("Study %(slug)r is not a pilot: its votes are no better than chance.") % {"slug": study.slug}
         )
     return result.right_consensus
 

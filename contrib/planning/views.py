@@ -72,7 +72,7 @@ def show_planning_first(request: HttpRequest, context: Context) -> HttpResponse:
         try:
             assumptions = _read_assumptions(form)
             if plans.under_way().exists():
-                raise WrongState(_("Nothing was simulated: your last plan is still under way."))
+                raise WrongState(_("Nothing was simulated: your last plan is still running."))
             args = {"assumptions": assumptions, **form.source()}
             enqueue(kind="plan_power", args=args, user=user, once=True)
         except QuorumError as error:
@@ -128,12 +128,12 @@ def _read_assumptions(form: PlanningForm) -> dict[str, Any]:
 
 
 add_step(StudyStep(name="plan-power", label="Simulate", run=_start_plan, job="plan_power", beside=True))
-add_operation(use_plan, label="Use this in the design", leads_to=lambda study: "change")
+add_operation(use_plan, label="Apply to the design", leads_to=lambda study: "change")
 add_start_page(
     StartPage(
         name="plan",
         label="Plan without a study",
-        text="Not sure how large it has to be?",
+        text="Not sure how many items you need?",
         view=show_planning_first,
     )
 )

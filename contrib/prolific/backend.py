@@ -22,10 +22,10 @@ from contrib.prolific.outbox.deciding import SESSION_STATUS, decide_submission, 
 from contrib.prolific.outbox.filters import needs_the_list, requirement_filters
 from contrib.prolific.outbox.people import blocked_group_name, change_group, send_message
 from contrib.prolific.outbox.publishing import (
-    AT_WORK,
-    UP,
-    expire_there,
-    extend_there,
+    OPEN_STATES,
+    WORKING_STATES,
+    expire_panel_study,
+    extend_panel_study,
     publish,
     read_publication,
     refuse_other_currency,
@@ -95,7 +95,7 @@ class ProlificBackend(ExternalBackend):
             requirement_filters(client, design.workers, workspace=feature_settings.PROLIFIC_WORKSPACE)
 
     def describe_entrance(self, study: Study) -> str:
-        return pgettext("staff", "People come from Prolific, whose study leads to %(address)s.") % {
+        return pgettext("staff", "Participants come from Prolific, whose study links to %(address)s.") % {
             "address": f"{settings.PUBLIC_URL}/s/{study.slug}/panel/"
         }
 
@@ -126,9 +126,9 @@ class ProlificBackend(ExternalBackend):
                 case Ability.PUBLISH:
                     return publish(client, call)
                 case Ability.EXTEND:
-                    return extend_there(client, call)
+                    return extend_panel_study(client, call)
                 case Ability.EXPIRE:
-                    return expire_there(client, call)
+                    return expire_panel_study(client, call)
                 case Ability.APPROVE | Ability.REJECT:
                     return decide_submission(client, call)
                 case Ability.BONUS:
@@ -155,7 +155,7 @@ class ProlificBackend(ExternalBackend):
                 yield read_publication(client, client.get_study(external_id), token)
             if tokens:
                 for row in client.list_studies(project=feature_settings.PROLIFIC_PROJECT):
-                    if row.internal_name in tokens and row.state in UP:
+                    if row.internal_name in tokens and row.state in OPEN_STATES:
                         yield read_publication(client, row, row.internal_name)
 
     def session_id(self, platform: str, raw: str) -> str:
@@ -172,7 +172,7 @@ class ProlificBackend(ExternalBackend):
         except Refused:
             return False
         mine = (submission.participant, submission.study) == (worker, publication.external_id)
-        return mine and (submission.state in AT_WORK or not at_work)
+        return mine and (submission.state in WORKING_STATES or not at_work)
 
     def fetch_work_ids(self, publication: Publication) -> frozenset[str] | None:
         try:

@@ -33,7 +33,7 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     "student": ("student status",),
     "employment": ("employment status",),
 }
-NOT_SAID = {"", "DATA_EXPIRED", "CONSENT_REVOKED"}
+MISSING_VALUES = {"", "DATA_EXPIRED", "CONSENT_REVOKED"}
 DemographicRow = Mapping[str, str]
 
 
@@ -76,7 +76,7 @@ def _store(study: Study, rows: list[DemographicRow], wanted: tuple[str, ...], by
         if ids in here:
             described = {name: _cell(row, COLUMNS[name]) for name in wanted}
             answers_by_worker[here[ids]] = {
-                name: answer for name, answer in described.items() if answer not in NOT_SAID
+                name: answer for name, answer in described.items() if answer not in MISSING_VALUES
             }
     for worker, answers in answers_by_worker.items():
         Demographics.objects.update_or_create(study=study, worker_id=worker, defaults={"answers": answers})
@@ -101,5 +101,9 @@ def _cell(row: DemographicRow, columns: tuple[str, ...]) -> str:
 def demographics(*, study: Study, by: User | None) -> Outcome:
     """Fetch demographics named by the design (``crowd.demographics``) of people who submitted work, from Prolific."""
     count = fetch_demographics(study=study, by=by)
-    message = ngettext("Prolific described one person.", "Prolific described %(n)s people.", count)
+    message = ngettext(
+        "Prolific sent the demographics of one participant.",
+        "Prolific sent the demographics of %(n)s participants.",
+        count,
+    )
     return Outcome(message % {"n": count})

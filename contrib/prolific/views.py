@@ -36,13 +36,14 @@ def take_notification(request: HttpRequest) -> HttpResponse:
     return HttpResponse(status=204)
 
 
-add_operation(demographics, label="Fetch them")
+add_operation(demographics, label="Fetch")
 add_crowd_form(
     CrowdForm(
         demographics.name,
         gettext_noop("Fetch demographics"),
         gettext_noop(
-            "What the design names of the people who submitted work. The file format demographics has it."
+            "Fetch the demographics named in the design, of participants who submitted work. They are in "
+            "the export “demographics”."
         ),
         key="demographics",
     ),

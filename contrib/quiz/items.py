@@ -20,7 +20,7 @@ QUIZ = "quiz"
 
 
 @dataclass(frozen=True, slots=True)
-class SetAside:
+class QuizDivision:
     """A dataset divided for a quiz.
 
     Attributes:
@@ -33,7 +33,7 @@ class SetAside:
     others: tuple[Image, ...]
 
 
-def set_aside(design: StudyDesign, material: Material) -> SetAside:
+def divide_for_quiz_items(design: StudyDesign, material: Material) -> QuizDivision:
     """Draw the quiz images from the control split, enough for all attempts if possible.
 
     Control items keep enough images for a HIT. If no split is reserved for controls, the quiz takes at most half of
@@ -65,10 +65,10 @@ def set_aside(design: StudyDesign, material: Material) -> SetAside:
         images=tuple(image for image in material.images if image.name not in names),
         published=tuple(pair for pair in material.published if pair.image not in names),
     )
-    return SetAside(rest=rest, images=images, others=tuple(pool) if own_split else images)
+    return QuizDivision(rest=rest, images=images, others=tuple(pool) if own_split else images)
 
 
-def quiz_groups(design: StudyDesign, aside: SetAside) -> tuple[Group, ...]:
+def quiz_groups(design: StudyDesign, aside: QuizDivision) -> tuple[Group, ...]:
     kind, rng = KINDS[design.protocol].for_design(design), rng_for(design.seed, "quiz")
     make = kind.control_items(design).reference
     if make is None:
@@ -92,5 +92,5 @@ def divide_for_items(
     design: StudyDesign, material: Material
 ) -> tuple[Material, Callable[[], tuple[Group, ...]]]:
     """Return the material without the images of the quiz, and a function that makes its items."""
-    aside = set_aside(design, material)
+    aside = divide_for_quiz_items(design, material)
     return aside.rest, partial(quiz_groups, design, aside)

@@ -16,10 +16,10 @@ from unfold.widgets import (
 from annotation.quality.detectors import RULES
 
 ROWS, SEEN = 20, 3  # hypotheses; the template folds those after the third
-LONGEST = 2000
+LONGEST_TEXT = 2000
 
 
-def _text_area(label: Any, help_text: Any, longest: int = LONGEST) -> forms.CharField:
+def _text_area(label: Any, help_text: Any, longest: int = LONGEST_TEXT) -> forms.CharField:
     return forms.CharField(
         label=label,
         required=False,
@@ -32,42 +32,45 @@ def _text_area(label: Any, help_text: Any, longest: int = LONGEST) -> forms.Char
 class RegisteringForm(forms.Form):
     exclusions = _text_area(
         gettext_lazy("Who will be excluded"),
-        gettext_lazy("in words, with the numbers: “people below 70 % of check questions”"),
+        gettext_lazy(
+            "in words and numbers, such as “participants with less than 70 % of check questions right”"
+        ),
     )
     stopping = _text_area(
-        gettext_lazy("When collection stops"),
-        gettext_lazy("“three judgments an item, then the study closes”"),
+        gettext_lazy("When collection stops"), gettext_lazy("such as “three judgments per item”")
     )
-    analyses = _text_area(gettext_lazy("Planned analyses"), gettext_lazy("one a line"), 20_000)
+    analyses = _text_area(gettext_lazy("Planned analyses"), gettext_lazy("one per line"), 20_000)
     metrics = forms.CharField(
-        label=gettext_lazy("Metrics that will be held against people"),
+        label=gettext_lazy("Metrics to be compared with people"),
         required=False,
-        max_length=LONGEST,
+        max_length=LONGEST_TEXT,
         help_text=gettext_lazy(
-            "with commas between, as cider-d, rouge-l; any other is listed as a deviation. Empty: any may be."
+            "separated by commas, such as cider-d, rouge-l; any other metric is reported as a deviation. "
+            "Empty: any metric."
         ),
         widget=UnfoldAdminTextInputWidget,
     )
     level = forms.FloatField(
         label=gettext_lazy("Level"),
         initial=0.05,
-        help_text=gettext_lazy("of all checked hypotheses together, after Holm"),
+        help_text=gettext_lazy("for all tested hypotheses together, with Holm’s correction"),
         widget=UnfoldAdminIntegerFieldWidget(attrs={"step": "any"}),
     )
     sure = forms.BooleanField(
-        label=gettext_lazy("I have read it through: a registration is never changed or taken back"),
-        error_messages={"required": gettext_lazy("read it through and tick this first.")},
+        label=gettext_lazy("I have reviewed the plan. A registration cannot be changed or withdrawn"),
+        error_messages={"required": gettext_lazy("review the plan and tick this box first.")},
     )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         for row in range(ROWS):
             self.fields[f"text-{row}"] = forms.CharField(
-                label=_("Hypothesis %(n)s") % {"n": row + 1}, required=False, max_length=LONGEST,
+                label=_("Hypothesis %(n)s") % {"n": row + 1}, required=False, max_length=LONGEST_TEXT,
                 widget=UnfoldAdminTextInputWidget,
             )  # fmt: skip
             self.fields[f"claim-{row}"] = forms.CharField(
-                label=_("Hypothesis %(n)s, to be checked") % {"n": row + 1}, required=False, max_length=LONGEST,
+                label=_(
+                    "Hypothesis %(n)s, testable form") % {"n": row + 1}, required=False, max_length=LONGEST_TEXT,
                 widget=UnfoldAdminTextInputWidget(attrs={"placeholder": "cider-d > rouge-l on HC"}),
             )  # fmt: skip
         for name, rule in RULES.items():

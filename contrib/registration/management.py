@@ -15,7 +15,7 @@ from judgments.management.base import OperationCommand, operation_at
 from judgments.studies.studies import find_study
 
 if TYPE_CHECKING:
-    from evaluation.reports.sections.registration import HypothesisOutcome, Registered
+    from evaluation.reports.sections.registration import HypothesisOutcome, RegisteredPlan
 
 HYPOTHESES = [
     ("Hypothesis", "text"), ("Claim", "text"), ("Verdict", "text"), ("Only first right", "count"),
@@ -51,7 +51,7 @@ class Register(OperationCommand):
         registration = Registration.objects.get(study=study)
         self.write_output(options, {"sha256": registration.sha256, **registration.content})
 
-    def _summary(self, registered: Registered, tested: list[HypothesisOutcome]) -> None:
+    def _summary(self, registered: RegisteredPlan, tested: list[HypothesisOutcome]) -> None:
         n = len(registered.deviations)
         count = "no deviation" if not n else "1 deviation" if n == 1 else f"{n} deviations"
         self.say(f"The plan was registered on {registered.on} with SHA-256 {registered.sha256}.")

@@ -24,7 +24,7 @@ from evaluation.models import Analysis
 from evaluation.reports.sections.registration import (
     Deviation,
     HypothesisOutcome,
-    Registered,
+    RegisteredPlan,
     check_hypotheses,
     plan_hash,
 )
@@ -62,12 +62,12 @@ AS_PLANNED = (
 )  # fmt: skip
 
 
-def find_registration(study: Study, *, with_sentences: bool = True) -> Registered | None:
+def find_registration(study: Study, *, with_sentences: bool = True) -> RegisteredPlan | None:
     """Return the plan with its deviations; log quotes may name people, so they are optional."""
     registration = Registration.objects.filter(study=study).first()
     if registration is None:
         return None
-    return Registered(
+    return RegisteredPlan(
         plan=registration.plan,
         content=registration.content,
         sha256=registration.sha256,
@@ -83,7 +83,7 @@ def find_deviations(study: Study, *, with_sentences: bool = True) -> list[Deviat
     plan = registration.plan
     deviations = []
     if plan_hash(registration.content) != registration.sha256:
-        deviations.append(Deviation("hash", _("The stored plan is not the one that was hashed.")))
+        deviations.append(Deviation("hash", _("The stored plan does not match its hash.")))
     deviations += _design_deviations(study, registration, plan)
     deviations += _vote_deviations(study)
     deviations += _exclusion_deviations(study, plan)
@@ -105,14 +105,14 @@ def _design_deviations(
     then = stored_design(registration.content["design"]).model_dump(mode="json")
     now = design.model_dump(mode="json")
     if design.registration not in (None, plan):
-        yield Deviation("plan", _("The study file holds another plan than the registered one."))
+        yield Deviation("plan", _("The study file contains a different plan than the registered one."))
     for key in dict.fromkeys((*then, *now)):
         # Panel and access hold codes, which a registration omits; the plan is registered separately.
         if key in ("panel", "access", "registration"):
             continue
         if then.get(key) != now.get(key):
             values = {"key": key, "then": then.get(key), "now": now.get(key)}
-            yield Deviation("design", _("%(key)s was registered as %(then)r and is %(now)r.") % values)
+            yield Deviation("design", _("%(key)s was registered as %(then)r and is now %(now)r.") % values)
 
 
 def _vote_deviations(study: Study) -> Iterator[Deviation]:
@@ -121,8 +121,8 @@ def _vote_deviations(study: Study) -> Iterator[Deviation]:
     if extended := hits.count():
         most = hits.aggregate(most=Max("required"))["most"]
         sentence = ngettext(
-            "One HIT went to %(most)s people instead of %(wanted)s.",
-            "%(n)s HITs went to up to %(most)s people instead of %(wanted)s.",
+            "One page of work went to %(most)s participants instead of %(wanted)s.",
+            "%(n)s pages of work went to up to %(most)s participants instead of %(wanted)s.",
             extended,
         )
         yield Deviation("extended", sentence % {"n": thousands(extended), "most": most, "wanted": wanted})
@@ -130,15 +130,15 @@ def _vote_deviations(study: Study) -> Iterator[Deviation]:
         short = study.hits.filter(open_slots__gt=0).count()  # slots saved by a decided outcome are not open
         if short:
             sentence = ngettext(
-                "One HIT has fewer than %(wanted)s finished assignments.",
-                "%(n)s HITs have fewer than %(wanted)s finished assignments.",
+                "One page of work was submitted fewer than %(wanted)s times.",
+                "%(n)s pages of work were submitted fewer than %(wanted)s times.",
                 short,
             )
             yield Deviation("short", sentence % {"n": thousands(short), "wanted": wanted})
     withdrawn = Unit.objects.filter(study=study, withdrawn=True).count()
     if withdrawn:
         sentence = ngettext(
-            "One control item was taken out.", "%(n)s control items were taken out.", withdrawn
+            "One check question was withdrawn.", "%(n)s check questions were withdrawn.", withdrawn
         ) % {"n": thousands(withdrawn)}
         yield Deviation("struck", sentence)
 
@@ -148,8 +148,8 @@ def _exclusion_deviations(study: Study, plan: RegistrationPlan) -> Iterator[Devi
     rules = Counter(others.values_list("rule", flat=True))
     for rule, count in sorted(rules.items()):
         sentence = ngettext(
-            "%(n)s people were excluded by %(rule)s, which was not registered.",
-            "%(n)s people were excluded by %(rule)s, which was not registered.",
+            "%(n)s participant was excluded by %(rule)s, which was not registered.",
+            "%(n)s participants were excluded by %(rule)s, which was not registered.",
             count,
         )
         yield Deviation("exclusion", sentence % {"n": thousands(count), "rule": rule or _("a person")})

@@ -16,7 +16,7 @@ from django.utils.translation import gettext as _
 from annotation.launch.views.launch import Launch, Point, Readiness
 from annotation.launch.views.points import add_check
 from annotation.quality.detectors import RULES
-from common.amounts import thousands
+from common.amounts import p_in_text, percent_number, thousands
 from contrib.registration.errors import RegistrationError
 from contrib.registration.form import RegisteringForm
 from contrib.registration.models import Registration
@@ -27,7 +27,6 @@ from contrib.registration.plans import (
     may_be_registered,
     register_plan,
 )
-from evaluation.presentation.content import p_in_text, percent_number
 from evaluation.reports.sections.registration import HypothesisOutcome
 from judgments.admin.base import signed_in
 from judgments.design.tables.plan import RegistrationPlan, read_claim
@@ -75,19 +74,20 @@ def show_registration(request: HttpRequest, study: Study, context: Context) -> H
 def _outcome_words(outcome: HypothesisOutcome) -> str:
     """Translate ``outcome_words``, which is English for reports."""
     if not outcome.claim:
-        return _("Nothing here tests it; people judge it.")
+        return _("Not tested automatically; to be assessed by the researchers.")
     claim = read_claim(outcome.claim)
     names: dict[str, Any] = {"better": claim.better, "worse": claim.worse}
     if isnan(outcome.p):
         return (
-            _("Not tested: %(better)s and %(worse)s were not both held against people on such pairs.") % names
+            _("Not tested: %(better)s and %(worse)s were not both compared with people on such pairs.")
+            % names
         )
     if not outcome.differing:
-        return _("%(better)s and %(worse)s are right on the very same pairs.") % names
+        return _("%(better)s and %(worse)s are right on exactly the same pairs.") % names
     low, high = outcome.interval
     return _(
-        "Of %(n)s pairs on which only one is right, %(better)s is right on %(right)s: %(share)s (95 %% interval "
-        "%(low)s to %(high)s); %(p)s, after Holm %(adjusted)s."
+        "Of %(n)s pairs on which only one is right, %(better)s is right on %(right)s: %(share)s (95 %% "
+        "interval %(low)s to %(high)s); %(p)s, with Holm’s correction %(adjusted)s."
     ) % {
         **names,
         "n": thousands(outcome.differing),

@@ -13,7 +13,7 @@ import numpy as np
 from common.amounts import counted
 from common.incoming import quoted
 from common.texts import one_text
-from evaluation.data.imported_scores import NOTHING, Keys, stable_number
+from evaluation.data.imported_scores import NO_ROW_ID, Keys, stable_number
 from evaluation.errors import EvaluationError
 from evaluation.models import ID_COLUMNS, ScoreKeys
 from judgments.models import Caption, Dataset, Item, Output, System
@@ -79,7 +79,7 @@ class RowMatcher:
         missing = len(numbers) - len(matched)
         subject, item, system = numbers[matched].T
         names = {pk: stable_number(name) for name, pk in self._systems.items()} if system.any() else {}
-        named = np.array([names.get(pk, NOTHING) for pk in system.tolist()], dtype=np.int64)
+        named = np.array([names.get(pk, NO_ROW_ID) for pk in system.tolist()], dtype=np.int64)
         order = np.lexsort((named, subject))
         twice = (np.diff(subject[order]) == 0) & (np.diff(named[order]) == 0)
         if twice.any():
@@ -98,14 +98,14 @@ class RowMatcher:
         entries = array("q")
         for row, image in enumerate(images):
             item = self._items.get(image)
-            system = self._systems.get(systems[row]) if systems is not None else NOTHING
+            system = self._systems.get(systems[row]) if systems is not None else NO_ROW_ID
             text = texts[row] if texts is not None else None
             if texts is None and item and system:
                 text = self._outputs.get((system, item))
             if item is None or system is None or text is None:
                 if not leave_out:
                     raise self._mismatch(rows, row, image, item, systems, system)
-                entries.extend((NOTHING, NOTHING, MISSING))
+                entries.extend((NO_ROW_ID, NO_ROW_ID, MISSING))
             else:
                 entries.extend((stable_number(image, text), item, system))
         return entries
@@ -160,7 +160,9 @@ class RowMatcher:
                 expected = f"a system of dataset {self._dataset.name!r}"
                 raise rows.problem(row, "system", quoted(name), expected)
             entries.extend(
-                (NOTHING, NOTHING, MISSING) if system is None else (stable_number(name), NOTHING, system)
+                (NO_ROW_ID, NO_ROW_ID, MISSING)
+                if system is None
+                else (stable_number(name), NO_ROW_ID, system)
             )
         return entries
 
@@ -174,9 +176,9 @@ class RowMatcher:
             if item is None or first_text is None or second_text is None:
                 if not leave_out:
                     raise self._unknown_pair(rows, row, image, item, first_text)
-                entries.extend((NOTHING, NOTHING, MISSING))
+                entries.extend((NO_ROW_ID, NO_ROW_ID, MISSING))
             else:
-                entries.extend((stable_number(image, first_text, second_text), item, NOTHING))
+                entries.extend((stable_number(image, first_text, second_text), item, NO_ROW_ID))
         return entries
 
     def _unknown_pair(

@@ -14,7 +14,7 @@ from evaluation.models import ImportedMetric
 if TYPE_CHECKING:
     from judgments.importers import ColumnMapping
 
-UNKNOWN = ("refuse", "leave-out")
+UNKNOWN_RULES = ("refuse", "leave-out")
 
 
 class ImportScoresRequest(Parameters):
@@ -30,8 +30,8 @@ class ImportScoresRequest(Parameters):
         help_text="Which scores are better (default: higher).",
     )
     unknown = serializers.ChoiceField(
-        choices=UNKNOWN,
-        default=UNKNOWN[0],
+        choices=UNKNOWN_RULES,
+        default=UNKNOWN_RULES[0],
         help_text="What becomes of rows about images, captions or systems that the dataset lacks (default: refuse).",
     )
     replace = serializers.BooleanField(

@@ -24,8 +24,8 @@ from typing import NamedTuple, overload
 import numpy as np
 
 from common.amounts import thousands
-from common.incoming import Excess, limits, quoted, unpacked_name
-from common.incoming.bounded_files import DAMAGE, open_bounded
+from common.incoming import LimitExceeded, limits, quoted, unpacked_name
+from common.incoming.bounded_files import GZIP_ERRORS, open_bounded
 from evaluation.errors import EvaluationError
 from evaluation.models import ID_COLUMNS, METRIC_NAME, ScoreKeys
 from judgments.importers import TABLE_FORMATS, ColumnMapping
@@ -40,11 +40,11 @@ from quorum.statistics.inputs import LARGEST
 Per = ScoreKeys.Per
 
 SCORE = "score"
-OF_WMT = "mt-metrics-eval"
-FORMATS = (*TABLE_FORMATS, OF_WMT)
+WMT_FORMAT = "mt-metrics-eval"
+FORMATS = (*TABLE_FORMATS, WMT_FORMAT)
 SEGMENTS, SYSTEMS = ".seg.score", ".sys.score"
 NO_SCORE = ("None", "")
-CHECKED_EACH = 10_000  # rows
+CHECK_INTERVAL = 10_000  # rows
 KEYS = ("image", "system", *ID_COLUMNS, *ID_COLUMNS.values())
 
 
@@ -115,14 +115,14 @@ def read_scores(
     check_names(metrics)
     name = unpacked_name(path.name).lower()
     if not format and (path.is_dir() or name.endswith((SEGMENTS, SYSTEMS))):
-        format = OF_WMT
+        format = WMT_FORMAT
     elif not format and name.endswith((".jsonl", ".ndjson")):
         format = "jsonl"
     if format and format not in FORMATS:
         raise EvaluationError(
             f"There is no format {format!r} of scores; expected one of {', '.join(FORMATS)}."
         )
-    if format == OF_WMT:
+    if format == WMT_FORMAT:
         if mapping is not None:
             raise ImportProblem(path, None, "--map", "columns of mt-metrics-eval", "them for tables alone")
         return list(_read_mt_metrics_eval(path, metrics))
@@ -170,7 +170,7 @@ def read_score_rows(records: Iterable[Record], path: Path, metrics: Sequence[str
             column.append(record.read(name, limit))
         lines.append(record.line or 0)
         cells.extend(_read_scores_of_row(record, score_columns))
-        if not len(lines) % CHECKED_EACH:
+        if not len(lines) % CHECK_INTERVAL:
             numbers = cells.itemsize * len(cells) + lines.itemsize * len(lines)
             _check_size(path, numbers + sum(column.nbytes for column in keys.values()))
     if not keys:
@@ -324,7 +324,7 @@ def _read_columns(file: Path) -> tuple[list[str], Floats]:
             systems += [names[code] for code in coded.indices.to_numpy().tolist()]
             scores.frombytes(numbers.tobytes())
             _check_size(file, _size_of_lines(systems, once))
-    except (pa.ArrowInvalid, OSError, BadCell, Excess, *DAMAGE):
+    except (pa.ArrowInvalid, OSError, BadCell, LimitExceeded, *GZIP_ERRORS):
         return _read_by_line(file)
     return systems, np.frombuffer(scores, dtype=np.float64)
 
@@ -343,7 +343,7 @@ def _read_by_line(file: Path) -> tuple[list[str], Floats]:
             )
         except BadCell as unfit:
             raise ImportProblem(file, number, None, unfit.actual, unfit.expected) from None
-        if not len(systems) % CHECKED_EACH:
+        if not len(systems) % CHECK_INTERVAL:
             _check_size(file, _size_of_lines(systems, once))
     if not systems:
         raise ImportProblem(file, None, None, "no lines", "a system and its score in each")

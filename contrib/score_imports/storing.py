@@ -16,7 +16,7 @@ from django.utils.translation import gettext as _
 from common.amounts import thousands
 from common.errors import DataConflict
 from contrib.score_imports.matching import RowMatcher
-from contrib.score_imports.parameters import UNKNOWN
+from contrib.score_imports.parameters import UNKNOWN_RULES
 from evaluation.data.imported_scores import Keys
 from evaluation.data.judgment_sets.blocks import serialize_table
 from evaluation.errors import EvaluationError
@@ -58,12 +58,12 @@ class ImportResult:
             sentences.append(_("%(n)s metrics more.") % {"n": len(self.metrics) - MOST_NAMED})
         if self.same:
             sentences.append(
-                _("%(names)s: there already with the same scores; nothing changed.")
+                _("%(names)s: already imported with the same scores; nothing was changed.")
                 % {"names": ", ".join(self.same)}
             )
         if self.left_out:
             sentences.append(
-                _("Rows about what the dataset does not have, left out: %(n)s.")
+                _("Rows that match nothing in the dataset, left out: %(n)s.")
                 % {"n": thousands(self.left_out)}
             )
         return " ".join(sentences)
@@ -87,9 +87,9 @@ def store_metric_scores(
     Raises:
         ImportProblem: a row that does not match. DataConflict: the metric has other scores, or a computed one's name.
     """
-    if better not in ImportedMetric.Better.values or unknown not in UNKNOWN:
+    if better not in ImportedMetric.Better.values or unknown not in UNKNOWN_RULES:
         raise EvaluationError(
-            f"better is {better!r} and unknown {unknown!r}; expected higher or lower, and {' or '.join(UNKNOWN)}."
+            f"better is {better!r} and unknown {unknown!r}; expected higher or lower, and {' or '.join(UNKNOWN_RULES)}."
         )
     from quorum.metrics.registry import METRICS, package_names  # lazily: it loads a compiler
 

@@ -69,7 +69,7 @@ def set_up(*, user: User, code: str) -> list[str]:
         return _new_codes(user)
 
 
-def keep_only(session: SessionBase, *, user: User) -> None:
+def end_other_sessions(session: SessionBase, *, user: User) -> None:
     """End the account's other sessions: they began without a code."""
     others = Session.objects.filter(expire_date__gt=timezone.now()).exclude(session_key=session.session_key)
     mine = [row.pk for row in others.iterator() if row.get_decoded().get(SESSION_KEY) == str(user.pk)]
@@ -90,12 +90,12 @@ def renew_codes(*, user: User, code: str) -> list[str]:
         return _new_codes(user)
 
 
-def turn_off(*, user: User, code: str) -> None:
+def disable_second_factor(*, user: User, code: str) -> None:
     check_code(user=user, code=code)
-    forget(user)
+    remove_second_factor(user)
 
 
-def forget(user: User) -> bool:
+def remove_second_factor(user: User) -> bool:
     """Remove the account's second factor; return whether it had one."""
     with transaction.atomic():
         StaticDevice.objects.filter(user=user).delete()
@@ -108,7 +108,9 @@ def _check(user: User, device: TOTPDevice | StaticDevice | None, code: str) -> N
     attempt = partial(verify_token, user, name, "".join(code.split()))
     if rate_limits.guess(attempt, ("login", account), ("account", account)) is None:
         raise WrongCode(
-            gettext("The code is not right; wait for the app's next one, and check the clock of its device.")
+            gettext(
+                "The code is wrong. Wait for the next code of the app, and check the clock of its device."
+            )
         )
 
 

@@ -6,7 +6,7 @@ from django.contrib.auth.models import User
 from django.core.management.base import CommandError, CommandParser
 
 from common.commands import QuorumCommand
-from contrib.second_factor.devices import forget
+from contrib.second_factor.devices import remove_second_factor
 
 
 class ResetSecondFactor(QuorumCommand):
@@ -20,6 +20,6 @@ class ResetSecondFactor(QuorumCommand):
         account = User.objects.filter(username=username).first()
         if account is None:
             raise CommandError(f"There is no account {username!r}.")
-        if not forget(account):
+        if not remove_second_factor(account):
             raise CommandError(f"The account {username} has no second factor.")
         self.stdout.write(f"{username} signs in by password alone, and can set up a second factor again.")

@@ -22,17 +22,17 @@ class SecondFactorMiddleware(Middleware):
         if settings.SESSION_COOKIE_NAME in request.COOKIES and owes_code(request):
             home, here = reverse("admin:index"), reverse("second-factor")
             if request.path.startswith(home) and request.path not in (here, reverse("admin:logout")):
-                return _lead_here(_wanted(request))
+                return _redirect_to_second_factor(_wanted(request))
             if request.path != here:
                 request.user = AnonymousUser()
         response = self.get_response(request)
         signed_in = hasattr(request, SIGNED_IN) and isinstance(request.user, User)
         if signed_in and owes_code(request) and response.status_code == 302:
-            return _lead_here(response.headers["Location"])
+            return _redirect_to_second_factor(response.headers["Location"])
         return response
 
 
-def _lead_here(following: str) -> HttpResponse:
+def _redirect_to_second_factor(following: str) -> HttpResponse:
     return HttpResponseRedirect(f"{reverse('second-factor')}?{urlencode({'next': following})}")
 
 

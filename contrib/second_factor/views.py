@@ -47,7 +47,7 @@ def _do(request: HttpRequest, user: User) -> HttpResponse | None:
         codes = devices.set_up(user=user, code=code)
         request.session.cycle_key()
         request.session[STATE] = GIVEN_CODES
-        devices.keep_only(request.session, user=user)
+        devices.end_other_sessions(request.session, user=user)
         return _page(request, user, codes=codes)
     if owes_code(request):
         devices.check_code(user=user, code=code)
@@ -57,7 +57,7 @@ def _do(request: HttpRequest, user: User) -> HttpResponse | None:
     if what == "renew":
         return _page(request, user, codes=devices.renew_codes(user=user, code=code))
     if what == "off" and not is_required():
-        devices.turn_off(user=user, code=code)
+        devices.disable_second_factor(user=user, code=code)
         request.session.pop(STATE, None)
         messages.success(request, gettext("The second factor is off."))
         return redirect("admin:index")

@@ -28,8 +28,8 @@ from quorum.statistics.aggregation import StrengthResult, preference_strengths
 from quorum.statistics.aggregation.pair_answers import preferences_of
 from quorum.statistics.crossed import NAIVE, RATER
 
-LENGTH = "length"
-NEXT_SHOWN = 3
+LENGTH_CONTROL = "length"
+MOST_NEXT_COMPARISONS = 3
 NO_PAIR_OF_TWO = gettext_noop(
     "Study %(slug)r has no judgment that counts of a pair of two different systems."
 )
@@ -63,7 +63,7 @@ def strengths_of_pairs(
     if order_effect and not bias:
         raise EvaluationError(gettext(NO_SIDES) % {"slug": study.slug})
     covariates = {}
-    if control == LENGTH:
+    if control == LENGTH_CONTROL:
         covariates["length"] = _length_difference(*texts)[index]
     if order_effect:
         covariates["order_effect"] = table.order[rows]
@@ -154,7 +154,7 @@ def _as_result(strengths: StrengthResult, preferences: Floats, covariates: list[
 def _next_comparisons(strengths: StrengthResult, names: list[str]) -> list[dict[str, Any]]:
     """Return the pairs of systems with the largest gain of one more judgment, in nats."""
     gains = np.triu(strengths.gains(), 1)
-    best = np.argsort(-gains, axis=None, kind="stable")[:NEXT_SHOWN]
+    best = np.argsort(-gains, axis=None, kind="stable")[:MOST_NEXT_COMPARISONS]
     return [
         {
             "first": names[index // len(names)],

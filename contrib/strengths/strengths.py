@@ -11,7 +11,7 @@ from rest_framework import serializers
 from annotation.models import Judgment
 from common.parameters import Parameters
 from contrib.strengths.choices import strengths_of_choices
-from contrib.strengths.pairs import LENGTH, strengths_of_pairs
+from contrib.strengths.pairs import LENGTH_CONTROL, strengths_of_pairs
 from evaluation.data.judgment_sets import blocks
 from evaluation.errors import EvaluationError, NothingToRank
 from judgments.kinds import KINDS
@@ -35,7 +35,7 @@ class StrengthsRequest(Parameters):
         "adjacent. The best of several has Luce's.",
     )
     control = serializers.ChoiceField(
-        ["none", LENGTH],
+        ["none", LENGTH_CONTROL],
         required=False,
         initial="none",
         label="Control for",

@@ -10,7 +10,7 @@ from django.template.response import TemplateResponse
 from django.utils.translation import gettext, pgettext, pgettext_lazy
 from unfold.widgets import UnfoldAdminSelectWidget
 
-from contrib.strengths.pairs import LENGTH
+from contrib.strengths.pairs import LENGTH_CONTROL
 from contrib.strengths.strengths import cached_strengths
 from evaluation.errors import EvaluationError
 from evaluation.results.agreement import is_biased, side_sentence
@@ -27,10 +27,10 @@ MODELS_IN_WORDS = (
 )
 CONTROLS_IN_WORDS = (
     ("none", pgettext_lazy("staff", "Nothing")),
-    (LENGTH, pgettext_lazy("staff", "Length of the texts")),
+    (LENGTH_CONTROL, pgettext_lazy("staff", "Length of the texts")),
 )
 # figure of a share -> what ends its name in a row
-ENDS = {"value": "", "low": "_low", "high": "_high"}
+INTERVAL_SUFFIXES = {"value": "", "low": "_low", "high": "_high"}
 
 
 class RankingForm(forms.Form):
@@ -101,7 +101,7 @@ def _rows(systems: list[dict[str, Any]]) -> list[dict[str, Any]]:
                 "ranks": ranks % {"best": row["best_rank"] or "–", "worst": row["worst_rank"] or "–"},
                 "places": {name: position(row[name]) for name in ("low", "strength", "high")},
                 "zero": position(0.0),
-                "share": {name: row.get(f"{key}{end}") for name, end in ENDS.items()},
+                "share": {name: row.get(f"{key}{end}") for name, end in INTERVAL_SUFFIXES.items()},
             }
         )
     return rows

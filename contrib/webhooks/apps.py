@@ -21,8 +21,8 @@ class WebhooksConfig(Feature):
         }
     }
     scopes = {
-        "webhooks:read": "webhooks and what they were told",
-        "webhooks:write": "add, try, rotate, switch and remove webhooks",
+        "webhooks:read": "webhooks and their messages",
+        "webhooks:write": "add, test, enable, disable and remove webhooks, and change their secrets",
     }
     queues = {"webhooks": ("webhooks.WebhookDelivery", "made_at")}
 

@@ -16,7 +16,7 @@ from django.utils import timezone
 from django.utils.crypto import salted_hmac
 
 from common.features import feature_settings
-from contrib.webhooks.events import ENDED, note_completions
+from contrib.webhooks.events import ENDED_STATES, note_completions
 from contrib.webhooks.models import Webhook, WebhookDelivery
 from contrib.webhooks.posting import Receipt, post
 from judgments.access.roles import note_event
@@ -25,9 +25,9 @@ SECRET_START = "whsec_"  # noqa: S105 (how every secret begins; none itself)
 State = WebhookDelivery.State
 ATTEMPTS = 10  # over about a day and a half
 FIRST_PAUSE, LONGEST_PAUSE = 5.0, 12 * 3600.0  # seconds
-AT_ONCE = 200  # messages per round
-GONE_AFTER = timedelta(seconds=60)  # an attempt takes five seconds, so its sender is dead after this
-GONE = 410  # Standard Webhooks: the endpoint wants no more messages
+MESSAGES_A_ROUND = 200  # messages per round
+SENDER_TIMEOUT = timedelta(seconds=60)  # an attempt takes five seconds, so its sender is dead after this
+GONE_STATUS = 410  # Standard Webhooks: the endpoint wants no more messages
 
 
 def secret_of(webhook: Webhook) -> str:
@@ -76,8 +76,8 @@ def send_webhooks(*, rng: random.Random | None = None) -> int:
     rng = rng or random.Random()
     note_completions()
     delivered = 0
-    for _place in range(AT_ONCE):
-        delivery = _next()
+    for _place in range(MESSAGES_A_ROUND):
+        delivery = _next_delivery()
         if delivery is None:
             break
         if _begin(delivery):
@@ -88,25 +88,27 @@ def send_webhooks(*, rng: random.Random | None = None) -> int:
 
 def forget_old() -> int:
     before = timezone.now() - timedelta(days=feature_settings.WEBHOOK_LOG_DAYS)
-    old = WebhookDelivery.objects.filter(made_at__lt=before, state__in=ENDED)
+    old = WebhookDelivery.objects.filter(made_at__lt=before, state__in=ENDED_STATES)
     return WebhookDelivery.objects.filter(pk__in=list(old.values_list("pk", flat=True)[:1000])).delete()[0]
 
 
-def _due() -> Q:
+def _due_deliveries() -> Q:
     now = timezone.now()
-    return Q(state=State.WAITING, next_at__lte=now) | Q(state=State.SENDING, started_at__lte=now - GONE_AFTER)
+    return Q(state=State.WAITING, next_at__lte=now) | Q(
+        state=State.SENDING, started_at__lte=now - SENDER_TIMEOUT
+    )
 
 
-def _next() -> WebhookDelivery | None:
+def _next_delivery() -> WebhookDelivery | None:
     """Return the next due delivery, of webhooks without failures first, so that a hanging server delays no other."""
     resting = Q(webhook__rests_until=None) | Q(webhook__rests_until__lte=timezone.now())
-    due = WebhookDelivery.objects.filter(_due(), resting, webhook__active=True)
+    due = WebhookDelivery.objects.filter(_due_deliveries(), resting, webhook__active=True)
     return due.select_related("webhook__study").order_by("webhook__failures", "next_at", "pk").first()
 
 
 def _begin(delivery: WebhookDelivery) -> bool:
     now = timezone.now()
-    begun = WebhookDelivery.objects.filter(_due(), pk=delivery.pk).update(
+    begun = WebhookDelivery.objects.filter(_due_deliveries(), pk=delivery.pk).update(
         state=State.SENDING, started_at=now, attempts=F("attempts") + 1
     )
     delivery.started_at, delivery.attempts = now, delivery.attempts + 1
@@ -132,7 +134,7 @@ def _book(delivery: WebhookDelivery, receipt: Receipt, rng: random.Random) -> in
         booked = attempt.update(state=State.DELIVERED, delivered_at=now, status=receipt.status, problem="")
         Webhook.objects.filter(pk=webhook.pk).update(failures=0, rests_until=None)
         return booked
-    over = delivery.attempts >= ATTEMPTS or receipt.status == GONE
+    over = delivery.attempts >= ATTEMPTS or receipt.status == GONE_STATUS
     wait = max(receipt.retry_after, _pause(rng, delivery.attempts))
     booked = attempt.update(
         state=State.GIVEN_UP if over else State.WAITING,
@@ -142,7 +144,7 @@ def _book(delivery: WebhookDelivery, receipt: Receipt, rng: random.Random) -> in
     )
     if not booked:
         return 0
-    if receipt.status == GONE:
+    if receipt.status == GONE_STATUS:
         _switch_off(webhook)
         return 0
     rest = max(receipt.retry_after, _pause(rng, webhook.failures + 1))

@@ -23,7 +23,7 @@ from contrib.webhooks.models import (
 from judgments.models import Study
 
 State = WebhookDelivery.State
-ENDED = (State.DELIVERED, State.GIVEN_UP)
+ENDED_STATES = (State.DELIVERED, State.GIVEN_UP)
 
 
 def note_submission(*, assignment: Assignment, judgments: int, **_: Any) -> None:
@@ -92,12 +92,12 @@ def note_completions() -> int:
         if not known[study.pk]:
             if noted_at is not None:
                 Webhook.objects.filter(pk=webhook.pk, told_complete_at=noted_at).update(told_complete_at=None)
-        elif noted_at is None or _worked_again(study, webhook):
+        elif noted_at is None or _has_new_submissions(study, webhook):
             written += _note_completion(webhook)
     return written
 
 
-def _worked_again(study: Study, webhook: Webhook) -> bool:
+def _has_new_submissions(study: Study, webhook: Webhook) -> bool:
     """Return whether an open study got submissions since; leases that outlived a closing do not count."""
     return (
         study.state == Study.State.OPEN
@@ -126,7 +126,7 @@ def forget_people(*, study: Study, replacements: Mapping[str, str], **_: Any) ->
     within = replacer(replacements)
     for delivery in WebhookDelivery.objects.filter(webhook__study=study).iterator():
         payload = within(delivery.payload)
-        if payload.get("worker") != delivery.payload.get("worker") and delivery.state in ENDED:
+        if payload.get("worker") != delivery.payload.get("worker") and delivery.state in ENDED_STATES:
             delivery.delete()
         elif payload != delivery.payload:
             delivery.payload = payload

@@ -20,7 +20,7 @@ SUBMITTED, COMPLETED, EXCLUDED = "assignment.submitted", "study.completed", "wor
 PING = "ping"
 EVENTS = {
     SUBMITTED: gettext_noop("a worker submitted an assignment"),
-    COMPLETED: gettext_noop("every judgment that is wanted was made, or the study was closed"),
+    COMPLETED: gettext_noop("all judgments were collected, or the study was closed"),
     EXCLUDED: gettext_noop("a worker was excluded"),
 }
 HEARS_OF_SUBMISSIONS = "hears_of_submissions"  # an attribute of assignments that are locked to be submitted

@@ -89,11 +89,13 @@ def add(*, study: Study, by: User | None, url: str, events: Collection[str]) -> 
     return Outcome(_("The webhook was added."), webhook)
 
 
-@operation("ping-webhook", "Try a webhook", scope="webhooks", row="webhook")
+@operation("ping-webhook", "Test a webhook", scope="webhooks", row="webhook")
 def ping(*, study: Study, by: User | None, webhook: str) -> Outcome:
     """Write a test message, which is sent within seconds."""
     sent = ping_webhook(webhook=_webhook(study, webhook), by=by)
-    return Outcome(_("A test message goes out within seconds; load this page again to see its answer."), sent)
+    return Outcome(
+        _("A test message will be sent within seconds; reload this page to see the response."), sent
+    )
 
 
 @operation("rotate-webhook", "Change a webhook's secret", scope="webhooks", row="webhook")
@@ -106,7 +108,7 @@ def rotate(*, study: Study, by: User | None, webhook: str) -> Outcome:
         raise NotThere(_("There is no such webhook any more."))
     sentence = "The secret of a webhook was changed."
     note_event(study=study, what="webhook-rotated", sentence=sentence, by=by, webhook=row.pk)
-    return Outcome(_("The webhook has another secret."), row)
+    return Outcome(_("The webhook has a new secret."), row)
 
 
 class SwitchRequest(Parameters):
@@ -159,9 +161,9 @@ def retry(*, study: Study, by: User | None, delivery: str) -> Outcome:
         state=State.WAITING, attempts=0, next_at=timezone.now(), problem=""
     )
     if not moved:
-        raise WrongState(_("Nothing was changed: only what was given up can be sent again."))
+        raise WrongState(_("Nothing was changed: only messages that were given up can be sent again."))
     row.refresh_from_db()
-    return Outcome(_("The message goes out again within seconds."), row)
+    return Outcome(_("The message will be sent again within seconds."), row)
 
 
 def _webhook(study: Study, key: str) -> Webhook:

@@ -39,7 +39,7 @@ from judgments.studies.study_page import study_page
 
 ON_A_PAGE = 50
 TEMPLATE = "admin/annotation/study_webhooks.html"
-CHANGING = [role for role, rights in RIGHTS.items() if Right.CHANGE in rights]
+CHANGE_ROLES = [role for role, rights in RIGHTS.items() if Right.CHANGE in rights]
 
 
 def changeable_webhook_studies(studies: QuerySet[Study], request: Request) -> QuerySet[Study]:
@@ -47,7 +47,7 @@ def changeable_webhook_studies(studies: QuerySet[Study], request: Request) -> Qu
     user = staff_of(request)
     if user.has_perm(PERMISSIONS[Right.CHANGE]):
         return studies
-    roles = StudyRole.objects.filter(user=user, role__in=CHANGING)
+    roles = StudyRole.objects.filter(user=user, role__in=CHANGE_ROLES)
     return studies.filter(pk__in=roles.values("study"))
 
 
@@ -163,7 +163,7 @@ def show_secret(request: HttpRequest, study: Study, outcome: Outcome) -> HttpRes
 
 
 add_operation(operations.add, label="Add a webhook", fields=(), shows=show_secret)
-add_operation(operations.ping, label="Try a webhook", fields=())
+add_operation(operations.ping, label="Test a webhook", fields=())
 add_operation(operations.rotate, label="Change a webhook's secret", fields=(), shows=show_secret)
 add_operation(operations.switch, label="Switch a webhook", fields=())
 add_operation(operations.remove, label="Remove a webhook", fields=())

@@ -18,7 +18,7 @@ from evaluation.reports.releases import views as releases_page
 from evaluation.results import views as results_page
 from evaluation.results.disputes import page as disputes_page
 from judgments.access.roles import visible_rows
-from judgments.admin.base import KnownValuesFilter, ReadOnlyAdmin, in_short, study_column, study_words
+from judgments.admin.base import KnownValuesFilter, ReadOnlyAdmin, format_short, study_column, study_words
 from judgments.kinds import KINDS
 
 LONGEST_ANSWER = 160  # characters of a consensus in the list
@@ -55,15 +55,15 @@ class ConsensusAdmin(ReadOnlyAdmin):
         if consensus.value is None and consensus.answer and consensus.unit is not None:
             parts = KINDS[consensus.study.protocol].describe_consensus(consensus.answer, unit=consensus.unit)
             return Truncator("; ".join(parts)).chars(LONGEST_ANSWER) or "–"
-        return in_short(consensus.value)
+        return format_short(consensus.value)
 
     @display(description="share", ordering="share")
     def share_short(self, consensus: Consensus) -> str:
-        return in_short(consensus.share)
+        return format_short(consensus.share)
 
     @display(description="margin", ordering="margin")
     def margin_short(self, consensus: Consensus) -> str:
-        return in_short(consensus.margin)
+        return format_short(consensus.margin)
 
     @display(description="unit or pair")
     def about(self, consensus: Consensus) -> str:
@@ -110,11 +110,11 @@ class MetricScoreAdmin(ReadOnlyAdmin):
 
     @display(description="first", ordering="first")
     def first_short(self, score: MetricScore) -> str:
-        return in_short(score.first)
+        return format_short(score.first)
 
     @display(description="second", ordering="second")
     def second_short(self, score: MetricScore) -> str:
-        return in_short(score.second)
+        return format_short(score.second)
 
     @display(description="of")
     def about(self, score: MetricScore) -> str:

@@ -23,7 +23,7 @@ Per = ScoreKeys.Per
 VERSION = "1.0"  # of the signature
 FIELD = "imported"  # of the signature, with what was scored
 DIGITS = 12  # of the hash in a signature
-NOTHING = 0  # in place of a row id
+NO_ROW_ID = 0  # in place of a row id
 
 Keys = dict[str, Ints]
 

@@ -12,7 +12,7 @@ from django.core.management.base import CommandParser
 
 from common.amounts import json_float
 from common.commands import QuorumCommand, progress_bar
-from common.errors import QuorumError
+from common.errors import QuorumError, did_you_mean
 from common.files import indented, write_json
 from evaluation.data.judgment_sets.files import (
     SOURCE_FORMATS,
@@ -28,7 +28,13 @@ from evaluation.data.judgment_sets.files import (
 from evaluation.data.judgment_sets.sources import SourceJudgments
 from evaluation.errors import EvaluationError
 from evaluation.presentation.content import Cell, estimate_of, plain_table
-from evaluation.results.agreement import BOTH_ORDERS, COEFFICIENTS, agreement_coefficients, coded, exchange_of
+from evaluation.results.agreement import (
+    BOTH_ORDERS,
+    COEFFICIENTS,
+    agreement_coefficients,
+    coefficient_in_both_orders,
+    exchange_of,
+)
 from evaluation.results.comparing.comparison import MISSING, compare_sources
 from evaluation.results.comparing.wording import describe_compared_sources
 from judgments.design.reading import make_design, toml_values
@@ -43,9 +49,9 @@ from quorum.statistics.inputs import StatisticsError, encode
 from quorum.statistics.resampling import RESAMPLES
 
 _PROTOCOLS = ", ".join(f"{protocol} {kind.aggregation.level}" for protocol, kind in KINDS.items())
-STUDY = "study:"
+STUDY_PREFIX = "study:"
 # What is said of a comparison alone; each is refused without --with.
-OF_TWO = (
+COMPARISON_OPTIONS = (
     "first_at_least", "second_at_least", "missing", "first_format", "second_format", "first_protocol",
     "second_protocol",
 )  # fmt: skip
@@ -150,7 +156,7 @@ class Agreement(QuorumCommand):
                 )
             self._compare(options)
             return
-        for name in OF_TWO:
+        for name in COMPARISON_OPTIONS:
             # words for an empty cell are no word of this option's other use
             if options[name] is not None and (name != "missing" or options[name] in MISSING):
                 raise EvaluationError(
@@ -183,7 +189,11 @@ class Agreement(QuorumCommand):
         exchange = exchange_of(KINDS.get(table.protocol or "")) if sides else None
         control_items = "control items" in table.left_out
         result = agreement(
-            ratings, coded(Alpha(level), exchange), **drawn, clusters=clusters, control_items=control_items
+            ratings,
+            coefficient_in_both_orders(Alpha(level), exchange),
+            **drawn,
+            clusters=clusters,
+            control_items=control_items,
         )
         figures: dict[str, Any] = {
             "alpha": {name: json_float(getattr(result, name)) for name in ("value", "low", "high")},
@@ -208,7 +218,7 @@ class Agreement(QuorumCommand):
             )
         for sentence in table.alike:
             self.stderr.write(f"Note: {sentence}.")
-        self._say_aside(table.left_out, result.reason, result.note, math.isnan(result.value))
+        self._say_notes(table.left_out, result.reason, result.note, math.isnan(result.value))
         self._tell(figures, options["output"])
 
     def _measure_open(self, kind: Kind, options: dict[str, Any]) -> None:
@@ -246,7 +256,7 @@ class Agreement(QuorumCommand):
             "judgments": table.judgments if kind.aggregation.no_alpha else result.judgments,
         }
         reason = kind.aggregation.no_alpha or result.reason
-        self._say_aside(table.left_out, reason, result.note, math.isnan(result.value))
+        self._say_notes(table.left_out, reason, result.note, math.isnan(result.value))
         self._tell(figures, options["output"])
 
     def _read(self, options: dict[str, Any], level: str | None) -> FileJudgments:
@@ -260,7 +270,7 @@ class Agreement(QuorumCommand):
                 progress=lambda line: progress(line / _line_count(path), "Reading judgments"),
             )
 
-    def _say_aside(self, left_out: Mapping[str, int], reason: str, note: str, undefined: bool) -> None:
+    def _say_notes(self, left_out: Mapping[str, int], reason: str, note: str, undefined: bool) -> None:
         for why, count in left_out.items():
             self.stderr.write(f"Left out: {count:,} ({why}).")
         if reason:
@@ -282,7 +292,8 @@ class Agreement(QuorumCommand):
         how = mapping_of(options | {"missing": None}, options["path"])  # --missing is about units here
         sources = (options["path"], options["first_format"]), (options["second"], options["second_format"])
         if how is not None and all(
-            str(path).startswith(STUDY) or format not in (None, *TEXT_TABLES) for path, format in sources
+            str(path).startswith(STUDY_PREFIX) or format not in (None, *TEXT_TABLES)
+            for path, format in sources
         ):
             raise EvaluationError("--map and the like are about a judgments file, expected one of two.")
         first = self._source(options["path"], "first", options, how)
@@ -307,7 +318,7 @@ class Agreement(QuorumCommand):
     ) -> SourceJudgments:
         format, protocol = options[f"{role}_format"], options[f"{role}_protocol"]
         slug = str(path)
-        if slug.startswith(STUDY):
+        if slug.startswith(STUDY_PREFIX):
             if format or protocol:
                 raise EvaluationError(
                     f"{slug} has a protocol of its own, expected no --{role}-format or --{role}-protocol."
@@ -316,7 +327,7 @@ class Agreement(QuorumCommand):
             from evaluation.results.comparing.studies import source_of_study
             from judgments.studies.studies import find_study
 
-            return source_of_study(find_study(slug.removeprefix(STUDY)))
+            return source_of_study(find_study(slug.removeprefix(STUDY_PREFIX)))
         with progress_bar() as progress:
             return read_source(
                 path,
@@ -343,6 +354,7 @@ def _coefficients(chosen: str | None) -> list[str]:
         if name not in ("alpha", *COEFFICIENTS):
             raise EvaluationError(
                 f"There is no coefficient {name!r}, expected some of alpha, {', '.join(COEFFICIENTS)}."
+                f"{did_you_mean(name, ('alpha', *COEFFICIENTS))}"
             )
     return [name for name in names if name in COEFFICIENTS]
 

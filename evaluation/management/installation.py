@@ -23,8 +23,8 @@ from judgments.studies.studies import create_study
 
 FOLDER = Path(settings.BASE_DIR) / "demo"
 DATASET = "demo"
-OPENED = ("triplet", "pairwise", "relevance", "graded")
-FINISHED = "triplet-finished"
+OPEN_STUDIES = ("triplet", "pairwise", "relevance", "graded")
+FINISHED_STUDY = "triplet-finished"
 
 
 class LoadDemo(QuorumCommand):
@@ -63,14 +63,14 @@ def load_demo(progress: Progress, *, later: bool = False) -> list[Study]:
     for path in sorted((FOLDER / "systems").glob("*.jsonl")):
         import_candidates(format="jsonl", path=path, dataset=DATASET, system=path.stem)
     studies = []
-    for number, name in enumerate(OPENED):
+    for number, name in enumerate(OPEN_STUDIES):
         progress(0.2 + 0.1 * number, f"study {name}")
-        study = _generated(name)
+        study = _create_generated_study(name)
         if study.state == Study.State.GENERATED:
             open_study(study=study)
         studies.append(study)
     progress(0.6, "a finished study, answered by the rehearsal crowd")
-    finished = _generated(FINISHED)
+    finished = _create_generated_study(FINISHED_STUDY)
     if finished.state != Study.State.CLOSED:
         rehearse(study=finished, crowd=RehearsalCrowd(workers=12, spammers=0.15, seed=7))
     progress(0.8, "its consensus, agreement and metrics")
@@ -87,7 +87,7 @@ def load_demo(progress: Progress, *, later: bool = False) -> list[Study]:
     return [*studies, finished]
 
 
-def _generated(name: str) -> Study:
+def _create_generated_study(name: str) -> Study:
     path = FOLDER / "studies" / f"{name}.toml"
     design = read_toml(path.read_text(encoding="utf-8"), source=str(path))
     study = Study.objects.filter(slug=design.slug).first() or create_study(design=design)

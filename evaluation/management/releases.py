@@ -135,7 +135,7 @@ class CompareReleases(QuorumCommand):
             f"  judgments {judgments['before']:,} to {judgments['after']:,}: {judgments['added']:,} added, "
             f"{judgments['removed']:,} removed, {judgments['no_longer_used']:,} no longer used"
         )
-        self.say(f"  consensus of {len(flipped):,} units and pairs is another")
+        self.say(f"  consensus of {len(flipped):,} items and pairs is different")
         for row in flipped[:FLIPPED_SHOWN]:
             self.say(f"    {row['unit'] or row['pair']}: {row['before']} to {row['after']}")
         for name, (before, after) in {"alpha": comparison["alpha"], **comparison["metrics"]}.items():

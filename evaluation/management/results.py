@@ -14,7 +14,9 @@ from judgments.models import Study
 class Aggregate(OperationCommand):
     workers_option = "--workers"
     operation = operation_at("evaluation.results.operations.start_aggregation")
-    help = "Compute and store consensus, agreement and worker quality of a study (docs/evaluation.md)."
+    help = (
+        "Compute and store consensus, agreement and quality of participants of a study (docs/evaluation.md)."
+    )
     example = "manage.py aggregate triplets-50 --output consensus.json"
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -50,7 +52,7 @@ class Aggregate(OperationCommand):
         counts = aggregation.result["counts"]
         self.say(f"{study.name}{simulated}")
         self.say(
-            f"{aggregation.consensus.judged:,} of {counted(counts['units'], 'unit')} judged, "
+            f"{aggregation.consensus.judged:,} of {counted(counts['units'], 'item')} judged, "
             f"{counts['unit_ties']:,} tied"
         )
         if study.design.get("chosen"):
@@ -85,7 +87,7 @@ class Aggregate(OperationCommand):
         model = result.get("dawid_skene", {})
         if model and not model["reason"]:
             self.say(
-                f"Dawid-Skene differs from the consensus on {model['differ']:,} of {model['compared']:,} units and "
+                f"Dawid-Skene differs from the consensus on {model['differ']:,} of {model['compared']:,} items and "
                 f"decides {model['breaks_ties']:,} ties; the consensus stays as it is."
             )
         for name, model_result in result.get("models", {}).items():
@@ -100,7 +102,7 @@ class Aggregate(OperationCommand):
             self.say(f"{name}: {result['reason']}")
         elif "differ" in result:
             self.say(
-                f"{name} differs from the consensus on {result['differ']:,} of {result['compared']:,} units and "
+                f"{name} differs from the consensus on {result['differ']:,} of {result['compared']:,} items and "
                 f"decides {result['breaks_ties']:,} ties."
             )
         else:

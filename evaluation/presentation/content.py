@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
 from django.utils.text import capfirst
 from django.utils.translation import gettext
 
-from common import amounts
-from common.amounts import as_json, coefficient, thousands
+from common.amounts import (
+    DASH,
+    as_json,
+    coefficient,
+    interval_in_table,
+    metric_score,
+    p_value,
+    percent_number,
+    thousands,
+)
 
-DASH = "–"
 # Sections that pages show first and with a figure open; the rest is folded.
 LEADING = ("verdict", "tournament", "grades", "ranking", "metrics")
-NARROW = "\u00a0"  # no line break between a sign and its number
-LEAST_P = 0.001
 MOST_NAMED = 6
 
 
@@ -355,7 +360,7 @@ def format_cell(cell: Cell, shows: str) -> str:
 
 
 def _interval(cell: Estimate, shows: str) -> str:
-    return f"[{_number(cell.low, shows)}, {_number(cell.high, shows)}]"
+    return interval_in_table(cell.low, cell.high, lambda end: _number(end, shows))
 
 
 def _page_cell(cell: Cell, shows: str) -> dict[str, Any]:
@@ -378,7 +383,7 @@ def _number(value: str | int | float | None, shows: str) -> str:
     if shows == "share":
         return percent_number(value)
     if shows == "percent":
-        return amounts.percent(value)
+        return f"{percent_number(value)} %"
     if shows == "coefficient":
         return coefficient(value)
     if shows == "fixed":
@@ -388,40 +393,10 @@ def _number(value: str | int | float | None, shows: str) -> str:
     if shows == "score":
         return metric_score(value)
     if shows == "p":
-        return apa_p_value(value)
+        return p_value(value)
     if shows == "number":
         return f"{value:,.3g}" if abs(value) < 999.5 else f"{value:,.0f}"
     return f"{value:,}"
-
-
-def percent_number(share: float, digits: int = 0) -> str:
-    return f"{100 * share:.{digits}f}"
-
-
-def narrow_percent(share: float) -> str:
-    return f"{percent_number(share)}{NARROW}%"
-
-
-def metric_score(value: float) -> str:
-    """Format what a metric gives captions with three digits, as tables of captioning print it."""
-    return coefficient(value, 3)
-
-
-def apa_p_value(p: float) -> str:
-    """Format p by APA 7, §6.36."""
-    if not math.isfinite(p):
-        return DASH
-    if p < LEAST_P:
-        return f"<{NARROW}.001"
-    if p > 1 - LEAST_P:
-        return f">{NARROW}.999"
-    return f"{p:.3f}".removeprefix("0")
-
-
-def p_in_text(p: float) -> str:
-    """Format p for a sentence: p < .001, p = .013."""
-    text = apa_p_value(p)
-    return f"p {text}" if text.startswith(("<", ">")) else f"p = {text}"
 
 
 def join_names(names: Sequence[str]) -> str:
@@ -432,23 +407,6 @@ def join_names(names: Sequence[str]) -> str:
     if len(shown) == 1:
         return shown[0]
     return gettext("%(names)s and %(last)s") % {"names": ", ".join(shown[:-1]), "last": shown[-1]}
-
-
-def describe_range(
-    values: Sequence[float], last: Callable[[float], str], first: Callable[[float], str]
-) -> str:
-    """Return a range of values in words, or one value if both ends read the same."""
-    low, high = first(min(values)), last(max(values))
-    return high if last(min(values)) == high else gettext("%(low)s to %(high)s") % {"low": low, "high": high}
-
-
-def interval_in_text(
-    cell: Mapping[str, Any], first: Callable[[float], str], last: Callable[[float], str]
-) -> str:
-    low, high = cell["low"], cell["high"]
-    if low is None or high is None:
-        return gettext("undefined")
-    return gettext("%(low)s to %(high)s") % {"low": first(low), "high": last(high)}
 
 
 def estimate_of(figure: Mapping[str, Any] | None, *, with_n: bool = True) -> Estimate:

@@ -13,7 +13,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 from markupsafe import Markup
 
-from common.amounts import counted
+from common.amounts import counted, p_in_text, percent_number
 from common.files import csv_line, guard_formula
 from evaluation.presentation.content import (
     Cell,
@@ -28,8 +28,6 @@ from evaluation.presentation.content import (
     Table,
     coefficient,
     format_cell,
-    p_in_text,
-    percent_number,
 )
 
 ROWS_IN_TEXT = 40
@@ -45,14 +43,14 @@ LAST_LATIN = "\u017f"
 FOLDER = Path(__file__).parent
 # The number of the wording of reports and of the templates of releases; each states its own. `verify` writes texts of
 # this one again, and compares sections of others: change it with wording.toml or the templates.
-WORDING = 1
-WORDS: dict[str, Any] = tomllib.loads((FOLDER / "wording.toml").read_text(encoding="utf-8"))
+WORDING_VERSION = 1
+WORDING_TEMPLATES: dict[str, Any] = tomllib.loads((FOLDER / "wording.toml").read_text(encoding="utf-8"))
 
 
 def add_wording(path: Path) -> None:
     """Add the titles of sections, the sentences and the tables of a feature's file."""
     for kind, texts in tomllib.loads(path.read_text(encoding="utf-8")).items():
-        WORDS[kind] |= texts
+        WORDING_TEMPLATES[kind] |= texts
 
 
 def text_templates(folder: Path, *, escape: Callable[[str], str] | None = None) -> Environment:
@@ -97,10 +95,10 @@ def fill_template(text: str, values: dict[str, Any]) -> str:
     return _template(text).render(values)
 
 
-def say(name: str, /, *, wording: int = WORDING, **values: Any) -> str:
+def say(name: str, /, *, wording: int = WORDING_VERSION, **values: Any) -> str:
     """Return a sentence; an older ``wording`` is that of older releases."""
-    earlier = WORDS["earlier"] if wording < WORDING else {}
-    return fill_template(earlier.get(name, WORDS["sentences"][name]), values)
+    earlier = WORDING_TEMPLATES["earlier"] if wording < WORDING_VERSION else {}
+    return fill_template(earlier.get(name, WORDING_TEMPLATES["sentences"][name]), values)
 
 
 def section(
@@ -112,7 +110,12 @@ def section(
     empty: str = "",
 ) -> Section:
     return Section(
-        name, WORDS["sections"][name], tuple(filter(None, sentences)), tuple(plots), tuple(tables), empty
+        name,
+        WORDING_TEMPLATES["sections"][name],
+        tuple(filter(None, sentences)),
+        tuple(plots),
+        tuple(tables),
+        empty,
     )
 
 
@@ -131,7 +134,7 @@ def table(
         name: of the table's files; default: ``key``.
         values: for the templates of title and note.
     """
-    entry = WORDS["tables"][key]
+    entry = WORDING_TEMPLATES["tables"][key]
     return Table(
         name or key,
         fill_template(entry["title"], values),

@@ -15,7 +15,7 @@ from evaluation.data.judgment_sets.records import JudgmentTable
 from evaluation.data.ranked_lists import Proposals, newest_output, proposals_of
 from evaluation.errors import EvaluationError
 from evaluation.models import DEFAULT_METRICS, DEFAULT_TOKENIZER, Analysis, MetricScore
-from evaluation.presentation.rendering import WORDING
+from evaluation.presentation.rendering import WORDING_VERSION
 from evaluation.results.aggregation import compute_aggregation
 from evaluation.results.agreement import judgment_clusters
 from evaluation.results.consensus.clusters import clusters_of_pairs
@@ -96,7 +96,7 @@ class ReportInputs:
     documents: Mapping[Any, Hashable] = field(default_factory=dict)
     proposals: Proposals | None = None
     texts: Callable[[], Texts | None] = lambda: None
-    wording: int = WORDING
+    wording: int = WORDING_VERSION
     clustered: bool = True
     raters_known: bool = True
     credited: bool = True
@@ -241,12 +241,12 @@ def load_inputs(
     if evaluated is None:
         return inputs
     weights = loaders.weights_of_units(study) if "audited" in evaluated.evaluation.settings else {}
-    named = {name: getattr(evaluated, name) for name in Evaluated.__slots__}
+    named = {name: getattr(evaluated, name) for name in EvaluationInputs.__slots__}
     return replace(inputs, unit_weights=weights, **named)
 
 
 @dataclass(frozen=True, slots=True)
-class Evaluated:
+class EvaluationInputs:
     """Metrics against people; all fields are those of ``ReportInputs``."""
 
     evaluation: AnalysisResult
@@ -258,7 +258,7 @@ class Evaluated:
 
 def evaluation_of(
     study: Study, consensus: StudyConsensus, metrics: Sequence[str] = (), tokenizer: str = ""
-) -> tuple[Evaluated | None, str]:
+) -> tuple[EvaluationInputs | None, str]:
     """Return metrics against the consensus, or None and the reason; reuse stored ones."""
     why_not = KINDS[study.protocol].comparison.refusal
     if why_not:
@@ -292,7 +292,9 @@ def _aggregation(study: Study, consensus: StudyConsensus) -> AnalysisResult:
     return AnalysisResult(computed.result, computed.settings, computed.signature)
 
 
-def _evaluation(study: Study, consensus: StudyConsensus, metrics: Sequence[str], tokenizer: str) -> Evaluated:
+def _evaluation(
+    study: Study, consensus: StudyConsensus, metrics: Sequence[str], tokenizer: str
+) -> EvaluationInputs:
     stored = _stored(study, Analysis.What.META_EVALUATION, consensus.data_hash)
     for analysis in stored:
         settings = analysis.settings
@@ -308,17 +310,17 @@ def _evaluation(study: Study, consensus: StudyConsensus, metrics: Sequence[str],
             continue
         evaluation = AnalysisResult(analysis.result, settings, analysis.signature)
         if KINDS[study.protocol].compares_pairs:
-            return Evaluated(evaluation, scores, pks, None, ())
+            return EvaluationInputs(evaluation, scores, pks, None, ())
         caption_of = {pk: (item, key) for pk, item, key, _ in loaders.caption_units(study)}
         captions = tuple(caption_of[pk] for pk in pks)
-        return Evaluated(evaluation, scores, pks, people_of_units(consensus, pks), captions)
+        return EvaluationInputs(evaluation, scores, pks, people_of_units(consensus, pks), captions)
     newest: Mapping[str, Any] = (
         stored[0].settings if stored else {"metrics": DEFAULT_METRICS, "tok": DEFAULT_TOKENIZER}
     )
     computed = compute_evaluation(
         study=study, metrics=list(metrics) or newest["metrics"], tokenizer=tokenizer or newest["tok"]
     )
-    return Evaluated(
+    return EvaluationInputs(
         AnalysisResult(computed.result, computed.settings, computed.signature),
         dict(computed.judged.scores),
         None if computed.judged.pks is None else computed.judged.pks.tolist(),

@@ -30,7 +30,7 @@ from common.files import FiguresEncoder, whole_file
 from common.parameters import Parameters
 from evaluation.data.export.parts import EPOCH
 from evaluation.data.judgment_sets.study_signatures import signature_of_study
-from evaluation.data.releases.erasure import erased_since
+from evaluation.data.releases.erasure import precedes_erasure
 from evaluation.errors import EvaluationError, ExportError
 from evaluation.models import Analysis
 from evaluation.presentation.content import Report, Section, reading_order
@@ -399,8 +399,8 @@ def store_report(*, study: Study, report: Report, file: str) -> Analysis:
     )
 
 
-def report_is_old(analysis: Analysis) -> bool:
-    if erased_since(analysis):
+def is_outdated_report(analysis: Analysis) -> bool:
+    if precedes_erasure(analysis):
         return True
     study, stored_at = analysis.study_id, analysis.created_at
     current = Judgment.objects.current().filter(assignment__study=study)
@@ -418,7 +418,7 @@ def report_archive(analysis: Analysis) -> Path:
     """Return the path of the report's archive. Raise NotThere."""
     if analysis.what != Analysis.What.REPORT:
         raise NotThere(
-            _("Analysis %(pk)s is no report but %(what)s; it has no files.")
+            _("Analysis %(pk)s is not a report but %(what)s; it has no files.")
             % {"pk": analysis.pk, "what": analysis.get_what_display()}
         )
     path = Path(settings.EXPORT_ROOT) / Path(str(analysis.settings["file"])).name

@@ -17,7 +17,7 @@ from evaluation.presentation.content import LEADING, reading_order
 from evaluation.reports.parts import optional_parts
 from evaluation.reports.shared_page import full_link
 from evaluation.reports.sharing import share_report
-from evaluation.reports.storage import make_report, report_archive, report_is_old, report_parts
+from evaluation.reports.storage import is_outdated_report, make_report, report_archive, report_parts
 from evaluation.results.views import as_markup
 from judgments.models import Study
 from judgments.studies.pages import Context, StudyPlace
@@ -46,7 +46,7 @@ def show_report(request: HttpRequest, study: Study, context: Context) -> HttpRes
         parts = report_parts(analysis, names)
         context |= {
             "there": bool(parts),
-            "old": report_is_old(analysis),
+            "old": is_outdated_report(analysis),
             "sections": [
                 _section(section, parts)
                 for section in sorted(sections, key=lambda section: reading_order(section["name"]))
@@ -125,6 +125,6 @@ add_operation(
     make_report,
     name="make-report",
     label="Make the report",
-    done="The report is being made; it appears here.",
+    done="The report is being made and will appear here.",
 )
-add_operation(share_report, label="Make a link to read", fields=())
+add_operation(share_report, label="Create a read-only link", fields=())

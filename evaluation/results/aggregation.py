@@ -18,7 +18,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop, ngettext
 
 from annotation.models import Assignment, Judgment
-from common.amounts import as_json, thousands
+from common.amounts import as_json, percent, thousands
 from common.files import FiguresEncoder
 from common.rows import batched, indexes_built_after, insert_rows, large_cache, many_objects, plain_rows
 from evaluation.data.judgment_sets import blocks, loaders
@@ -28,7 +28,7 @@ from evaluation.data.judgment_sets.study_signatures import signature_of_study
 from evaluation.data.ranked_lists import newest_output, proposals_of
 from evaluation.models import Analysis, Consensus
 from evaluation.presentation import rendering
-from evaluation.presentation.content import Cell, Estimate, Table, estimate_of, narrow_percent
+from evaluation.presentation.content import Cell, Estimate, Table, estimate_of
 from evaluation.results.agreement import RESAMPLES, measure_agreement
 from evaluation.results.consensus.clusters import CLUSTERED
 from evaluation.results.consensus.study import (
@@ -74,7 +74,7 @@ ADJUDICATED, JUDGMENTS = Consensus.Source.ADJUDICATED.value, Consensus.Source.JU
 JSON_FIELDS = ("answer", "votes")
 ROWS_AT_ONCE = 5_000
 # Parts of the file that few studies have.
-IF_ANY = (
+OPTIONAL_KEYS = (
     "scale", "figures", "systems", "systems_verdict", "rankings", "system_orders", "filter_audit", "clusters",
 )  # fmt: skip
 COEFFICIENT_NAMES = {
@@ -124,7 +124,7 @@ class StudyAggregation:
             ],
             "agreement": result["agreement"],
             "workers": result["workers"],
-            **{name: result[name] for name in IF_ANY if result.get(name)},
+            **{name: result[name] for name in OPTIONAL_KEYS if result.get(name)},
             "signature": self.judgments,
             **({"dawid_skene": _model_json(self.model, with_units)} if self.model else {}),
             **({"models": models} if models else {}),
@@ -534,13 +534,13 @@ def unused_sentence(counts: Mapping[str, Any]) -> str:
         )
     if other:
         reasons.append(
-            _("the crowd or the source of the data does not confirm them (%(answers)s)")
+            _("not confirmed by the crowd or the source of the data (%(answers)s)")
             % {"answers": thousands(other)}
         )
     return _("%(unused)s of %(whole)s answers (%(share)s) are not used: %(reasons)s.") % {
         "unused": thousands(unused),
         "whole": thousands(counts["answers"]),
-        "share": narrow_percent(unused / counts["answers"]),
+        "share": percent(unused / counts["answers"]),
         "reasons": _(", and ").join(reasons),
     }
 

@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 from django.utils.translation import gettext as _
 
-from common.amounts import as_json, json_float, thousands
+from common.amounts import as_json, interval_in_text, json_float, p_in_text, percent, thousands
 from evaluation.data.judgment_sets.records import MOST_VALUES, JudgmentTable, UnitRow, Units, WorkerRow
-from evaluation.data.judgment_sets.sources import first_chosen
-from evaluation.presentation.content import interval_in_text, narrow_percent, p_in_text, percent_number
+from evaluation.data.judgment_sets.sources import preference_scores
 from evaluation.results.consensus.clusters import scope_of, scope_sentence
 from evaluation.results.consensus.study import SIDES
 from judgments.kinds import IncludedJudgment, Kind
@@ -51,7 +50,7 @@ from quorum.statistics.variance_components import components_of_clusters
 COEFFICIENTS = ("percent", "fleiss", "gwet")
 # Gwet's weights for a level of alpha; identity gives AC1.
 WEIGHTS = {"nominal": "identity", "ordinal": "ordinal", "interval": "quadratic", "ratio": "ratio"}
-UNEQUAL = "units have different numbers of judgments, expected equally many (alpha takes any)"
+UNEQUAL_JUDGMENTS = "units have different numbers of judgments, expected equally many (alpha takes any)"
 RESAMPLES = 1000
 BOTH_ORDERS = "both-orders"
 FULL_DEPTH = "Judgments stop where an outcome is settled; agreement is of the units drawn to get all of them."
@@ -87,7 +86,7 @@ def agreement_coefficients(
         if name == "fleiss":
             coefficients[name] = _fleiss(ratings, resamples, seed, clusters, exchange)
         else:
-            gwet = coded(Gwet(WEIGHTS[level], scale), exchange)
+            gwet = coefficient_in_both_orders(Gwet(WEIGHTS[level], scale), exchange)
             coefficient = gwet if name == "gwet" else Percent(categories=scale)
             coefficients[name] = _figure(
                 agreement(ratings, coefficient, resamples=resamples, seed=seed, clusters=clusters)
@@ -99,7 +98,9 @@ def exchange_of(kind: Kind | None) -> Exchange | None:
     return other_side if kind is not None and kind.two_sided else None
 
 
-def coded(coefficient: ClusteredCoefficient, exchange: Exchange | None) -> ClusteredCoefficient:
+def coefficient_in_both_orders(
+    coefficient: ClusteredCoefficient, exchange: Exchange | None
+) -> ClusteredCoefficient:
     return BothOrders(coefficient, exchange) if exchange else coefficient
 
 
@@ -116,9 +117,9 @@ def _fleiss(
     if len(np.unique(sizes[several])) > 1:
         return {
             "statistic": "fleiss-kappa", "value": None, "low": None, "high": None, "n": int(several.sum()),
-            "weights": "nominal", "reason": UNEQUAL,
+            "weights": "nominal", "reason": UNEQUAL_JUDGMENTS,
         }  # fmt: skip
-    kappa = coded(FleissKappa(), exchange)
+    kappa = coefficient_in_both_orders(FleissKappa(), exchange)
     return _figure(agreement(ratings, kappa, resamples=resamples, seed=seed, clusters=clusters))
 
 
@@ -250,7 +251,7 @@ def alpha_of_ratings(
     resamples: int = RESAMPLES,
     control_items: bool = False,
 ) -> dict[str, Any]:
-    alpha, clusters = coded(Alpha(level), exchange), clusters or NAIVE
+    alpha, clusters = coefficient_in_both_orders(Alpha(level), exchange), clusters or NAIVE
     result = agreement(
         ratings, alpha, resamples=resamples, seed=seed, clusters=clusters, control_items=control_items
     )
@@ -262,7 +263,7 @@ def components_of(kind: Kind, value: Floats, clusters: Clusters) -> dict[str, An
 
     For two candidates the answer is whether the first was chosen; neither side counts half.
     """
-    answer = first_chosen(value) if kind.two_sided else value
+    answer = preference_scores(value) if kind.two_sided else value
     components = components_of_clusters(answer, clusters)
     n = {"items": components.items, "raters": components.raters, "judgments": components.judgments}
     # Answers may be uneven over items and people, so that only the ratio is that of the model.
@@ -279,21 +280,22 @@ def components_sentence(components: Mapping[str, Any]) -> str:
     if not components.get("twice"):
         return ""
     total = components["item"] + components["rater"] + components["residual"]
-    shares = [f"{100 * components[name] / total:.0f} %" for name in ("item", "rater", "residual")]
+    shares = [percent(components[name] / total) for name in ("item", "rater", "residual")]
     sentence = _(
-        "Of the variance of answers %(item)s lies between items, %(rater)s between people and %(residual)s beyond "
-        "both, with differences between texts of one item."
+        "Of the variance of answers, %(item)s is between items, %(rater)s between participants, and "
+        "%(residual)s residual, including differences between texts of one item."
     ) % dict(zip(("item", "rater", "residual"), shares, strict=True))
     if not round(components["standard_error"], 9):
         unknown = _(
-            "All items have the same mean answer, so these answers cannot tell how far more items, people or answers "
-            "would help."
+            "All items have the same mean answer, so these answers cannot show how much more items, "
+            "participants or answers would help."
         )
         return f"{sentence} {unknown}"
     errors = {"error": components["standard_error"], **components["twice"]}
     gain = _(
-        "The mean answer has a standard error of %(error)s; it would be %(items)s with twice as many items, %(raters)s "
-        "with twice as many people, and %(judgments)s with twice as many answers of these people on these items."
+        "The standard error of the mean answer is %(error)s. It would be %(items)s with twice as many "
+        "items, %(raters)s with twice as many participants, and %(judgments)s with twice as many answers "
+        "per participant and item."
     ) % {name: f"{value:.2g}".removeprefix("0") for name, value in errors.items()}
     return f"{sentence} {gain}"
 
@@ -429,15 +431,15 @@ def side_sentence(bias: Mapping[str, Any], *, drawn: bool) -> str:
     if not bias:
         return ""
     parts = {
-        "share": narrow_percent(bias["value"]),
+        "share": percent(bias["value"]),
         "n": thousands(bias["n"]),
-        "ends": interval_in_text(bias, percent_number, narrow_percent),
+        "ends": interval_in_text(bias, percent),
     }
-    sentence = _("%(share)s of %(n)s choices fell on the left (95 %% interval %(ends)s).") % parts
+    sentence = _("The left side was chosen in %(share)s of %(n)s answers (95 %% interval %(ends)s).") % parts
     if drawn and bias["p"] is not None:
         sentence = _(
-            "%(share)s of %(n)s choices fell on the left (95 %% interval %(ends)s, %(p)s); sides are drawn by lot, so "
-            "50 %% is to be expected."
+            "The left side was chosen in %(share)s of %(n)s answers (95 %% interval %(ends)s, %(p)s). Sides "
+            "are random, so 50 %% is expected."
         ) % (parts | {"p": p_in_text(bias["p"])})
     return f"{sentence} {scope_sentence(bias)}".strip()
 

@@ -18,9 +18,9 @@ from quorum.statistics.significance import LEVEL
 
 POWER = 0.8
 MOST_TIMES = 20  # as large as the study is: more would hardly be asked
-NEARLY = 1.25  # times the items of a study with more people: then the same people do
-ENDLESS = 1e6  # times the items
-TAILS = (0.1, 0.3, 0.5, 0.7, 0.9)  # of the distribution of a variance
+SAME_PEOPLE_FACTOR = 1.25  # times the items of a study with more people: then the same people do
+MOST_FACTOR = 1e6  # times the items
+VARIANCE_QUANTILES = (0.1, 0.3, 0.5, 0.7, 0.9)  # of the distribution of a variance
 
 
 class LargerStudy(TypedDict):
@@ -54,8 +54,8 @@ def larger_study(contrasts: Sequence[Contrast], items: int, raters: int | None) 
     times = fewest_times(lambda times: tells_apart(times, times), MOST_TIMES)
     if times is None:
         return NO_LARGER_STUDY
-    same = fewest_times(lambda times: tells_apart(times, 1.0), ENDLESS)
-    if raters is None or (same is not None and same <= min(NEARLY * times, MOST_TIMES)):
+    same = fewest_times(lambda times: tells_apart(times, 1.0), MOST_FACTOR)
+    if raters is None or (same is not None and same <= min(SAME_PEOPLE_FACTOR * times, MOST_TIMES)):
         return LargerStudy(more=math.ceil(items * (same or times)), more_raters=0, more_of_same=None)
     return LargerStudy(
         more=math.ceil(items * times),
@@ -87,7 +87,9 @@ def _plausible_spreads(spread: Spread) -> list[Spread]:
 
 def _scales(df: float) -> list[float]:
     """Return quantiles of the ratio of the true variance to an estimated one."""
-    scales: list[float] = (df / scipy.special.chdtri(df, TAILS)).tolist() if df < math.inf else [1.0]
+    scales: list[float] = (
+        (df / scipy.special.chdtri(df, VARIANCE_QUANTILES)).tolist() if df < math.inf else [1.0]
+    )
     return scales
 
 
@@ -109,29 +111,31 @@ def larger_study_sentence(verdict: Mapping[str, Any]) -> str:
     if "more" not in verdict or verdict["settled"] or len(verdict["leaders"]) < 2:
         return ""
     if verdict.get("raters") == 1:
-        return _("One person’s answers do not say how many more would settle it.")
+        return _("The answers of one participant cannot show how many more would decide it.")
     if verdict["p"] is None:
         if "items" not in verdict:
             return ""
-        return _("Their differences cannot be tested, so nobody can say how many items would settle it.")
+        return _("Their differences cannot be tested, so the number of items needed to decide it is unknown.")
     if verdict["more"] is None:
         return _(
-            "They look so alike that even %(times)d times as many items and people might not settle it."
+            "They are so similar that even %(times)d times as many items and participants might not decide it."
         ) % {"times": MOST_TIMES}
     new = ngettext("%(n)s new item", "%(n)s new items", verdict["more"]) % {"n": thousands(verdict["more"])}
     people = verdict.get("more_raters")
     if not people:
-        return _("%(items)s would settle it in four of five studies, if they differ as it now looks.") % {
-            "items": new
-        }
-    with_people = ngettext("%(n)s more person", "%(n)s more people", people) % {"n": thousands(people)}
+        return _(
+            "If the difference is as large as it looks, %(items)s would decide it in four of five studies."
+        ) % {"items": new}
+    with_people = ngettext("%(n)s more participant", "%(n)s more participants", people) % {
+        "n": thousands(people)
+    }
     parts = {"items": new, "people": with_people, "raters": thousands(verdict["raters"])}
     sentence = _(
-        "%(items)s and %(people)s would settle it in four of five studies, if they differ as it now looks."
+        "If the difference is as large as it looks, %(items)s and %(people)s would decide it in four of five studies."
     )
     if verdict["more_of_same"] is None:
-        same = _("With the same %(raters)s people no number of items would.")
+        same = _("With the same %(raters)s participants, no number of items would decide it.")
     else:
-        same = _("With the same %(raters)s people it takes %(same)s items.")
+        same = _("With the same %(raters)s participants, %(same)s items are needed.")
         parts["same"] = thousands(verdict["more_of_same"])
     return f"{sentence} {same}" % parts

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from django.utils.translation import gettext as _
 
-from common.amounts import as_json, thousands
+from common.amounts import as_json, describe_range, thousands
 from evaluation.data.imported_scores import NO_SCORES, ImportedScores
 from evaluation.data.judgment_sets.records import NO_PAIR, JudgmentTable, UnitRow, Units
 from evaluation.errors import EvaluationError, as_sentence
 from evaluation.presentation import rendering
-from evaluation.presentation.content import Estimate, Table, describe_range, estimate_of, format_cell
+from evaluation.presentation.content import Estimate, Table, estimate_of, format_cell
 from judgments.design.tables.sampling import PAIR_KINDS
 from quorum.numeric.arrays import Flags, Floats, Ints, places_in
 from quorum.numeric.signatures import parse
@@ -64,7 +64,7 @@ ACCURACY = (
 )  # fmt: skip
 COEFFICIENT = ("value", "low", "high", "n", "p", "confidence", "resamples", "seed", "reason")
 COEFFICIENTS = {"kendall_tau_b": "kendall-tau-b", "spearman": "spearman", "pearson": "pearson"}
-HEADS = {"kendall_tau_b": "tau-b", "spearman": "rho", "pearson": "r"}
+COEFFICIENT_HEADINGS = {"kendall_tau_b": "tau-b", "spearman": "rho", "pearson": "r"}
 UNKNOWN_KIND = "unknown"
 SIDES = (1, -1, 0)  # of a vote: for the first, for the second, for neither
 
@@ -637,7 +637,11 @@ def longer_tables(result: Mapping[str, Any]) -> list[Table]:
 
 def heads_of(metrics: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
     """Return coefficient -> its column; results of versions before 0.6 have no r."""
-    return {key: head for key, head in HEADS.items() if all(key in figures for figures in metrics.values())}
+    return {
+        key: head
+        for key, head in COEFFICIENT_HEADINGS.items()
+        if all(key in figures for figures in metrics.values())
+    }
 
 
 def correlation_table(result: Mapping[str, Any]) -> Table:
@@ -666,10 +670,10 @@ def within_items_sentence(result: Mapping[str, Any]) -> str:
     if not any(cell["images_undefined"] for cell in cells):
         return ""
     return _(
-        "Within items: the mean over %(n)s of %(all)s items; the others have no two captions that differ both for "
-        "people and for the metric."
+        "Within items: the mean over %(n)s of %(all)s items. In the others, no two captions differ for both "
+        "people and the metric."
     ) % {
-        "n": describe_range([cell["images"] for cell in cells], thousands, thousands),
+        "n": describe_range([cell["images"] for cell in cells], thousands),
         "all": thousands(cells[0]["images"] + cells[0]["images_undefined"]),
     }
 

@@ -38,8 +38,8 @@ class AggregateRequest(ClustersRequest):
     method = KeysField(
         required=False,
         child=serializers.ChoiceField(choices=list(WORKER_MODELS)),
-        label="Models of workers",
-        help_text=f"Models of workers to fit beside Dawid and Skene's: {', '.join(WORKER_MODELS)}.",
+        label="Models of participants",
+        help_text=f"Models of participants to fit in addition to Dawid and Skene's: {', '.join(WORKER_MODELS)}.",
         style={"choices": lambda: [(name, _(label)) for name, label in WORKER_MODELS.items()]},
     )
 
@@ -66,7 +66,7 @@ def metric_names(study: Study) -> list[tuple[str, str]]:
             continue  # a form offers what can be computed; whoever names it is told what it lacks
         names.append((name, name))
         if name == "rouge-1":
-            names.append((ROUGE_BY_RECALL, _("%(name)s by recall, as V15 has it") % {"name": name}))
+            names.append((ROUGE_BY_RECALL, _("%(name)s by recall, as in V15") % {"name": name}))
     imported = ImportedMetric.objects.filter(dataset=study.dataset).exclude(per=ScoreKeys.Per.SYSTEMS)
     for name in imported.values_list("name", flat=True)[:MOST_OFFERED]:
         names.append((name, _("%(name)s, imported") % {"name": name}))
@@ -94,7 +94,7 @@ class TokenizerField(serializers.CharField):
         super().__init__(
             required=False,
             initial=DEFAULT_TOKENIZER,
-            label="Words are cut as in",
+            label="Tokenizer",
             help_text=f"ptb, space, h13, rouge or v15 (default: {DEFAULT_TOKENIZER}).",
             style={"choices": tokenizer_names, "kind": "select"},
         )
@@ -139,12 +139,12 @@ class EvaluateRequest(AnyMetricsRequest, ClustersRequest):
     all_pairs = serializers.BooleanField(
         required=False,
         label="Also over all pairs",
-        help_text="Pairs: also accuracy over all pairs; one without a consensus is right by half.",
+        help_text="Pairs: also accuracy over all pairs; pairs without a consensus count as half right.",
     )
     references = CountsField(
         required=False,
         label="Also with fewer references",
-        help_text="Pairs: also accuracy with random subsets of so many references, as in 1,5,20.",
+        help_text="Pairs: also accuracy with random subsets of this many references, such as 1,5,20.",
     )
     ties = serializers.BooleanField(
         required=False,

@@ -14,8 +14,7 @@ from django.utils.translation import gettext_noop, ngettext
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from common.amounts import coefficient, thousands
-from evaluation.presentation.content import narrow_percent
+from common.amounts import coefficient, percent, thousands
 from evaluation.presentation.plots.canvas import (
     ACCENT,
     DASH,
@@ -33,25 +32,25 @@ from evaluation.presentation.plots.canvas import (
     metric_label_of,
     new_figure,
     new_plot,
-    quiet_axes,
+    style_axes,
     to_svg,
     write_beside,
 )
 from evaluation.results.metric_figures import accuracy_by_metric, compares_pairs
-from evaluation.results.verdict import UNTESTED, cells_of, levels_sentence, verdict_sentence
+from evaluation.results.verdict import UNTESTED_NOTE, cells_of, levels_sentence, verdict_sentence
 from quorum.statistics.agreement.coefficient import NO_PAIRS
 from quorum.statistics.meta import wilson_interval
 
 MOST_NAMED = 30
 HOUR, DAY = 3600.0, 86_400.0
 NO_JUDGMENTS = gettext_noop("No judgments yet.")
-NO_WORKERS = gettext_noop("No participant has finished a page of work that counts yet.")
+NO_WORKERS = gettext_noop("No page of work submitted yet.")
 CHANCE = 0.5
-NOTHING = gettext_noop("No metric was held against people's judgments yet.")
+NO_METRICS = gettext_noop("No metric has been compared with people's judgments yet.")
 PEOPLE = gettext_noop("one judge")
 # Krippendorff's customary threshold for reliable conclusions.
 RELIABLE = 0.8
-NO_AGREEMENT = gettext_noop("No item has two judgments that count yet.")
+NO_AGREEMENT = gettext_noop("No item has two judgments yet.")
 
 
 def progress_figure(progress: Mapping[str, Any], zone: str = "UTC") -> str:
@@ -71,7 +70,7 @@ def progress_figure(progress: Mapping[str, Any], zone: str = "UTC") -> str:
     axes.set_xlim(times[0] - 0.02 * span, times[-1] + 0.16 * span)
     if wanted:
         axes.axhline(wanted, **LEVEL, linestyle=DASH)
-        label = _("wanted: %(n)s") % {"n": thousands(wanted)}
+        label = _("target: %(n)s") % {"n": thousands(wanted)}
         axes.text(0.0, wanted, label, transform=axes.get_yaxis_transform(), **SOFT, va="bottom")
     # below the level where it would run through the number
     offset = (8, -10) if abs(wanted - counts[-1]) < 0.06 * wanted else (8, 0)
@@ -105,7 +104,7 @@ def progress_sentence(progress: Mapping[str, Any]) -> str:
     if not done:
         if not wanted:
             return _(NO_JUDGMENTS)
-        return _("No judgments yet. %(wanted)s are wanted on %(pages)s pages of work.") % {
+        return _("No judgments yet, of %(wanted)s. Pages of work: %(pages)s.") % {
             "wanted": thousands(wanted),
             "pages": thousands(progress["hits"]),
         }
@@ -113,7 +112,7 @@ def progress_sentence(progress: Mapping[str, Any]) -> str:
         sentence = ngettext("One judgment was imported.", "%(n)s judgments were imported.", done)
         return sentence % {"n": thousands(done)}
     return _(
-        "%(n)s of %(wanted)s judgments are in (%(share)s %%); %(done)s of %(pages)s pages of work are complete."
+        "Judgments: %(n)s of %(wanted)s (%(share)s %%). Pages of work complete: %(done)s of %(pages)s."
     ) % {
         "n": thousands(done),
         "wanted": thousands(wanted),
@@ -148,18 +147,18 @@ def workers_figure(workers: Sequence[Mapping[str, Any]], threshold: float) -> st
             axes.plot([rows[y]["controls_share"]], [y], "X", color=WARN, markersize=9, markeredgewidth=0)
         if below:
             point = (rows[below[0]]["controls_share"], below[0])
-            write_beside(axes, _("set aside"), point, (8, 8), fontsize=SMALL - 1, color=WARN)
-        draw_level(axes, threshold, _("used from %(share)s %%") % {"share": f"{100 * threshold:g}"})
-        label = _("check questions right, 95 % interval")
+            write_beside(axes, _("not used"), point, (8, 8), fontsize=SMALL - 1, color=WARN)
+        draw_level(axes, threshold, _("pass mark %(share)s %%") % {"share": f"{100 * threshold:g}"})
+        label = _("share of check questions right, 95 % interval")
     else:
         axes.set_xlim(0, 1.08 * max(row["seconds"] for row in rows))
         draw_dots(axes, [Dot(row["worker"], row["seconds"]) for row in rows], named=named)
-        label = _("median seconds an item")
+        label = _("median seconds per item")
     axes.set_xlabel(label, **SOFT)
     longest = max(len(row["worker"]) for row in rows) if named else 0
     left = min(0.03 + 0.0105 * longest, 0.4)
     figure.subplots_adjust(left=left, right=0.985, bottom=0.5 / height, top=1 - 0.35 / height)
-    title = _("Participants on check questions") if seen else _("Seconds an item of each participant")
+    title = _("Check questions by participant") if seen else _("Seconds per item by participant")
     return to_svg(figure, "workers", title, workers_sentence(workers, threshold))
 
 
@@ -172,7 +171,7 @@ def workers_sentence(workers: Sequence[Mapping[str, Any]], threshold: float) -> 
         sentence = _("%(count)s; none of them answered a check question.")
     else:
         sentence = _(
-            "%(count)s; of %(seen)s who answered check questions, %(reached)s got at least %(share)s %% of them right."
+            "%(count)s; of %(seen)s who answered check questions, %(reached)s reached the pass mark of %(share)s %%."
         )
     sentence %= {
         "count": count,
@@ -182,14 +181,14 @@ def workers_sentence(workers: Sequence[Mapping[str, Any]], threshold: float) -> 
     }
     if aside := sum(not row["used"] for row in workers):
         sentence += " " + ngettext(
-            "The judgments of %(n)s participant are set aside.",
-            "The judgments of %(n)s participants are set aside.",
+            "The judgments of %(n)s participant are not used.",
+            "The judgments of %(n)s participants are not used.",
             aside,
         ) % {"n": thousands(aside)}
     times = sorted(row["seconds"] for row in workers if row["seconds"] is not None)
     if not times:
         return sentence
-    pace = _("The median participant takes %(seconds)s s an item.") % {"seconds": f"{median(times):.1f}"}
+    pace = _("The median participant takes %(seconds)s s per item.") % {"seconds": f"{median(times):.1f}"}
     return f"{sentence} {pace}"
 
 
@@ -215,7 +214,7 @@ def accuracy_figure(result: Mapping[str, Any]) -> str:
     figure = new_figure(height)
     panels = figure.subplots(1, len(kinds), squeeze=False)[0]
     for index, (axes, kind) in enumerate(zip(panels, kinds, strict=True)):
-        quiet_axes(axes)
+        style_axes(axes)
         axes.set_xlim(least - 0.04, 1.02)
         # A long axis leaves no room for the number in the middle.
         middle = "75" if least > 0.2 else ""
@@ -242,9 +241,9 @@ def accuracy_figure(result: Mapping[str, Any]) -> str:
 def accuracy_sentence(result: Mapping[str, Any]) -> str:
     """Return the verdict, and levels to compare with."""
     if not result.get("metrics"):
-        return _(NOTHING)
+        return _(NO_METRICS)
     if "verdict" not in result:
-        return _(UNTESTED)
+        return _(UNTESTED_NOTE)
     sentence = verdict_sentence(result["verdict"]["all"], cells_of(result))
     return " ".join(filter(None, (sentence, levels_sentence(result))))
 
@@ -255,7 +254,7 @@ def _correlation_figure(result: Mapping[str, Any], leaders: Sequence[str]) -> st
     dots = [_dot(name, metrics[name]["kendall_tau_b"], accent=name in leaders) for name in names]
     label = _("Kendall's tau-b with people, 95 % interval")
     figure, axes = draw_coefficients(dots, label, height=0.85 + _rows_height(names), left=_left_margin(names))
-    draw_level(axes, 1.0, _("people's order"), dashed=False, align="right")
+    draw_level(axes, 1.0, _("same order as people"), dashed=False, align="right")
     spoken = "; ".join(
         f"{name} {_('undefined') if dot.value is None else coefficient(dot.value)}"
         for name, dot in zip(names, dots, strict=True)
@@ -286,7 +285,7 @@ def _describe_accuracies(metrics: Mapping[str, Any]) -> str:
     for name, figures in metrics.items():
         cells = figures["accuracy"].items()
         accuracies = ", ".join(
-            f"{kind} {narrow_percent(cell['value'])}" for kind, cell in cells if cell["value"] is not None
+            f"{kind} {percent(cell['value'])}" for kind, cell in cells if cell["value"] is not None
         )
         parts.append(f"{name}: {accuracies}.")
     return " ".join(parts)
@@ -319,7 +318,7 @@ def agreement_sentence(agreement: Mapping[str, Any]) -> str:
         why = agreement["alpha"]["reason"] if agreement else ""
         if why in ("", NO_PAIRS):
             return _(NO_AGREEMENT)
-        return _("Agreement is not measured: %(why)s.") % {"why": _(why).rstrip(".")}
+        return _("Agreement is not available: %(why)s.") % {"why": _(why).rstrip(".")}
     alpha = agreement["alpha"]
     if alpha["value"] is None:
         return _("Agreement is undefined: %(why)s.") % {"why": _(alpha["reason"])}
@@ -345,7 +344,7 @@ def agreement_sentence(agreement: Mapping[str, Any]) -> str:
         return sentence
     best, *others = sorted(kinds, key=lambda name: -kinds[name]["value"]) or [""]
     if others and all(kinds[best]["low"] > kinds[name]["high"] for name in others):
-        sentence += " " + _("%(kind)s pairs are clearest to them (%(value)s).") % {
+        sentence += " " + _("Agreement is highest on %(kind)s pairs (%(value)s).") % {
             "kind": best,
             "value": coefficient(kinds[best]["value"]),
         }

@@ -12,11 +12,11 @@ import numpy as np
 import numpy.typing as npt
 from django.utils.translation import gettext as _
 
-from common.amounts import json_float, thousands
+from common.amounts import interval_in_text, json_float, percent, thousands
 from evaluation.data.judgment_sets.records import JudgmentTable
 from evaluation.data.ranked_lists import ANNOTATION, NO_ORIGINAL, SEARCH, Proposals
 from evaluation.presentation import rendering
-from evaluation.presentation.content import Table, estimate_of, narrow_percent, percent_number
+from evaluation.presentation.content import Table, estimate_of
 from evaluation.results.consensus.groups import GroupValues, consensus_of_groups, first_of_groups
 from evaluation.results.consensus.study import StudyConsensus, values_at
 from evaluation.results.standings import (
@@ -147,7 +147,7 @@ def _compare(figures: Mapping[str, SystemFigures]) -> Mapping[str, float | None]
     return outputs.standings(MEAN).compare().compared if defined.any() else {}
 
 
-def leading(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+def leading_systems(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return a task's first system and those that are not significantly worse."""
     defined = [row for row in rows if row["R-precision"]["value"] is not None]
     first = defined[0]["R-precision"]["value"] if defined else 0.0
@@ -397,20 +397,19 @@ def _recall(good: float | None, share: float | None, dropped: int) -> float | No
 
 def audit_sentence(audit: Mapping[str, Any]) -> str:
     if not audit["judged"]:
-        return _("%(n)s pairs that the filter left out are to be judged; none of them is yet.") % {
+        return _("Pairs left out by the filter and still to be judged: %(n)s. None has been judged yet.") % {
             "n": thousands(audit["sampled"])
         }
     sentence = _(
         "Of %(dropped)s pairs of item and caption that the filter left out, %(judged)s drawn at random were judged: "
-        "%(missed)s of them describe their item, %(share)s (95 %% interval %(low)s to %(high)s), and on "
-        "%(unanimous)s nobody said so."
+        "%(missed)s of them describe their item, %(share)s (95 %% interval %(ends)s), and on %(unanimous)s nobody "
+        "said so."
     ) % {
         "dropped": thousands(audit["dropped"]),
         "judged": thousands(audit["judged"]),
         "missed": thousands(audit["missed"]),
-        "share": narrow_percent(audit["share"]),
-        "low": percent_number(audit["low"]),
-        "high": narrow_percent(audit["high"]),
+        "share": percent(audit["share"]),
+        "ends": interval_in_text(audit, percent),
         "unanimous": thousands(audit["unanimous_no"]),
     }
     recall = audit["recall"]
@@ -418,12 +417,11 @@ def audit_sentence(audit: Mapping[str, Any]) -> str:
         return sentence
     missed = _(
         "So about %(missed)s good captions are missed, and the filter lets %(share)s of them pass (95 %% interval "
-        "%(low)s to %(high)s)."
+        "%(ends)s)."
     ) % {
         "missed": thousands(round(audit["missed_in_all"]["value"])),
-        "share": narrow_percent(recall["value"]),
-        "low": percent_number(recall["low"]),
-        "high": narrow_percent(recall["high"]),
+        "share": percent(recall["value"]),
+        "ends": interval_in_text(recall, percent),
     }
     return f"{sentence} {missed}"
 

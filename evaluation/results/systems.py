@@ -10,18 +10,12 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from common.amounts import coefficient, json_float, thousands
+from common.amounts import coefficient, interval_in_text, json_float, p_in_text, percent, thousands
 from common.features import of_features
 from evaluation.data.judgment_sets import loaders
 from evaluation.data.judgment_sets.records import JudgmentTable
 from evaluation.errors import NothingToRank
-from evaluation.presentation.content import (
-    interval_in_text,
-    join_names,
-    narrow_percent,
-    p_in_text,
-    percent_number,
-)
+from evaluation.presentation.content import join_names
 from evaluation.results.best_of.choices import PEOPLE, fit_choices
 from evaluation.results.best_of.standings import standings_of_choices
 from evaluation.results.consensus.clusters import scope_sentence
@@ -140,7 +134,7 @@ def items_left(study: Study) -> int:
     return items.exclude(pk__in=judged).count()
 
 
-def orderable(study: Study, verdict: SystemsVerdict | None) -> dict[str, int] | None:
+def items_to_order(study: Study, verdict: SystemsVerdict | None) -> dict[str, int] | None:
     """Return how many new items would settle the verdict, and how many can be ordered; None where none are needed."""
     if verdict is None or verdict["settled"] or verdict["more"] is None:
         return None
@@ -156,7 +150,7 @@ def verdict_context(study: Study, result: Mapping[str, Any]) -> dict[str, Any]:
         return {}
     return {
         "winner": verdict | {"sentence": systems_sentence(verdict)},
-        "orderable": orderable(study, verdict),
+        "orderable": items_to_order(study, verdict),
     }
 
 
@@ -168,7 +162,7 @@ def systems_sentence(verdict: SystemsVerdict) -> str:
         "leaders": join_names([_name(name) for name in leaders]),
         "rest": join_names([_name(name) for name in rest]) if rest else "",
         "figure": _figure(verdict["measure"], first),
-        "p": p_in_text(verdict["p"]) if verdict["p"] is not None else _("no p"),
+        "p": p_in_text(verdict["p"]) if verdict["p"] is not None else _("too few data to test"),
     }
     if verdict["settled"]:
         sentence = _("The winner is %(leader)s, ahead of %(rest)s (%(p)s): %(figure)s.") % parts
@@ -188,14 +182,14 @@ def systems_sentence(verdict: SystemsVerdict) -> str:
 
 
 def _name(system: str) -> str:
-    return _("people’s captions") if system == PEOPLE else system
+    return _("captions by people") if system == PEOPLE else system
 
 
 def _figure(measure: str, row: Mapping[str, Any]) -> str:
     if measure in SHARES:
-        ends, value = interval_in_text(row, percent_number, narrow_percent), narrow_percent(row["value"])
+        ends, value = interval_in_text(row, percent), percent(row["value"])
     else:
-        ends, value = interval_in_text(row, coefficient, coefficient), coefficient(row["value"])
+        ends, value = interval_in_text(row), coefficient(row["value"])
     sentences = {
         WON: _("%(value)s of %(n)s comparisons won, a tie half (95 %% interval %(ends)s)"),
         BEST: _("named the best in %(value)s of %(n)s lists (95 %% interval %(ends)s)"),

@@ -13,15 +13,8 @@ import numpy as np
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop, ngettext
 
-from common.amounts import coefficient, thousands
-from evaluation.presentation.content import (
-    describe_range,
-    interval_in_text,
-    join_names,
-    narrow_percent,
-    p_in_text,
-    percent_number,
-)
+from common.amounts import describe_range, interval_in_text, p_in_text, percent, thousands
+from evaluation.presentation.content import join_names
 from evaluation.results.consensus.clusters import scope_of, scope_sentence
 from evaluation.results.larger_studies import (
     NO_LARGER_STUDY,
@@ -64,18 +57,18 @@ OF_PAIRS = {
 }
 TAU = "tau-b, "
 OF_CAPTIONS = {
-    TAU + TESTS: gettext_noop("naive t tests, Holm’s correction"),
+    TAU + TESTS: gettext_noop("t tests without clusters, Holm’s correction"),
     TAU + BY_ITEM: OF_PAIRS[BY_ITEM],
     TAU + BY_ITEM_AND_RATER: OF_PAIRS[BY_ITEM_AND_RATER],
     "intervals": gettext_noop("by their intervals"),  # of earlier versions
 }
-NO_PAIRS = gettext_noop("None of these pairs has a winner yet, so no metric can be held against one.")
-NO_METRIC = gettext_noop("No metric was held against people yet.")
-UNTESTED = gettext_noop(
-    "“Compute now” tests which metric is ahead; these figures are of an earlier version, which did not."
+NO_PAIRS = gettext_noop("None of these pairs has a winner yet, so metrics cannot be compared with people.")
+NO_METRIC = gettext_noop("No metric has been compared with people yet.")
+UNTESTED_NOTE = gettext_noop(
+    "These results are from an earlier version; press “Compute now” to test which metric is ahead."
 )
 # Why a correlation with people is undefined, in words of captions.
-WHY = {
+UNDEFINED_REASONS = {
     CONSTANT.format("the first variable"): gettext_noop("every caption has the same score by the metric"),
     CONSTANT.format("the second variable"): gettext_noop("every caption has the same score by people"),
 }
@@ -218,7 +211,7 @@ def _sentence(verdict: Verdict, cells: Cells) -> str:
     whys = {
         name: cell["reason"] for name, cell in cells.items() if cell["value"] is None and cell.get("reason")
     }
-    undefined = [f"{name} ({_(WHY.get(why, why))})" for name, why in whys.items()]
+    undefined = [f"{name} ({_(UNDEFINED_REASONS.get(why, why))})" for name, why in whys.items()]
     if not leaders:
         if verdict["by"] in OF_PAIRS:
             return _(NO_PAIRS) if cells else _(NO_METRIC)
@@ -236,17 +229,17 @@ def _sentence(verdict: Verdict, cells: Cells) -> str:
     }
     if of_pairs:
         parts |= {
-            "share": describe_range(values, narrow_percent, percent_number),
-            "interval": interval_in_text(cells[leaders[0]], percent_number, narrow_percent),
+            "share": describe_range(values, percent),
+            "interval": interval_in_text(cells[leaders[0]], percent),
         }
         return _pair_sentence(len(leaders), len(rest)) % parts
     parts |= {
-        "tau": describe_range(values, coefficient, coefficient),
-        "interval": interval_in_text(cells[leaders[0]], coefficient, coefficient),
+        "tau": describe_range(values),
+        "interval": interval_in_text(cells[leaders[0]]),
     }
     sentence = _correlation_sentence(len(leaders), len(rest)) % parts
     if undefined:
-        sentence += " " + _("Not ranked: %(metrics)s.") % {"metrics": join_names(undefined)}
+        sentence += " " + _("Metrics not ranked: %(metrics)s.") % {"metrics": join_names(undefined)}
     return sentence
 
 
@@ -329,8 +322,8 @@ def _levels(result: Mapping[str, Any]) -> str:
     chance = _("Chance is 50 %.")
     if level is None:
         return chance
-    judge = _("One judge agrees with the majority of the others on %(share)s.") % {
-        "share": narrow_percent(level)
+    judge = _("One participant agrees with the majority of the others on %(share)s.") % {
+        "share": percent(level)
     }
     return f"{chance} {judge}"
 
@@ -342,15 +335,13 @@ def halves_sentence(result: Mapping[str, Any]) -> str:
         return ""
     leaders = result["verdict"]["all"]["leaders"]
     return _(
-        "On random halves of the votes, half of the people name the other half’s winner on %(people)s of the pairs, "
-        "%(metric)s on %(reached)s; answers can be expected to reach %(ceiling)s at most."
+        "Split at random, one half of the votes names the winner of the other half on %(people)s of the "
+        "pairs, and %(metric)s on %(reached)s. The most that can be expected is %(ceiling)s."
     ) % {
-        "people": narrow_percent(halves["people"]["value"]),
+        "people": percent(halves["people"]["value"]),
         "metric": join_names(leaders),
-        "reached": describe_range(
-            [halves["metrics"][name]["value"] for name in leaders], narrow_percent, percent_number
-        ),
-        "ceiling": narrow_percent(halves["ceiling"]["value"]),
+        "reached": describe_range([halves["metrics"][name]["value"] for name in leaders], percent),
+        "ceiling": percent(halves["ceiling"]["value"]),
     }
 
 

@@ -26,7 +26,7 @@ from rest_framework.views import APIView
 from annotation.models import Adjudication, Assignment, Judgment, ProblemReport
 from annotation.models.assignments import FINISHED_STATES
 from annotation.snapshots import has_many_assignments
-from common.amounts import thousands
+from common.amounts import percent, thousands
 from common.errors import NotThere, WrongState
 from common.texts import readable
 from evaluation.data.adoption import adopt
@@ -34,9 +34,8 @@ from evaluation.data.imported_scores import imported_hashes
 from evaluation.data.judgment_sets.signatures import AS_IMPORTED
 from evaluation.data.progress import study_progress
 from evaluation.data.ranked_lists import scored_rows
-from evaluation.data.releases.erasure import erased_since
+from evaluation.data.releases.erasure import precedes_erasure
 from evaluation.models import Analysis, Consensus
-from evaluation.presentation.content import narrow_percent
 from evaluation.results.aggregation import (
     captions_table,
     consensus_tables,
@@ -56,7 +55,7 @@ from evaluation.results.metric_figures import (
 from evaluation.results.operations import EvaluateRequest, start_aggregation, start_evaluation
 from evaluation.results.rankings import audit_sentence
 from evaluation.results.systems import verdict_context
-from evaluation.results.verdict import UNTESTED, Verdict, cells_of, levels_sentence, verdict_sentence
+from evaluation.results.verdict import UNTESTED_NOTE, Verdict, cells_of, levels_sentence, verdict_sentence
 from evaluation.results.worker_models import WORKER_MODELS
 from judgments.access.permissions import study_for
 from judgments.admin.base import picture_address, signed_in
@@ -66,7 +65,7 @@ from judgments.drawing.keys import content_key
 from judgments.figures import Figures, add_figures
 from judgments.kinds import KINDS
 from judgments.kinds.base import Kind
-from judgments.kinds.pairs import HOW_SURE
+from judgments.kinds.pairs import CONFIDENCE_CHOICES
 from judgments.models import Job, Study
 from judgments.studies.designs import design_of
 from judgments.studies.pages import Context, StepForm, StudyPlace, StudyStep, never
@@ -74,10 +73,10 @@ from judgments.studies.step_form import add_operation, read_posted_parameters
 from judgments.studies.study_page import PAGES, add_step, study_page, study_page_address
 from quorum.statistics.aggregation.pair_answers import SURE
 
-DAY = 86_400
+DAY_SECONDS = 86_400
 Drawn = TypeVar("Drawn")
-ENOUGH = 20  # judgments from which a habit is worth a note
-ONE_SIDE = 0.9
+LEAST_JUDGMENTS = 20  # judgments from which a habit is worth a note
+SIDE_SHARE = 0.9
 PIECES_SHOWN = 10
 MODEL_ROWS_SHOWN = 8
 MODEL_WORKERS_SHOWN = 50
@@ -92,17 +91,17 @@ UNITS_SHOWN = 8
 CAPTIONS_AT_AN_END = 5
 WAYS = {
     "closer": gettext_noop("Where metrics and people disagree"),
-    "metrics": gettext_noop("Scores from elsewhere"),
+    "metrics": gettext_noop("Imported scores"),
     "ranking": gettext_noop("Ranking of the systems"),
-    "soft-labels": gettext_noop("How far people disagree"),
+    "soft-labels": gettext_noop("How much people disagree"),
     "disputes": gettext_noop("Disputed items"),
     "report": gettext_noop("Report: figures, tables, methods"),
 }
 
 # the words of the page "Metrics", by the steps of features on it
 METRICS_BY_STEPS = {
-    ("compare-metrics", "import-scores"): gettext_noop("Two metrics compared, scores from elsewhere"),
-    ("compare-metrics",): gettext_noop("Two metrics compared"),
+    ("compare-metrics", "import-scores"): gettext_noop("Comparison of two metrics, imported scores"),
+    ("compare-metrics",): gettext_noop("Comparison of two metrics"),
 }
 
 
@@ -115,7 +114,7 @@ def cached_drawing(draw: Callable[..., Drawn], *arguments: Any) -> Drawn:
     drawing: Drawn | None = cache.get(key)
     if drawing is None:
         drawing = draw(*arguments)
-        cache.set(key, drawing, DAY)
+        cache.set(key, drawing, DAY_SECONDS)
     return drawing
 
 
@@ -124,11 +123,13 @@ def worker_note(row: Mapping[str, Any], threshold: Any) -> str:
     if not row["used"]:
         note = _("excluded")
         if isinstance(threshold, float | int) and row["controls_seen"] and row["controls_share"] < threshold:
-            note = _("excluded: below %(share)s on check questions") % {"share": narrow_percent(threshold)}
+            note = _("not used: below the pass mark of %(share)s") % {"share": percent(threshold)}
         notes.append(note)
     left = row["left_share"]
-    if left is not None and row["judgments"] >= ENOUGH and not 1 - ONE_SIDE < left < ONE_SIDE:
-        notes.append(_("nearly always left") if left >= ONE_SIDE else _("nearly always right"))
+    if left is not None and row["judgments"] >= LEAST_JUDGMENTS and not 1 - SIDE_SHARE < left < SIDE_SHARE:
+        notes.append(
+            _("nearly always chooses left") if left >= SIDE_SHARE else _("nearly always chooses right")
+        )
     return "; ".join(notes)
 
 
@@ -139,22 +140,21 @@ def model_sentence(model: Mapping[str, Any]) -> str:
     differ, ties = model["differ"], model["breaks_ties"]
     if not differ and not ties:
         return _(
-            "No: on none of %(n)s judged items does a model that weighs participants by their accuracy come to another "
-            "answer."
+            "No: a model that weights participants by their accuracy gives the same answers on all %(n)s judged items."
         ) % {"n": thousands(model["compared"])}
     sentence = _(
-        "On %(differ)s of %(n)s judged items a model that weighs participants by their accuracy comes to another "
-        "answer than the consensus."
+        "Yes: a model that weights participants by their accuracy differs from the consensus on %(differ)s "
+        "of %(n)s judged items."
     )
     if ties:
         sentence = _(
-            "On %(differ)s of %(n)s judged items a model that weighs participants by their accuracy comes to another "
-            "answer than the consensus, and it decides %(ties)s that are tied."
+            "Yes: a model that weights participants by their accuracy differs from the consensus on "
+            "%(differ)s of %(n)s judged items, and decides this many ties: %(ties)s."
         )
     sentence %= {"differ": thousands(differ), "n": thousands(model["compared"]), "ties": thousands(ties)}
     if model["converged"]:
         return sentence
-    careful = _("The model did not converge: take this with care.")
+    careful = _("The model did not converge; treat this result with caution.")
     return f"{sentence} {careful}"
 
 
@@ -166,16 +166,16 @@ def other_models(models: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
             sentence = _(model["reason"])
         elif "differ" in model:
             sentence = _(
-                "Another answer than the consensus on %(differ)s of %(n)s items; %(ties)s ties decided."
+                "Differs from the consensus on %(differ)s of %(n)s items; ties decided: %(ties)s."
             ) % {
                 "differ": thousands(model["differ"]),
                 "n": thousands(model["compared"]),
                 "ties": thousands(model["breaks_ties"]),
             }
         else:
-            sentence = _("Fitted to %(n)s answers that are those of most others on their item, or not.") % {
-                "n": thousands(model["answers"])
-            }
+            sentence = _(
+                "Fitted to %(n)s answers, by whether each agrees with the majority of the others on its item."
+            ) % {"n": thousands(model["answers"])}
         if model.get("levels"):
             sentence = f"{sentence} {_describe_levels(model['levels'])}"
         fitted.append({"name": _(WORKER_MODELS[name]), "sentence": sentence, "note": model.get("note", "")})
@@ -191,13 +191,13 @@ def other_models(models: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _describe_levels(levels: Sequence[Mapping[str, Any]]) -> str:
-    labels = {0: _("not said"), **{choice.value // SURE: _(choice.text) for choice in HOW_SURE}}
+    labels = {0: _("not given"), **{choice.value // SURE: _(choice.text) for choice in CONFIDENCE_CHOICES}}
     shares = [
-        f"{labels[row['level']]}: {narrow_percent(row['right'] / row['compared'])} ({thousands(row['compared'])})"
+        f"{labels[row['level']]}: {percent(row['right'] / row['compared'])} ({thousands(row['compared'])})"
         for row in levels
         if row["compared"]
     ]
-    return _("Answers that are those of most others, by how sure people were: %(levels)s.") % {
+    return _("Agreement with the majority of the others, by confidence: %(levels)s.") % {
         "levels": ", ".join(shares)
     }
 
@@ -306,7 +306,7 @@ def _leading_findings(
         }
         return {"sentence": sentence, "beside": figures["agreement"][1]}
     if "verdict" not in evaluation.result:
-        return {"sentence": _(UNTESTED)}
+        return {"sentence": _(UNTESTED_NOTE)}
     verdict: Verdict = evaluation.result["verdict"]["all"]
     cells = cells_of(evaluation.result)
     return {
@@ -376,7 +376,7 @@ def _freshness(
         current = (revised is None or revised <= since) and not decided.exists()
         last = getattr(aggregation, "last_output", None) or 0
         current = current and (aggregation.result.get("outputs", last) or 0) == last
-        current = current and not erased_since(aggregation)
+        current = current and not precedes_erasure(aggregation)
     same = (
         evaluation is not None and aggregation is not None and evaluation.data_hash == aggregation.data_hash
     )
@@ -476,7 +476,11 @@ def _add_compute(name: str, readings: tuple[str, ...], offered: Callable[[Study]
 _add_compute("compute", OF_PAIRS, lambda study: study.state in (Study.State.OPEN, Study.State.CLOSED))
 _add_compute("compute-captions", OF_CAPTIONS, never)
 add_operation(
-    start_aggregation, name="models", label="Fit models of workers", fields=("method",), needed=("method",)
+    start_aggregation,
+    name="models",
+    label="Fit models of participants",
+    fields=("method",),
+    needed=("method",),
 )
 add_operation(adopt, label="Adopt captions", fields=(), offered=_can_be_adopted)
 

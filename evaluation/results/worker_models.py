@@ -31,15 +31,15 @@ if TYPE_CHECKING:
 
 NOTHING_JUDGED = "Nobody has judged anything that counts yet."
 SMOOTHING = 1.0  # a prior against perfect scores of workers with few judgments
-DIFFERING_KEPT = 50
+MOST_DIFFERING = 50
 SMOOTHED_DAWID_SKENE = partial(dawid_skene, smoothing=SMOOTHING)
 
 # Models of workers that `aggregate` fits beside Dawid and Skene's, and their names on pages.
 WORKER_MODELS = {
-    "mace": gettext_noop("MACE: who knows and who guesses"),
-    "glad": gettext_noop("GLAD: ability of people and difficulty of items"),
-    "response": gettext_noop("Two-parameter response model"),
-    "confidence": gettext_noop("Votes weighted by how sure people are"),
+    "mace": gettext_noop("MACE: competence and guessing of participants"),
+    "glad": gettext_noop("GLAD: ability of participants and difficulty of items"),
+    "response": gettext_noop("Two-parameter item response model"),
+    "confidence": gettext_noop("Votes weighted by confidence"),
 }
 NOT_ASKED = "Nobody was asked how sure they are."
 NOTHING_COMPARED = "No judgment can be held against a majority of the others on its unit."
@@ -122,7 +122,7 @@ def model_answers(
     comparable &= compared & ~np.isnan(model_values)
     differs = np.flatnonzero(comparable & ~np.isnan(consensus_values) & (consensus_values != model_values))
     differing = []
-    for index in _largest(rows.probability, differs, DIFFERING_KEPT).tolist():
+    for index in _largest(rows.probability, differs, MOST_DIFFERING).tolist():
         outcome = consensus.of_unit[int(fitted.units[index])]
         differing.append(rows.at(index) | {"consensus": outcome.value, "votes": dict(outcome.votes)})
     differing.sort(key=lambda row: (-row["probability"], row["unit"]))
@@ -133,7 +133,7 @@ def model_answers(
         "compared": int(compared.sum()),
         "differ": len(differs),
         "breaks_ties": int((comparable & np.isnan(consensus_values)).sum()),
-        "differing": differing[:DIFFERING_KEPT],
+        "differing": differing[:MOST_DIFFERING],
         **as_json(fitted, "iterations", "converged", "note", "signature"),
     }
 

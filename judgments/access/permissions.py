@@ -17,8 +17,8 @@ from rest_framework.permissions import SAFE_METHODS, BasePermission
 from rest_framework.request import Request
 
 from common.audit import log_about
-from common.errors import NotThere
-from judgments.access.roles import OF_DATASETS, PERMISSIONS, Right, has_right, has_role, visible_rows
+from common.errors import NotThere, did_you_mean
+from judgments.access.roles import DATASET_MODELS, PERMISSIONS, Right, has_right, has_role, visible_rows
 from judgments.access.tokens import scope_allows
 from judgments.models import ApiToken, Dataset, DatasetRole, Job, Study, StudyRole
 from judgments.models.jobs import IMPORTS_STUDY
@@ -47,7 +47,8 @@ def study_for(request: Request, slug: str, right: Right = Right.VIEW) -> Study:
     """Return a study for a person. Raise NotThere if it is not visible, PermissionDenied if the right is missing."""
     study = studies_of(request).select_related("dataset").filter(slug=slug).first()
     if study is None:
-        raise NotThere(gettext("There is no study %(slug)r.") % {"slug": slug})
+        slugs = studies_of(request).values_list("slug", flat=True)
+        raise NotThere(gettext("There is no study %(slug)r.") % {"slug": slug} + did_you_mean(slug, slugs))
     require(request, right, study)
     log_about(study=study.slug)
     return study
@@ -106,7 +107,7 @@ class VisibleRows(BaseFilterBackend):
     def filter_queryset(self, request: Request, queryset: QuerySet[Any], view: Any) -> QuerySet[Any]:
         token = token_of(request)
         limited = token is not None and token.limited
-        if queryset.model in OF_DATASETS:
+        if queryset.model in DATASET_MODELS:
             rows = visible_rows(queryset, request.user)
             if token is None or not limited:
                 return rows

@@ -16,7 +16,7 @@ from django.db.models import Model, Q, QuerySet
 from django.utils.translation import gettext
 
 from common.audit import acting_person
-from common.errors import NotThere, WrongState
+from common.errors import NotThere, WrongState, did_you_mean
 from judgments.models import (
     Caption,
     Dataset,
@@ -36,17 +36,17 @@ Role = StudyRole.Role
 Person = AbstractBaseUser | AnonymousUser
 M = TypeVar("M", bound=Model)
 
-_KEPT = "_takes_part"  # an attribute of the user object
+_CACHE_ATTRIBUTE = "_takes_part"  # an attribute of the user object
 
 # roles in a dataset from the least to the most, with what each may do
 DATASET_ROLES = [
-    ("viewer", "looks at images, captions and published systems, and designs studies of them"),
+    ("viewer", "views images, captions and published systems, and designs studies with them"),
     ("editor", "also adds systems, rankings, judgments and pictures"),
-    ("owner", "also gives roles and decides who else may read the dataset"),
+    ("owner", "also gives roles and decides who else can read the dataset"),
 ]
 
 # models whose rows belong to a dataset
-OF_DATASETS: tuple[type[Model], ...] = (Dataset, Item, Caption, System, Output, DatasetRole)
+DATASET_MODELS: tuple[type[Model], ...] = (Dataset, Item, Caption, System, Output, DatasetRole)
 
 
 class Right(StrEnum):
@@ -152,7 +152,7 @@ def person_named(pk: int, username: str) -> User:
         return person
     person = User.objects.filter(pk=pk).first()
     if person is None:
-        raise WrongState(gettext("Nothing was changed: choose a person first."))
+        raise WrongState(gettext("Nothing was changed: choose an account first."))
     return person
 
 
@@ -173,16 +173,18 @@ def _keep_an_owner(study: Study, user: User) -> None:
 def takes_part(user: Person) -> bool:
     if not isinstance(user, User) or not user.is_active:
         return False
-    if not hasattr(user, _KEPT):
-        setattr(user, _KEPT, Study.objects.visible_to(user).exists())
-    return bool(getattr(user, _KEPT))
+    if not hasattr(user, _CACHE_ATTRIBUTE):
+        setattr(user, _CACHE_ATTRIBUTE, Study.objects.visible_to(user).exists())
+    return bool(getattr(user, _CACHE_ATTRIBUTE))
 
 
 def may_view(user: Person, model: type[Model]) -> bool:
     """Return whether this person has lists of the model, perhaps empty."""
     if sees_all(user, model) or (belongs_to_studies(model) and takes_part(user)):
         return True
-    return model in OF_DATASETS and user.pk is not None and DatasetRole.objects.filter(user=user.pk).exists()
+    return (
+        model in DATASET_MODELS and user.pk is not None and DatasetRole.objects.filter(user=user.pk).exists()
+    )
 
 
 def sees_all(user: Person, model: type[Model]) -> bool:
@@ -193,7 +195,7 @@ def sees_all(user: Person, model: type[Model]) -> bool:
 
 
 def belongs_to_studies(model: type[Model]) -> bool:
-    return model in (Study, Job) or model in OF_DATASETS or bool(lookups_of(model))
+    return model in (Study, Job) or model in DATASET_MODELS or bool(lookups_of(model))
 
 
 def lookups_of(model: type[Model]) -> tuple[str, ...]:
@@ -206,7 +208,7 @@ def lookups_of(model: type[Model]) -> tuple[str, ...]:
 
 def visible_rows(rows: QuerySet[M], user: Person) -> QuerySet[M]:
     model: type[Model] = rows.model
-    if model in OF_DATASETS:
+    if model in DATASET_MODELS:
         own_rule: Any = rows
         visible: QuerySet[M] = own_rule.visible_to(user)
         return visible
@@ -261,10 +263,10 @@ def has_role(user: Person, dataset: Dataset, least: str) -> bool:
 def require_editor(user: User | None, dataset: Dataset) -> User:
     """Return the account of a job or page that adds to a dataset. Raise WrongState if it may not, or is gone."""
     if user is None:
-        raise WrongState(gettext("Nothing was added: the account that asked for it is there no longer."))
+        raise WrongState(gettext("Nothing was added: the account that asked for it no longer exists."))
     if not has_role(user, dataset, DatasetRole.Role.EDITOR):
         raise WrongState(
-            gettext("Nothing was added: %(name)s is no editor of dataset %(name2)r.")
+            gettext("Nothing was added: %(name)s is not an editor of dataset %(name2)r.")
             % {"name": user.get_username(), "name2": dataset.name}
         )
     return user
@@ -336,11 +338,14 @@ def publish_system(*, dataset: Dataset, name: str, by: User | None = None) -> Sy
         NotThere: ``by`` sees no such system. WrongState: it has another owner, or none.
     """
     systems = System.objects.filter(dataset=dataset)
-    system = (systems if by is None else systems.visible_to(by)).filter(name=name).first()
+    visible = systems if by is None else systems.visible_to(by)
+    system = visible.filter(name=name).first()
     if system is None:
+        named = visible.values_list("name", flat=True)
         raise NotThere(
             gettext("There is no system %(name)r in dataset %(name2)r.")
             % {"name": name, "name2": dataset.name}
+            + did_you_mean(name, named)
         )
     if by is not None and system.owner_id != by.pk and not sees_all_datasets(by):
         raise WrongState(gettext("Nothing was changed: system %(name)r is somebody else's.") % {"name": name})

@@ -19,25 +19,25 @@ from common.rows import PreparedQuery, query_parameter
 from judgments.models import ApiToken, Study
 
 SCOPES: dict[str, str] = {
-    "studies:read": "studies, designs, datasets, units, HITs, jobs, the log, rehearsals, presets",
+    "studies:read": "studies, designs, datasets, items, pages of work, jobs, the log, rehearsals, presets",
     "studies:write": "create studies, change designs and detectors, generate, open and close",
-    "judgments:read": "judgments, assignments and what workers wrote",
-    "workers:read": "workers, invitations, detectors and their flags, exclusions, adjudications",
-    "workers:write": "approve and reject work, exclude workers and take them back, decide",
+    "judgments:read": "judgments, assignments and texts of participants",
+    "workers:read": "participants, invitations, detectors and their flags, exclusions, adjudications",
+    "workers:write": "approve and reject work, exclude participants and lift exclusions, adjudicate",
     "reports:read": "consensus, agreement, analyses, the dashboard, plans",
     "reports:write": "compute consensus, agreement, metrics against them, and plans",
     "exports:read": "list and download exports",
     "exports:write": "make exports",
     "submissions:read": "challenges and one's own submissions to them",
     "submissions:write": "submit captions to challenges",
-    "money:read": "budgets, the ledger, what was put up at a crowd and asked of it",
+    "money:read": "budgets, the ledger, publications at crowds and calls to them",
     "money:write": "pay bonuses and top-ups, set budgets, decide on payments that failed",
     **declared_by_features("scopes"),
 }
 # Scopes that an account without staff rights can use.
-FOR_PARTICIPANTS = ("submissions:read", "submissions:write")
+PARTICIPANT_SCOPES = ("submissions:read", "submissions:write")
 KEY_START = "quorum_"
-NOTED_EVERY = timedelta(minutes=1)  # avoid a write per request of a token in use
+USE_INTERVAL = timedelta(minutes=1)  # avoid a write per request of a token in use
 
 
 def scope_allows(granted: Iterable[str], requested: str) -> bool:
@@ -79,9 +79,9 @@ def create_token(
             % {"problem": problem, "listed": ", ".join(SCOPES)},
             field="scopes",
         )
-    if not user.is_active or not (user.is_staff or set(scopes) <= set(FOR_PARTICIPANTS)):
+    if not user.is_active or not (user.is_staff or set(scopes) <= set(PARTICIPANT_SCOPES)):
         raise DesignError(
-            gettext("The account %(name)r is no active staff account.") % {"name": user.get_username()},
+            gettext("The account %(name)r is not an active staff account.") % {"name": user.get_username()},
             field="user",
         )
     if expires_at is not None and expires_at <= timezone.now():
@@ -116,7 +116,7 @@ def token_for_key(key: str) -> ApiToken | None:
     """Return the valid token of a key; record its use."""
     now = timezone.now()
     token = _USABLE.first(now=now, digest=_digest(key))
-    if token is not None and (token.last_used_at is None or now - token.last_used_at > NOTED_EVERY):
+    if token is not None and (token.last_used_at is None or now - token.last_used_at > USE_INTERVAL):
         ApiToken.objects.filter(pk=token.pk).update(last_used_at=now)
     return token
 
@@ -125,7 +125,7 @@ def revoke_token(*, token: ApiToken) -> None:
     """Raise NotThere if the token was deleted with its account."""
     ApiToken.objects.filter(pk=token.pk, revoked_at=None).update(revoked_at=timezone.now())
     if not ApiToken.objects.filter(pk=token.pk).exists():
-        raise NotThere(gettext("There is no such token any more."))
+        raise NotThere(gettext("This token no longer exists."))
 
 
 def _digest(key: str) -> str:

@@ -62,12 +62,15 @@ ON_A_PAGE = 50
 
 LONGEST_NAME = 150  # characters
 
-AT_ONCE = 1_000  # rows of a download
+ROWS_A_DOWNLOAD = 1_000  # rows of a download
 
 ROLES = [
-    ("viewer", "looks at all pages, results and files"),
-    ("reviewer", "also approves, rejects, excludes, decides disputes and answers participants"),
-    ("designer", "also changes the design, opens, closes and spends the budget"),
+    ("viewer", "views all pages, results and files"),
+    (
+        "reviewer",
+        "also approves and rejects work, excludes participants, decides disputes and answers participants",
+    ),
+    ("designer", "also changes the design, opens and closes the study, and spends the budget"),
     ("owner", "also gives roles and deletes the study"),
 ]
 
@@ -143,7 +146,7 @@ def download_log(request: HttpRequest, study: Study, context: Context) -> HttpRe
     events = (
         _filter_events(request, StudyEvent.objects.filter(study=study)).select_related("by").order_by("pk")
     )
-    rows = (_as_row(event) for event in events.iterator(chunk_size=AT_ONCE))
+    rows = (_as_row(event) for event in events.iterator(chunk_size=ROWS_A_DOWNLOAD))
     writers = {"csv": (_csv_lines, "text/csv"), "jsonl": (_json_lines, "application/x-ndjson")}
     name = request.GET.get("as", "csv")
     if name not in writers:
@@ -165,7 +168,7 @@ def _as_row(event: StudyEvent) -> dict[str, Any]:
     }
 
 
-class _Echo:
+class _LineWriter:
     """A file whose ``write`` returns the line."""
 
     def write(self, line: str) -> str:
@@ -173,7 +176,7 @@ class _Echo:
 
 
 def _csv_lines(rows: Iterator[dict[str, Any]]) -> Iterator[str]:
-    writer = csv.writer(_Echo())
+    writer = csv.writer(_LineWriter())
     yield writer.writerow(COLUMNS)
     for row in rows:
         cells = row | {"details": json.dumps(row["details"], ensure_ascii=False, sort_keys=True)}
@@ -188,11 +191,11 @@ def _json_lines(rows: Iterator[dict[str, Any]]) -> Iterator[str]:
 for _operation in (give, take):
     add_operation(_operation, label=_operation.summary, beside=False, leads_to=lambda study: "people")
 
-GOOD_FOR = [
+TOKEN_LIFETIMES = [
     ("30", gettext_lazy("30 days")),
     ("90", gettext_lazy("90 days")),
     ("365", gettext_lazy("a year")),
-    ("", gettext_lazy("until it is revoked")),
+    ("", gettext_lazy("no expiry")),
 ]
 
 admin.site.unregister(User)
@@ -226,26 +229,28 @@ class AccountGroupAdmin(GroupAdmin, ModelAdmin):
 class TokenForm(forms.Form):
     name = forms.CharField(
         max_length=100,
-        label=gettext_lazy("What it is for"),
-        help_text=gettext_lazy("Such as: notebook of the pilot."),
+        label=gettext_lazy("Purpose"),
+        help_text=gettext_lazy("Such as “notebook of the pilot”."),
     )
     scopes = forms.MultipleChoiceField(
         choices=lambda: [
             (scope, f"{scope}: {gettext(description)}") for scope, description in SCOPES.items()
         ],
         widget=forms.CheckboxSelectMultiple,
-        label=gettext_lazy("What it opens"),
-        help_text=gettext_lazy("Never more than your own account may do. Who may write may read too."),
+        label=gettext_lazy("Scopes"),
+        help_text=gettext_lazy(
+            "A token never allows more than your own account. Permission to write includes permission to read."
+        ),
     )
     studies = forms.ModelMultipleChoiceField(
         queryset=Study.objects.none(),
         to_field_name="slug",
         required=False,
         label=gettext_lazy("Only these studies"),
-        help_text=gettext_lazy("None chosen: all that you may see, now and later."),
+        help_text=gettext_lazy("If none is chosen: all studies that you can see, now and later."),
     )
     good_for = forms.ChoiceField(
-        choices=GOOD_FOR, required=False, initial="90", label=gettext_lazy("Good for")
+        choices=TOKEN_LIFETIMES, required=False, initial="90", label=gettext_lazy("Expires after")
     )
 
     def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
@@ -292,7 +297,7 @@ class ApiTokenAdmin(ReadOnlyAdmin):
         scopes = ", ".join(token.scopes)
         if not token.limited:
             return scopes
-        studies = ", ".join(study.slug for study in token.studies.all()) or gettext("no study any more")
+        studies = ", ".join(study.slug for study in token.studies.all()) or gettext("no study (deleted)")
         return f"{scopes} ({studies})"
 
     @display(description="last used", ordering="last_used_at", empty_value=gettext_lazy("never"))
@@ -303,7 +308,7 @@ class ApiTokenAdmin(ReadOnlyAdmin):
     def good_until(self, token: ApiToken) -> str:
         if token.revoked_at is not None:
             return gettext("revoked %(at)s") % {"at": short_time(token.revoked_at)}
-        return short_time(token.expires_at) if token.expires_at else gettext("it is revoked")
+        return short_time(token.expires_at) if token.expires_at else gettext("never expires")
 
     @display(description="next step")
     def revoke(self, token: ApiToken) -> SafeString | str:
@@ -343,9 +348,7 @@ class ApiTokenAdmin(ReadOnlyAdmin):
             raise Http404
         if request.method == "POST":
             revoke_token(token=token)
-            messages.success(
-                request, gettext("The token %(name)s opens nothing any more.") % {"name": token.name}
-            )
+            messages.success(request, gettext("The token %(name)s is revoked.") % {"name": token.name})
             return redirect("admin:judgments_apitoken_changelist")
         return self._page(
             request,

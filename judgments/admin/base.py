@@ -73,7 +73,7 @@ def count_of(rows: QuerySet[Any], owner: str) -> Coalesce:
     return Coalesce(Subquery(counted, output_field=IntegerField()), Value(0))
 
 
-def counted_beside(model: type[Any], relation: str) -> Coalesce:
+def count_subquery(model: type[Any], relation: str) -> Coalesce:
     field: Any = model._meta.get_field(relation)
     return count_of(field.related_model._default_manager.all(), field.field.name)
 
@@ -93,7 +93,7 @@ def row_or_404(rows: QuerySet[Row], key: int | str) -> Row:
         raise Http404 from None
 
 
-def in_short(value: float | None) -> str:
+def format_short(value: float | None) -> str:
     """Format with four places, without trailing zeros; a dash for None."""
     if value is None:
         return "–"
@@ -257,7 +257,8 @@ class ReadOnlyAdmin(QuorumAdmin):
 
 def next_for_empty_list(lists: ModelAdmin, request: HttpRequest) -> dict[str, str]:
     """Return the button of an empty list: what adds rows, or the studies whose pages do."""
-    for model in (lists.model, getattr(lists, "filled_by", None)):
+    models = [lists.model, *filter(None, [getattr(lists, "filled_by", None)])]
+    for model in models:
         adding = lists.admin_site._registry.get(model)
         if adding is not None and adding.has_add_permission(request):
             address = reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_add")

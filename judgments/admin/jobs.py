@@ -45,7 +45,7 @@ STATE_COLOURS = {
 }
 
 # kind -> the address of the page that shows what came of it
-LEADS_TO: dict[str, Callable[[Job], str]] = {
+RESULT_PAGES: dict[str, Callable[[Job], str]] = {
     "understand_upload": lambda job: reverse("admin:judgments_dataset_add")
 }
 
@@ -169,8 +169,8 @@ class JobAdmin(ReadOnlyAdmin):
 
     def change_view(self, request: HttpRequest, object_id: str, *args: Any, **options: Any) -> HttpResponse:
         job, user = self._job(request, object_id), signed_in(request)
-        if job.kind in LEADS_TO and job.state == Job.State.DONE and job.created_by == user:
-            return redirect(f"{LEADS_TO[job.kind](job)}?job={job.pk}")
+        if job.kind in RESULT_PAGES and job.state == Job.State.DONE and job.created_by == user:
+            return redirect(f"{RESULT_PAGES[job.kind](job)}?job={job.pk}")
         context = {
             **self.admin_site.each_context(request),
             "opts": Job._meta,

@@ -17,7 +17,7 @@ from judgments.admin.base import (
     ReadOnlyAdmin,
     count_column,
     count_of,
-    counted_beside,
+    count_subquery,
     item_thumbnail,
     row_or_404,
     short_time,
@@ -131,7 +131,7 @@ class UnitAdmin(ReadOnlyAdmin):
             super()
             .get_queryset(request)
             .select_related(*related)
-            .annotate(n=counted_beside(Unit, "judgments"))
+            .annotate(n=count_subquery(Unit, "judgments"))
         )
 
     @display(description="first")
@@ -160,7 +160,7 @@ class HITAdmin(ReadOnlyAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[HIT]:
         rows = super().get_queryset(request).select_related("study")
-        return rows.annotate(n=counted_beside(HIT, "places"))
+        return rows.annotate(n=count_subquery(HIT, "places"))
 
     def change_view(self, request: HttpRequest, object_id: str, *args: Any, **options: Any) -> HttpResponse:
         hit = row_or_404(self.get_queryset(request), object_id)

@@ -56,7 +56,9 @@ Row = TypeVar("Row", bound=models.Model)
 
 SLUG = "[-a-zA-Z0-9_]+"
 
-COUNTING = OpenApiResponse(description="A job is counting; ask again after the seconds of Retry-After.")
+COUNTING_RESPONSE = OpenApiResponse(
+    description="A job is counting; ask again after the seconds of Retry-After."
+)
 
 
 def dataset_for(request: Request, name: str) -> Dataset:
@@ -411,7 +413,7 @@ class HITResource(Resource):
         return HIT.objects.select_related("study").prefetch_related(Prefetch("places", queryset=places))
 
 
-def changing(refused: str) -> Callable[[Any], Any]:
+def job_action(refused: str) -> Callable[[Any], Any]:
     """Declare an action on a job; it is a 409 when it is `refused`."""
     responses = {200: JobSerializer, 409: OpenApiResponse(description=refused)}
     return lambda do: extend_schema(request=None, responses=responses)(
@@ -431,7 +433,7 @@ class JobResource(Resource):
     def rows_for(self, rows: QuerySet[Job], studies: QuerySet[Study], request: Request) -> QuerySet[Job]:
         return jobs_about(rows, studies, request)
 
-    @changing("It has ended, or others rely on it.")
+    @job_action("It has ended, or others rely on it.")
     def cancel(self, request: Request, pk: str) -> Response:
         """Ends a job that waits or runs. A running one stops within five seconds, and stores nothing.
 
@@ -439,7 +441,7 @@ class JobResource(Resource):
         """
         return self._change(may_cancel, cancel_job)
 
-    @changing("It neither failed nor was cancelled.")
+    @job_action("It neither failed nor was cancelled.")
     def retry(self, request: Request, pk: str) -> Response:
         """Lets a job that failed or was cancelled wait for its turn again.
 
@@ -557,7 +559,7 @@ def with_study(parameters: type[Parameters], **options: Any) -> type[Parameters]
     return type(parameters.__name__, (parameters,), members)
 
 
-def start_named(request: Request, operation: Operation, *, route: str = "api:jobs-detail") -> Response:
+def start_with_study(request: Request, operation: Operation, *, route: str = "api:jobs-detail") -> Response:
     study = named_study(request, operation.right)
     return job_response(
         request, operation.start(study, operation.read(request.data), by=staff_of(request)), route=route

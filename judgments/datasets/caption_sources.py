@@ -21,9 +21,9 @@ from judgments.importers.textio import ImportNotes
 MOST_RECORDS = 50_000  # of a file that are looked at while somebody waits; the import reads all
 ROWS_A_REPORT = 1_000
 MOST_SYSTEMS = 50  # of one file
-SHOWN = 3  # first rows
-ABOUT = {*DATASET_COLUMNS.optional, "image", "caption", "system", "rank", "score"}
-OF_PEOPLE = re.compile(r"((ref|reference|caption|gold|human|people|description)s?[ _-]*)+\d*", re.I)
+ROWS_SHOWN = 3  # first rows
+STANDARD_NAMES = {*DATASET_COLUMNS.optional, "image", "caption", "system", "rank", "score"}
+PEOPLE_COLUMN = re.compile(r"((ref|reference|caption|gold|human|people|description)s?[ _-]*)+\d*", re.I)
 
 
 @dataclass(slots=True)
@@ -37,7 +37,7 @@ class _Tally:
         self.images.add(image)
         self.captions += 1
         self.empty += not caption.strip()
-        if len(self.rows) < SHOWN:
+        if len(self.rows) < ROWS_SHOWN:
             self.rows.append((image, caption[:300]))
         elif not caption.isascii() and self.rows[-1][1].isascii():  # shows whether the encoding is right
             self.rows[-1] = (image, caption[:300])
@@ -82,7 +82,7 @@ def _tallies(
     tallies: _Tallies = defaultdict(_Tally)
     images: set[str] = set()
     columns: list[str] = []
-    wanted = Columns(("image",), tuple(ABOUT - {"image"}), loose=True)
+    wanted = Columns(("image",), tuple(STANDARD_NAMES - {"image"}), loose=True)
     for number, record in enumerate(records(file, wanted, ImportNotes(), table.encoding)):
         if number >= MOST_RECORDS:
             break
@@ -98,7 +98,7 @@ def _tallies(
 
 def _parts_of_columns(table: UploadPart, columns: Sequence[str], tallies: _Tallies) -> list[UploadPart]:
     wide = [column for _, column in tallies if column]
-    people = [column for column in wide if OF_PEOPLE.fullmatch(column)]
+    people = [column for column in wide if PEOPLE_COLUMN.fullmatch(column)]
     parts = [
         tallies["", column].part(table, role=SYSTEM, system=column, columns=(column,))
         for column in wide
@@ -113,7 +113,7 @@ def _parts_of_columns(table: UploadPart, columns: Sequence[str], tallies: _Talli
 
 
 def _parts_of_rows(table: UploadPart, columns: Sequence[str], tallies: _Tallies) -> list[UploadPart]:
-    unused = tuple(column for column in columns if column not in ABOUT)[:MOST_SYSTEMS]
+    unused = tuple(column for column in columns if column not in STANDARD_NAMES)[:MOST_SYSTEMS]
     if list(tallies) == [("", "")]:
         return [tallies["", ""].part(table, role="", unused=unused)]
     return [
@@ -130,7 +130,7 @@ def _parts_of_rows(table: UploadPart, columns: Sequence[str], tallies: _Tallies)
 
 def _is_wide(columns: Sequence[str]) -> bool:
     """Return whether columns, not rows, hold the captions of an image."""
-    return "caption" not in columns and bool(set(columns) - ABOUT)
+    return "caption" not in columns and bool(set(columns) - STANDARD_NAMES)
 
 
 def _tally(record: Record, columns: Sequence[str], tallies: _Tallies) -> None:
@@ -147,9 +147,9 @@ def _tally(record: Record, columns: Sequence[str], tallies: _Tallies) -> None:
     for column in columns:
         cell = record.values.get(column)
         if (
-            column not in ABOUT
+            column not in STANDARD_NAMES
             and isinstance(cell, str)
-            and (cell.strip() or not OF_PEOPLE.fullmatch(column))
+            and (cell.strip() or not PEOPLE_COLUMN.fullmatch(column))
         ):
             tallies["", column].add(image, cell)
 
@@ -159,5 +159,5 @@ def _joined(tallies: Sequence[_Tally]) -> _Tally:
     for tally in tallies:
         whole.images |= tally.images
         whole.captions += tally.captions
-        whole.rows = (whole.rows + tally.rows)[:SHOWN]
+        whole.rows = (whole.rows + tally.rows)[:ROWS_SHOWN]
     return whole

@@ -51,7 +51,7 @@ from judgments.importers.records.rows import (
 from judgments.importers.records.sources import CandidateSource
 from judgments.importers.records.values import by_name
 from judgments.importers.tables.candidates import TableCandidates
-from judgments.importers.tables.parts import ALL, Taken, systems_named
+from judgments.importers.tables.parts import WHOLE_TABLE, TablePart, systems_named
 from judgments.importers.textio import ImportNotes
 from judgments.jobs.queues import enqueue
 from judgments.kinds import KINDS
@@ -166,7 +166,7 @@ class ImportSummary:
 
 
 @contextmanager
-def _stored_once(what: str, stored: str = "it") -> Iterator[None]:
+def _duplicates_as_conflict(what: str, stored: str = "it") -> Iterator[None]:
     """Turn an IntegrityError within the block into DataConflict: another import has stored the same rows meanwhile."""
     try:
         yield
@@ -184,7 +184,7 @@ def import_dataset(
     images: str | None = None,
     encoding: str | None = None,
     attribution: str = "",
-    taken: Taken = ALL,
+    taken: TablePart = WHOLE_TABLE,
     mapping: ColumnMapping | None = None,
     user: User | None = None,
     progress: Progress = no_progress,
@@ -203,7 +203,7 @@ def import_dataset(
         ImportProblem: the file cannot be read as this format. DataConflict: the dataset exists with other rows.
             PictureProblem: a picture is missing or invalid.
     """
-    if taken == ALL and format in TABLE_FORMATS:
+    if taken == WHOLE_TABLE and format in TABLE_FORMATS:
         systems = systems_named(table_reader(format, path, mapping), path, encoding)
         if any(systems):
             with transaction.atomic():
@@ -237,12 +237,12 @@ def import_dataset(
                 counts,
                 [gettext_noop("Pictures were added to the dataset."), *_blocked_pictures(images)],
             )
-        notes = [gettext_noop("Its pictures were left as they are.")] if images else []
+        notes = [gettext_noop("Its pictures were not changed.")] if images else []
         return ImportSummary(name, False, counts, notes)
     source = open_dataset(format, path, encoding=encoding, taken=taken, mapping=mapping)
     fingerprint = Fingerprint()
     pictures = PictureCopy(name) if images else nullcontext()
-    with _stored_once(f"Dataset {name!r}"), pictures as copy, transaction.atomic():
+    with _duplicates_as_conflict(f"Dataset {name!r}"), pictures as copy, transaction.atomic():
         dataset = Dataset.objects.create(
             name=name,
             source_format=format,
@@ -272,11 +272,11 @@ def import_dataset(
 
 def _import_with_systems(systems: Collection[str], **values: Any) -> ImportSummary:
     """Import a table whose column `system` says who wrote each caption; blank cells are people's."""
-    people = Taken(only="") if "" in systems else Taken(images_alone=True)
+    people = TablePart(only="") if "" in systems else TablePart(images_alone=True)
     summary = import_dataset(taken=people, **values)
     of_system = {key: values[key] for key in ("format", "path", "encoding", "mapping", "user", "progress")}
     for system in filter(None, systems):
-        taken = Taken(only=system)
+        taken = TablePart(only=system)
         added = import_candidates(dataset=values["name"], system=system, taken=taken, **of_system)
         summary.counts[f"captions of {system}"] = added.counts["captions"]
         summary.notes.extend(f"{system}: {note}" for note in added.notes)
@@ -481,7 +481,7 @@ def import_candidates(
     dataset: str,
     system: str,
     encoding: str | None = None,
-    taken: Taken = ALL,
+    taken: TablePart = WHOLE_TABLE,
     mapping: ColumnMapping | None = None,
     user: User | None = None,
     progress: Progress = no_progress,
@@ -507,7 +507,7 @@ def import_candidates(
         source.boxes_of = lambda image: boxes.get(image, ())
     rows = source.candidates(items)
     first = next(rows, None)  # None: the file says no captions, and is read to its end
-    with _stored_once(f"System {system!r}"), transaction.atomic():
+    with _duplicates_as_conflict(f"System {system!r}"), transaction.atomic():
         row_system = there or System.objects.create(
             dataset=row_dataset, name=system, owner=user, private=user is not None
         )
@@ -549,8 +549,10 @@ def _import_captions(
         return _complete(system, rows, items, source.notes)
     if not new:
         outputs = system.outputs.annotations().values_list("item__name", "caption__text", "rank", "score")
-        if fingerprint_of(rows) != system.fingerprint and not _same(source.candidates(items), outputs):
-            raise _other(system, "captions")
+        if fingerprint_of(rows) != system.fingerprint and not _has_same_rows(
+            source.candidates(items), outputs
+        ):
+            raise _content_conflict(system, "captions")
         return ImportSummary(system.name, False, {"captions": system.outputs.annotations().count()})
     fingerprint = Fingerprint()
     stored = 0
@@ -573,7 +575,7 @@ def _import_captions(
     return ImportSummary(system.name, True, {"captions": stored}, source.notes.sentences())
 
 
-def _other(system: System, what: str) -> DataConflict:
+def _content_conflict(system: System, what: str) -> DataConflict:
     return DataConflict(
         f"Dataset {system.dataset.name!r} has a system {system.name!r} with other {what}; choose another name."
     )
@@ -588,13 +590,15 @@ def _store_contents(
         names = {items[image]: list(listed) for (image, of), listed in contents.items() if of == kind}
         there = dict(system.contents.filter(kind=kind).values_list("item", "names")) if names else {}
         if there and there != names:
-            raise _other(system, kind)
+            raise _content_conflict(system, kind)
         rows = [] if there else [(system.pk, item, kind, listed) for item, listed in names.items()]
         stored[kind] = insert_rows(SystemContent, ("system_id", "item_id", "kind", "names"), rows)
     return stored
 
 
-def _same(rows: Iterable[CandidateRow], stored: Iterable[tuple[str, str, int, float | None]]) -> bool:
+def _has_same_rows(
+    rows: Iterable[CandidateRow], stored: Iterable[tuple[str, str, int, float | None]]
+) -> bool:
     """Return whether the rows are stored outputs, by item, text, rank and score, in another form of their letters."""
     outputs = {(item, one_text(text), rank, score) for item, text, rank, score in stored}
     read = {(row.image, one_text(row.text), row.rank or 1, row.score) for row in rows}
@@ -626,7 +630,7 @@ def _complete(
     for (_, item), positions in known.items():
         new_list = dict(enumerate((one_text(row.text) for row in lists.get(item, ())), start=1))
         if any(new_list.get(position) != text for position, text in positions.items()):
-            raise _other(system, "captions")
+            raise _content_conflict(system, "captions")
     fresh = [
         (item, position, row)
         for item, ranked in lists.items()
@@ -679,7 +683,7 @@ def import_rankings(
     notes = ImportNotes()
     runs = read_runs(path, queries=queries, ranked=ranked, encoding=encoding, progress=progress)
     lists = stored = 0
-    with _stored_once(str(path), "the same systems"), transaction.atomic():
+    with _duplicates_as_conflict(str(path), "the same systems"), transaction.atomic():
         # Serialise imports that change what is known of a dataset's systems.
         locked = Dataset.objects.select_for_update(no_key=True).get(name=dataset)
         for name, run in sorted(runs.items()):

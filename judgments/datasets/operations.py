@@ -74,7 +74,9 @@ def _share(*, dataset: Dataset, by: User | None, sharing: str) -> Promise:
     """Opens a dataset to its members alone, to all researchers, or to everybody. Studies of it keep their people."""
     share_dataset(dataset=dataset, sharing=sharing)
     whom = gettext_lazy(Sharing(sharing).label)
-    return format_lazy(gettext_lazy("Dataset {dataset} is open to {whom}."), dataset=dataset.name, whom=whom)
+    return format_lazy(
+        gettext_lazy("Dataset {dataset} can now be read by {whom}."), dataset=dataset.name, whom=whom
+    )
 
 
 class DatasetRoleRequest(PersonRequest):
@@ -86,7 +88,7 @@ class DatasetRoleRequest(PersonRequest):
 def _give(*, dataset: Dataset, by: User | None, role: str, user: int = 0, username: str = "") -> Promise:
     """Replaces the role that the person has in the dataset."""
     membership = give_dataset_role(dataset=dataset, user=person_named(user, username), role=role, by=by)
-    sentence = gettext_lazy("{person} is {role} of dataset {dataset} now.")
+    sentence = gettext_lazy("{person} is now {role} of dataset {dataset}.")
     return format_lazy(
         sentence,
         person=membership.user.get_username(),
@@ -99,7 +101,7 @@ def _take(*, dataset: Dataset, by: User | None, user: int = 0, username: str = "
     """Takes a person's role in the dataset. An owner stays."""
     person = person_named(user, username)
     take_dataset_role(dataset=dataset, user=person)
-    sentence = gettext_lazy("{person} has no role in dataset {dataset} any more.")
+    sentence = gettext_lazy("{person} no longer has a role in dataset {dataset}.")
     return format_lazy(sentence, person=person.get_username(), dataset=dataset.name)
 
 
@@ -118,7 +120,7 @@ def _publish(*, dataset: Dataset, by: User | None, system: str) -> Promise:
 def _scale(*, dataset: Dataset, by: User | None) -> Promise:
     """Lets a job scale the pictures for the page of work that are not yet. The originals stay as they are."""
     enqueue(kind="scale_pictures", args={"dataset": dataset.name}, user=by, once=True)
-    return format_lazy(gettext_lazy("The pictures of {dataset} are scaled by a job."), dataset=dataset.name)
+    return format_lazy(gettext_lazy("A job now scales the pictures of {dataset}."), dataset=dataset.name)
 
 
 OPERATIONS = {

@@ -33,7 +33,7 @@ from unfold.widgets import (
 )
 
 from common.errors import QuorumError
-from common.incoming import BeyondHead
+from common.incoming import RequestBytesExceeded
 from common.rate_limits import TooMany
 from judgments.access.roles import DATASET_ROLES, Person, has_role, visible_rows
 from judgments.access.views import offered_accounts
@@ -53,7 +53,14 @@ from judgments.datasets.upload_parts import (
     UploadPart,
     load_understood,
 )
-from judgments.importers import CANDIDATE_FORMATS, DATASET_FORMATS, TABLE_FORMATS, ImportProblem, read_layouts
+from judgments.importers import (
+    CANDIDATE_FORMATS,
+    DATASET_FORMATS,
+    IMPORT_FORMATS,
+    TABLE_FORMATS,
+    ImportProblem,
+    read_layouts,
+)
 from judgments.jobs.queues import enqueue
 from judgments.models import (
     Caption,
@@ -71,11 +78,8 @@ from judgments.studies.step_form import read_posted_parameters
 
 SAMPLE = 8  # images on a dataset's page
 FORMAT_TITLES = {
-    "flickr8k": gettext_noop("Flickr8k: Flickr8k.token.txt, with the lists of its splits if you have them"),
-    "coco": gettext_noop("MS COCO: one JSON document"),
-    "pascal-50s": gettext_noop("PASCAL-50S: references.jsonl and pairs.jsonl"),
-    "abstract-50s": gettext_noop("ABSTRACT-50S: references.jsonl and pairs.jsonl"),
-    "jsonl": gettext_noop("JSON lines, one object a line"),
+    **{how.name: how.title for how in IMPORT_FORMATS},
+    "jsonl": gettext_noop("JSON lines, one object per line"),
     "csv": gettext_noop("CSV with a header line"),
     "tsv": gettext_noop("TSV: tabs between the columns"),
     "json": gettext_noop("JSON: a list of objects"),
@@ -89,7 +93,7 @@ FORMAT_TITLES = {
 LOOK = "understand_upload"
 PRESERVED_FIELDS = ("name", "attribution", "role-", "system-")  # fields whose values looking again keeps
 # Of the session: upload -> choices, and what it was understood as, until it is imported.
-UNDERSTOOD = "quorum-upload"
+SESSION_KEY = "quorum-upload"
 ROLE_WORDS = {
     PEOPLE: gettext_lazy("captions by people"),
     SYSTEM: gettext_lazy("captions of a system"),
@@ -97,7 +101,7 @@ ROLE_WORDS = {
 }
 ROLES_BESIDE_TEXTS = ROLE_WORDS | {
     PEOPLE: gettext_lazy("references by people"),
-    SYSTEM: gettext_lazy("what a system wrote"),
+    SYSTEM: gettext_lazy("outputs of a system"),
 }
 ROLES_OF_TEXTS = {PEOPLE: gettext_lazy("source texts"), LEFT_OUT: ROLE_WORDS[LEFT_OUT]}
 
@@ -108,7 +112,7 @@ def role_words(part: UploadPart) -> dict[str, Any]:
 
 short_name = RegexValidator(
     r"^[-a-zA-Z0-9_]+\Z",
-    gettext_lazy("Only letters from a to z, digits, hyphens and underscores can be used, such as my-photos."),
+    gettext_lazy("Use only letters from a to z, digits, hyphens and underscores, such as my-photos."),
 )
 
 
@@ -145,7 +149,7 @@ class FilesForm(forms.Form):
 
     folded: ClassVar[tuple[str, ...]] = ()  # fields below Advanced
     files_help: ClassVar[str]
-    by_itself: ClassVar[str] = gettext_noop("Find it out")
+    by_itself: ClassVar[str] = gettext_noop("Detect automatically")
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -168,7 +172,7 @@ def encoding_field(by_itself: str) -> forms.ChoiceField:
         required=False,
         choices=[("", gettext(by_itself)), *((name, gettext(title)) for name, title in ENCODINGS.items())],
         help_text=gettext_lazy(
-            "How letters are stored. A file that begins with a byte order mark is read as that says."
+            "Character encoding. A byte order mark at the beginning of a file takes precedence."
         ),
         widget=UnfoldAdminSelectWidget,
     )
@@ -189,7 +193,7 @@ class UploadForm(FilesForm):
     help: ClassVar[str] = ""
     format_label: ClassVar[str] = gettext_noop("Format")
     files_help = gettext_noop("One file, several that belong together, or a zip of a folder.")
-    by_itself = gettext_noop("UTF-8, or as the file's mark says")
+    by_itself = gettext_noop("UTF-8, or as given by the byte order mark")
     job: ClassVar[str]
     title: ClassVar[str]
     lead: ClassVar[str]
@@ -214,7 +218,7 @@ class DatasetForm(FilesForm):
         required=False,
         assume_scheme="https",
         help_text=gettext_lazy(
-            "Where they are on a server already: https://…; the image's file name is put behind it."
+            "If they are on a server already: https://…; the image's file name is appended."
         ),
         widget=UnfoldAdminTextInputWidget,
     )
@@ -222,16 +226,16 @@ class DatasetForm(FilesForm):
         label=gettext_lazy("Format"),
         required=False,
         choices=[
-            ("", gettext_lazy("Find it out")),
+            ("", gettext_lazy("Detect automatically")),
             *((name, gettext_lazy(FORMAT_TITLES.get(name, name))) for name in DATASET_FORMATS),
         ],
-        help_text=gettext_lazy("For a single file, or a folder, that is not understood by itself."),
+        help_text=gettext_lazy("Only for a file or folder whose format is not detected automatically."),
         widget=UnfoldAdminSelectWidget,
     )
     folded = ("pictures_at", "format", "encoding")
     field_order = ("files",)
     files_help = gettext_noop(
-        "Tables (CSV, JSON lines, MS COCO's JSON) and pictures, if any: several files, a zip, or both."
+        "Tables (CSV, JSON lines, MS COCO's JSON) and pictures, if any, as single files or as a zip archive."
     )
 
 
@@ -260,7 +264,7 @@ class UnderstoodForm(forms.Form):
         )
         for number, part in enumerate(understood.parts):
             self.fields[f"role-{number}"] = forms.ChoiceField(
-                label=gettext_lazy("These are"),
+                label=gettext_lazy("Content"),
                 choices=list(role_words(part).items()),
                 initial=part.role,
                 widget=UnfoldAdminSelectWidget,
@@ -272,14 +276,16 @@ class UnderstoodForm(forms.Form):
                 initial=part.system,
                 widget=UnfoldAdminTextInputWidget,
             )
-        self.fields["encoding"] = encoding_field(gettext("Find it out"))
+        self.fields["encoding"] = encoding_field(gettext("Detect automatically"))
         self.fields["encoding"].initial = understood.encoding
         self.fields["encoding"].help_text = gettext(
-            "Choose another one where letters look wrong, and look again."
+            "If letters look wrong, choose another encoding and update the preview."
         )
         if understood.lacking:
             self.fields["match_names"] = forms.BooleanField(
-                label=gettext_lazy("Names of images may differ in case, blanks and ending"),
+                label=gettext_lazy(
+                    "Match image names despite differences in case, blanks and file extension"
+                ),
                 required=False,
                 widget=UnfoldBooleanWidget,
             )
@@ -330,8 +336,8 @@ class UnderstoodForm(forms.Form):
         ):
             raise forms.ValidationError(
                 gettext(
-                    "No captions are by people. Under 'These are', choose 'captions by people' where they are; a "
-                    "table (CSV or JSON lines) of a system's captions can be imported without them."
+                    "There are no captions by people. Set “Content” to “captions by people” for the file that has "
+                    "them. A table (CSV or JSON lines) of a system's captions can be imported without them."
                 )
             )
         if len(people) > 1 and (
@@ -359,13 +365,13 @@ class CandidatesForm(UploadForm):
     job = "import_candidates"
     title = gettext_noop("Import candidates")
     help = "formats.md#candidates-what-one-system-says"
-    lead = gettext_noop("What a system says about the images of {dataset}.")
+    lead = gettext_noop("Import a system's captions of the images of {dataset}.")
     field_order = ("system", "format", "files")
 
     system = forms.CharField(
         label=gettext_lazy("System"),
         max_length=80,
-        help_text=gettext_lazy("What produced these captions. Participants never see it."),
+        help_text=gettext_lazy("The system that produced these captions. Participants never see its name."),
         widget=UnfoldAdminTextInputWidget,
     )
 
@@ -379,11 +385,11 @@ class RankingsForm(UploadForm):
     title = gettext_noop("Import rankings")
     help = "formats.md#rankings"
     lead = gettext_noop(
-        "Lists in which systems ranked captions for the images of {dataset}, or images for captions."
+        "Import systems' ranked lists of captions for the images of {dataset}, or of images for captions."
     )
     field_order = ("format", "files")
-    format_label = gettext_noop("What is ranked")
-    files_help = gettext_noop("Lines of qid, Q0, docid, rank, score and system, with blanks between.")
+    format_label = gettext_noop("Type of ranking")
+    files_help = gettext_noop("TREC run lines: qid, Q0, docid, rank, score and system, separated by blanks.")
 
 
 UPLOADS: dict[str, type[UploadForm]] = {"candidates": CandidatesForm, "rankings": RankingsForm}
@@ -496,7 +502,9 @@ class DatasetAdmin(QuorumAdmin):
                 except QuorumError as error:
                     uploads.discard_upload(upload)
                     form.add_error("files", str(error))
-        lead = gettext("Pictures or source texts, what systems wrote about them, and what people did.")
+        lead = gettext(
+            "Upload pictures or source texts, with the texts that systems and people wrote about them."
+        )
         return self._page(request, "judgments/upload.html", gettext("Upload your data"), form=form, lead=lead)
 
     def _look(self, request: HttpRequest, upload: str, choices: dict[str, Any]) -> HttpResponse:
@@ -507,23 +515,23 @@ class DatasetAdmin(QuorumAdmin):
         }
         try:
             understood = uploads.look_at(**args)
-        except BeyondHead:
+        except RequestBytesExceeded:
             job = enqueue(kind=LOOK, args=args, user=signed_in(request))
             self._remember(request, upload, choices)
             return redirect(reverse("admin:judgments_job_change", args=[job.pk]))
         return self._show_understood(request, upload, choices, understood)
 
     def _remember(self, request: HttpRequest, upload: str, choices: dict[str, Any]) -> None:
-        for earlier in request.session.get(UNDERSTOOD, {}).keys() - {upload}:
+        for earlier in request.session.get(SESSION_KEY, {}).keys() - {upload}:
             uploads.discard_upload(earlier)
-        request.session[UNDERSTOOD] = {upload: choices}
+        request.session[SESSION_KEY] = {upload: choices}
 
     def _show_job(self, request: HttpRequest, pk: str) -> HttpResponse:
         """Show what a job understood."""
         job = row_or_404(
             Job.objects.filter(kind=LOOK, state=Job.State.DONE, created_by=signed_in(request)), pk
         )
-        choices = request.session.get(UNDERSTOOD, {}).get(job.args["upload"])
+        choices = request.session.get(SESSION_KEY, {}).get(job.args["upload"])
         if choices is None:
             return self._ask_for_files_again(request, "add")
         return self._show_understood(
@@ -548,7 +556,7 @@ class DatasetAdmin(QuorumAdmin):
 
     def _import_understood(self, request: HttpRequest) -> HttpResponse:
         upload = request.POST["upload"]
-        choices = request.session.get(UNDERSTOOD, {}).get(upload)
+        choices = request.session.get(SESSION_KEY, {}).get(upload)
         if choices is None or "understood" not in choices:
             return self._ask_for_files_again(request, "add")
         understood = load_understood(choices["understood"])
@@ -565,10 +573,14 @@ class DatasetAdmin(QuorumAdmin):
             return self._understood_page(request, form, upload)
         cleaned = form.cleaned_data
         if cleaned["encoding"] != understood.encoding:  # nobody has seen the rows in it yet
-            messages.info(request, gettext("Not imported yet: these are the rows in the encoding you chose."))
+            messages.info(
+                request, gettext("Not imported yet: this preview shows the rows in the chosen encoding.")
+            )
             return self._look_again(request, upload, choices, maps)
         if maps != {name: table.as_mapping() for name, table in tables.items()}:
-            messages.info(request, gettext("Not imported yet: these are the rows by the columns you chose."))
+            messages.info(
+                request, gettext("Not imported yet: this preview shows the rows with the chosen columns.")
+            )
             return self._look_again(request, upload, choices, maps)
         with_pictures = understood.pictures and not cleaned.get("without_pictures")
         args = {
@@ -584,7 +596,7 @@ class DatasetAdmin(QuorumAdmin):
         except TooMany as error:
             messages.error(request, str(error))
             return self._understood_page(request, form, upload)
-        del request.session[UNDERSTOOD]
+        del request.session[SESSION_KEY]
         return redirect(reverse("admin:judgments_job_change", args=[job.pk]))
 
     def _look_again(
@@ -616,7 +628,7 @@ class DatasetAdmin(QuorumAdmin):
         return self._page(
             request,
             "judgments/understood.html",
-            gettext("What was understood"),
+            gettext("Check the upload"),
             form=form,
             upload=upload,
             understood=form.understood,
@@ -671,7 +683,7 @@ class DatasetAdmin(QuorumAdmin):
         return self._page(
             request,
             use.template,
-            gettext("Put it right") if table.problems else gettext("What the columns are"),
+            gettext("Correct the columns") if table.problems else gettext("Meaning of the columns"),
             table=pending_imports.offered(waiting["kind"], waiting["args"], table),
             problems=[
                 problem | {"said": pending_imports.name_controls(problem["said"])}
@@ -751,9 +763,9 @@ def import_or_queue(
     try:
         with uploads.open_upload(upload) as files:
             sentence = read(files.path)
-    except BeyondHead:
+    except RequestBytesExceeded:
         enqueue(kind=kind, args={"upload": upload, **args}, user=signed_in(request))
-        sentence = gettext("A job reads the file now; the list of jobs tells what came of it.")
+        sentence = gettext("The file is being imported; the list of jobs shows the result.")
     else:
         uploads.discard_upload(upload)
     messages.success(request, sentence)

@@ -11,7 +11,7 @@ from typing import Any
 
 from django.utils.translation import gettext, gettext_noop
 
-from common.incoming import BeyondHead
+from common.incoming import RequestBytesExceeded
 from common.incoming.json_documents import load_json
 from judgments.datasets.importing import last_mapping
 from judgments.datasets.table_columns import (
@@ -24,7 +24,7 @@ from judgments.datasets.table_columns import (
 )
 from judgments.datasets.uploads import job_file, open_upload
 from judgments.importers import TABLE_FORMATS, ColumnMapping, ImportProblem, read_layouts
-from judgments.importers.mapping import BETWEEN_CRITERIA, FILE, LEFT_OUT, parse_pairs
+from judgments.importers.mapping import BETWEEN_CRITERIA, FILE, OMITTED_COLUMN, parse_pairs
 from judgments.importers.options import OPTIONS, mapping_of
 from judgments.importers.textio import ImportProblems
 from judgments.jobs.registry import registered_kinds
@@ -34,12 +34,13 @@ from judgments.studies.studies import find_dataset
 PEOPLE = "people"  # what a page calls columns that are named after people
 # What a page calls options that a refusal names.
 CONTROL_LABELS = {
-    "--header-row N": gettext_noop("The header is another line"),
+    "--header-row N": gettext_noop("Header line"),
     "--design FILE": gettext_noop("Study file"),
-    "--missing": gettext_noop("Words for an empty cell"),
-    "--match-names": gettext_noop("Names of images may differ in case, blanks and ending"),
+    "--encoding": gettext_noop("Encoding"),
+    "--missing": gettext_noop("Values for an empty cell"),
+    "--match-names": gettext_noop("Match image names despite differences in case, blanks and file extension"),
     '--workers anonymous, or workers = "anonymous" in a mapping': gettext_noop(
-        "Nobody knows who answered: each row is another person"
+        "Participants are unknown: treat each row as another participant"
     ),
 }
 ROW_OPTIONS = ("header_row", "where", "missing")
@@ -113,7 +114,7 @@ def look_at_columns(kind: str, args: Mapping[str, Any]) -> bool:
                 offered=last_mapping(kind, dataset=find_dataset(args["dataset"])),
                 header_row=header_row,
             )
-        except BeyondHead:
+        except RequestBytesExceeded:
             return False
         except ImportProblem as problem:
             if not has_title(lines):
@@ -143,7 +144,7 @@ def offered(kind: str, args: Mapping[str, Any], table: UploadTable) -> dict[str,
         "rows": table.rows,
         "unnamed": gettext("not used")
         if kind != "dataset" or "caption" in table.chosen
-        else gettext("a text of a system, or of people"),
+        else gettext("a text of a system or of people"),
         "wanted": [(name, gettext(use.words[name]) if name in use.words else name) for name in use.wanted]
         + [(name, gettext(words)) for name, words in use.choices.items()],
         "lines": table.lines,
@@ -212,12 +213,13 @@ def posted(waiting: Mapping[str, Any], values: Mapping[str, str], files: Mapping
     if "parts" in args:
         parts = args["parts"]
         args["parts"] = [
-            part | {"fixes": _with(part["fixes"], fixes.get(Path(part["file"]).name, {}))} for part in parts
+            part | {"fixes": _merge_fixes(part["fixes"], fixes.get(Path(part["file"]).name, {}))}
+            for part in parts
         ]
         return args
     before, use = args.get("mapping") or {}, TABLE_USES.get(waiting["kind"], WITHOUT_COLUMNS)
     table.chosen = _chosen(table.names, values)
-    answers, field = values.get("words", "").strip(), Path(gettext("Answers in words"))
+    answers, field = values.get("words", "").strip(), Path(gettext("Text answers"))
     if values.get("each_file"):
         table.chosen["worker"] = f"{{{FILE}}}"
     texts = {
@@ -225,7 +227,9 @@ def posted(waiting: Mapping[str, Any], values: Mapping[str, str], files: Mapping
     }
     how = mapping_of(texts, field) or ColumnMapping()
     of_table = args["format"] in TABLE_FORMATS
-    dropped = {name.lower(): LEFT_OUT for name in table.names if of_table and name.lower() in use.wanted}
+    dropped = {
+        name.lower(): OMITTED_COLUMN for name in table.names if of_table and name.lower() in use.wanted
+    }
     people = [name for at, name in enumerate(table.names) if values.get(f"column-{at}") == PEOPLE]
     args["mapping"] = (
         how.model_dump(mode="json", exclude_defaults=True)
@@ -234,14 +238,14 @@ def posted(waiting: Mapping[str, Any], values: Mapping[str, str], files: Mapping
             | (table.foreign() if of_table else table.chosen),
             "values": parse_pairs(answers, field, "", "left=1,right=2") if answers else {},
             "zone": how.zone,
-            "fixes": _with(before.get("fixes", {}), next(iter(fixes.values()), {})),
+            "fixes": _merge_fixes(before.get("fixes", {}), next(iter(fixes.values()), {})),
         }
         | ({"people": people} if people else {})
     )
     return args | use.arguments(args, values, files)
 
 
-def _with(
+def _merge_fixes(
     before: Mapping[str, Mapping[str, str]], fixes: Mapping[str, Mapping[str, str]]
 ) -> dict[str, dict[str, str]]:
     return {line: {**before.get(line, {}), **fixes.get(line, {})} for line in {**before, **fixes}}

@@ -55,13 +55,13 @@ def _jpeg(data: bytes) -> Iterator[bytes]:
         if marker == START_OF_SCAN:
             following = NEXT_MARKER.search(data, end)
             end = following.start() if following else len(data)
-        if _is_shown(marker, data[at + 4 : at + 16]):
+        if _is_needed_segment(marker, data[at + 4 : at + 16]):
             yield data[at:end]
         at = end
     yield b"\xff\xd9"
 
 
-def _is_shown(marker: int, start: bytes) -> bool:
+def _is_needed_segment(marker: int, start: bytes) -> bool:
     if marker == 0xE0:
         return start.startswith(b"JFIF\x00")  # and no thumbnail (JFXX), which may be of the picture uncut
     if marker == 0xE2:
@@ -119,10 +119,10 @@ def _gif(data: bytes) -> Iterator[bytes]:
     yield data[:at]
     while at + 1 < len(data):
         if data[at] == 0x2C:  # a frame
-            end = _behind_blocks(data, at + 11 + _table(data[at + 9 : at + 10]))
+            end = _end_of_blocks(data, at + 11 + _table(data[at + 9 : at + 10]))
             yield data[at:end]
         elif data[at] == 0x21:
-            kind, end = data[at + 1], _behind_blocks(data, at + 2)
+            kind, end = data[at + 1], _end_of_blocks(data, at + 2)
             dropped = kind == GIF_COMMENT or (
                 kind == GIF_APPLICATION and data[at + 3 : at + 14] not in ANIMATION
             )
@@ -137,7 +137,7 @@ def _table(flags: bytes) -> int:
     return 3 << ((flags[0] & 7) + 1) if flags and flags[0] & 0x80 else 0
 
 
-def _behind_blocks(data: bytes, at: int) -> int:
+def _end_of_blocks(data: bytes, at: int) -> int:
     while at < len(data) and data[at]:
         at += 1 + data[at]
     return at + 1

@@ -24,9 +24,9 @@ SIZES = (((720, 576), 60_000), ((1280, 1280), 180_000))
 QUALITIES = (80, 70, 55, 40)  # the first that keeps to the bytes
 METHOD = 4  # of 0 (fast) to 6 (small)
 LONGEST_PROFILE = 4_096  # bytes of a colour profile that are sent along
-COLOURED = {"RGB", "RGBA", "P"}
-MODES = {*COLOURED, "1", "L", "LA", "PA", "CMYK"}  # deeper ones lose too much
-TURNED = range(5, 9)  # orientations of EXIF with the sides exchanged
+COLOUR_MODES = {"RGB", "RGBA", "P"}
+MODES = {*COLOUR_MODES, "1", "L", "LA", "PA", "CMYK"}  # deeper ones lose too much
+TURNED_ORIENTATIONS = range(5, 9)  # orientations of EXIF with the sides exchanged
 # What the style sheet gives a picture at most (static/css/app.css): its column, and the ratio times its box's height.
 PHONE = "(max-width: 760px) min(100vw - 32px, {ratio} * max(200px, 34vh))"
 DESKTOP = "min(640px, {ratio} * min(480px, max(200px, 66vh)))"
@@ -55,7 +55,7 @@ def attributes_of(item: Item, address: str) -> dict[str, str]:
     attributes = {"width": str(width), "height": str(height)}
     if widths:
         sources = [f"{address}?width={scaled_width} {scaled_width}w" for scaled_width in widths]
-        if widths[-1] < _fitted((width, height), SIZES[-1][0])[0]:  # the original is the smaller one
+        if widths[-1] < _fit_size((width, height), SIZES[-1][0])[0]:  # the original is the smaller one
             sources.append(f"{address} {width}w")
         attributes |= {
             "srcset": ", ".join(sources),
@@ -106,23 +106,23 @@ def scale_picture(picture: str) -> dict[str, Any]:
         scaled["bytes"] = original.stat().st_size
         with open_picture(original) as opened:
             photograph = opened.format in ("JPEG", "MPO")
-            turned = photograph and opened.getexif().get(ExifTags.Base.Orientation) in TURNED
+            turned = photograph and opened.getexif().get(ExifTags.Base.Orientation) in TURNED_ORIENTATIONS
             size = opened.size[::-1] if turned else opened.size
             scaled |= {"width": size[0], "height": size[1]}
             animated = not photograph and getattr(opened, "is_animated", False)
             if animated or opened.mode not in MODES:
                 return scaled
-            largest = _fitted(size, SIZES[-1][0])
+            largest = _fit_size(size, SIZES[-1][0])
             prepare_decoding(opened, largest[::-1] if turned else largest)
             profile = opened.info.get("icc_profile", b"")
             upright = (
                 ImageOps.exif_transpose(opened) if photograph else opened
             )  # others are served without EXIF
-            sent = opened.mode in COLOURED and len(profile) <= LONGEST_PROFILE
+            sent = opened.mode in COLOUR_MODES and len(profile) <= LONGEST_PROFILE
             options = {"icc_profile": profile} if sent else {}
             pixels = _in_colour(upright, b"" if sent else profile)
             for box, most in SIZES:
-                target = _fitted(size, box)
+                target = _fit_size(size, box)
                 if target == size and scaled["bytes"] <= most:  # small enough as it is
                     break
                 data = _encoded(
@@ -139,7 +139,7 @@ def scale_picture(picture: str) -> dict[str, Any]:
     return scaled
 
 
-def _fitted(size: tuple[int, int], box: tuple[int, int]) -> tuple[int, int]:
+def _fit_size(size: tuple[int, int], box: tuple[int, int]) -> tuple[int, int]:
     factor = min(1.0, box[0] / size[0], box[1] / size[1])
     return max(1, round(size[0] * factor)), max(1, round(size[1] * factor))
 

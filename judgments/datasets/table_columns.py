@@ -12,7 +12,7 @@ from django.utils.translation import gettext_noop
 
 from common.files import as_cell
 from judgments.importers import WITH_HEADER, ColumnMapping, read_layouts, reader_of
-from judgments.importers.mapping import LEFT_OUT as NOT_USED
+from judgments.importers.mapping import OMITTED_COLUMN as NOT_USED
 from judgments.importers.mapping import first_rows, guess_columns
 from judgments.importers.tables.files import first_lines
 from judgments.importers.tables.standard_columns import CANDIDATE_COLUMNS, DATASET_COLUMNS
@@ -35,13 +35,13 @@ COLUMN_WORDS = {
     "boxes": gettext_noop("boxes in the picture"),
     "image_width": gettext_noop("the picture’s width in pixels"),
     "image_height": gettext_noop("the picture’s height in pixels"),
-    "document": gettext_noop("the document that the item is part of"),
+    "document": gettext_noop("document of the item"),
     "text_title": gettext_noop("the source text’s title"),
-    "rank": gettext_noop("place in the system’s list"),
+    "rank": gettext_noop("rank in the system’s list"),
     "score": gettext_noop("the system’s score"),
 }
 
-OF_A_SYSTEM = re.compile(r"first[ _-]?(system|model)|(system|model)[ _-]?a", re.I)
+FIRST_SYSTEM_COLUMN = re.compile(r"first[ _-]?(system|model)|(system|model)[ _-]?a", re.I)
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class TableUse:
 
     def check_guesses(self, guesses: dict[str, str]) -> None:
         """Take away what cannot be meant of our column -> the file's."""
-        if OF_A_SYSTEM.fullmatch(guesses.get("system", "")):
+        if FIRST_SYSTEM_COLUMN.fullmatch(guesses.get("system", "")):
             del guesses["system"]  # what it wrote, not which it is
 
     def shown(self, args: Mapping[str, Any], table: UploadTable) -> dict[str, Any]:
@@ -174,7 +174,7 @@ def table_of(
     offered: Mapping[str, str] | None = None,
     header_row: int = 0,
 ) -> UploadTable:
-    """Look at the first rows of a table. Raise ImportProblem, or BeyondHead in a request.
+    """Look at the first rows of a table. Raise ImportProblem, or RequestBytesExceeded in a request.
 
     Args:
         offered: our column -> the file's, of the last mapping; it counts if the file has all of them.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path, PurePosixPath
@@ -13,12 +13,12 @@ from typing import Any
 from django.utils.translation import gettext
 
 from common.amounts import thousands
+from common.features import of_features
 from common.incoming import unpacked_name
-from judgments.datasets.caption_sources import OF_PEOPLE, parts_of_table
+from judgments.datasets.caption_sources import PEOPLE_COLUMN, parts_of_table
 from judgments.datasets.table_columns import TABLE_USES, UploadTable, has_title, lines_of, table_of
 from judgments.datasets.upload_parts import LEFT_OUT, PEOPLE, SYSTEM, Understood, UploadPart
 from judgments.importers import TABLE_FORMATS, ImportProblem
-from judgments.importers.published.flickr8k import TOKEN_FILE
 from judgments.importers.textio import likely_encoding, read_head
 from judgments.studies.generation.progress import Progress, no_progress
 
@@ -27,12 +27,17 @@ MOST_PARTS = 200
 MOST_SOURCES = 2_000  # of which MOST_PARTS are offered
 MOST_PROBLEMS = 20  # in full
 MOST_NAMED = 5  # of the images without a picture
-HEAD = 65_536  # bytes of a JSON document that tell what it is
-PACKED = {".xlsx": "xlsx", ".parquet": "parquet"}
-TABLES = {".csv", ".tsv", ".txt", ".jsonl", ".ndjson", ".json", *PACKED}
+HEAD_BYTES = 65_536  # bytes of a JSON document that tell what it is
+BINARY_TABLES = {".xlsx": "xlsx", ".parquet": "parquet"}
+BEGINNINGS = {"[": "json", "{": "jsonl"}
+TABLES = {".csv", ".tsv", ".txt", ".jsonl", ".ndjson", ".json", *BINARY_TABLES}
 SPREADSHEETS = {".xls", ".xlsm", ".ods", ".numbers"}
-SAYS_PEOPLE = re.compile(r"ref|caption|gold|human|people|dataset|annotation", re.I)
-SAYS_SYSTEM = re.compile(r"sys|candidate|output|result|pred|hyp|model", re.I)
+PEOPLE_NAME = re.compile(r"ref|caption|gold|human|people|dataset|annotation", re.I)
+SYSTEM_NAME = re.compile(r"sys|candidate|output|result|pred|hyp|model", re.I)
+
+# Of a feature: what a file of an upload is by its name, or by how its text begins. It returns the part that is named by
+# the file, changed; without a format if the file belongs to a set that another one stands for; None if it is unknown.
+Recogniser = Callable[[UploadPart, Path, Callable[[], str]], UploadPart | None]
 
 GENERAL_NAMES = {
     "captions",
@@ -71,13 +76,13 @@ def understand(
     for number, file in enumerate(files):
         name = str(file.relative_to(root))
         progress(number / len(files), name)
-        suffix = Path(unpacked_name(name)).suffix.lower()
+        suffix = _suffix(file)
         if suffix in SPREADSHEETS:
             problems.append(
                 gettext("%(name)s is a spreadsheet; save it as CSV, in Excel as CSV UTF-8, and upload that.")
                 % {"name": name}
             )
-        if suffix not in TABLES or _is_of_a_set(file):
+        if suffix not in TABLES:
             continue
         if len(parts) > MOST_SOURCES:
             problems.insert(
@@ -87,7 +92,9 @@ def understand(
             )
             break
         try:
-            part = _whole(file, root, encoding or likely_encoding(file))
+            part = _whole(file, root, encoding)
+            if not part.format:
+                continue
             if part.format not in TABLE_FORMATS:
                 parts.append(part)
                 continue
@@ -100,7 +107,9 @@ def understand(
             problems.append(str(problem).replace(f"{root}/", ""))
     parts = _with_roles(parts)[:MOST_PARTS]
     if more := problems[MOST_PROBLEMS:]:
-        problems[MOST_PROBLEMS:] = [gettext("So it is with %(n)s more files.") % {"n": thousands(len(more))}]
+        problems[MOST_PROBLEMS:] = [
+            gettext("The same applies to this many more files: %(n)s.") % {"n": thousands(len(more))}
+        ]
     if not parts and not problems:
         problems.append(
             gettext(
@@ -130,37 +139,24 @@ def understand(
     return understood
 
 
-def _is_of_a_set(file: Path) -> bool:
-    """Return whether another file stands for the published set."""
-    if file.name == "pairs.jsonl":
-        return (file.parent / "references.jsonl").exists()
-    return (
-        unpacked_name(file.name).endswith(".txt")
-        and file.name != TOKEN_FILE
-        and (file.parent / TOKEN_FILE).exists()
-    )
-
-
 def _whole(file: Path, root: Path, encoding: str) -> UploadPart:
-    """Return a file, or the published set that it stands for, as one part of the upload."""
-    part = UploadPart(file=str(file.relative_to(root)), encoding=encoding)
-    folder = str(file.parent.relative_to(root))
-    if file.name == TOKEN_FILE:
-        return replace(part, file=folder, format="flickr8k")
-    if file.name == "references.jsonl" and (file.parent / "pairs.jsonl").exists():
-        return replace(part, file=folder, format="abstract-50s" if "abstract" in str(file) else "pascal-50s")
-    suffix = Path(unpacked_name(file.name)).suffix.lower()
-    if suffix in PACKED:
-        return replace(part, format=PACKED[suffix])
-    head = read_head(file, HEAD, encoding=encoding).lstrip()
-    if head.startswith("["):
-        if '"image_id"' in head:
-            return replace(part, format="coco", role=SYSTEM, system=Path(unpacked_name(file.name)).stem)
-        return replace(part, format="json")
-    if not head.startswith("{"):
-        return replace(part, format="csv")
-    is_coco = suffix == ".json" and re.search(r'"(images|annotations)"\s*:', head)
-    return replace(part, format="coco" if is_coco else "jsonl")
+    """Return a file, or the published set that it stands for, as one part of the upload; see `Recogniser`."""
+    part, head = UploadPart(file=str(file.relative_to(root))), partial(_head, file, encoding)
+    recognisers: list[Recogniser] = of_features("upload_recognisers")
+    for recognise in recognisers:
+        if (known := recognise(part, file, head)) is not None:
+            break
+    else:
+        known = replace(part, format=BINARY_TABLES.get(_suffix(file)) or BEGINNINGS.get(head()[:1], "csv"))
+    return replace(known, encoding=encoding or likely_encoding(file)) if known.format else known
+
+
+def _head(file: Path, encoding: str) -> str:
+    return read_head(file, HEAD_BYTES, encoding=encoding or likely_encoding(file)).lstrip()
+
+
+def _suffix(file: Path) -> str:
+    return Path(unpacked_name(file.name)).suffix.lower()
 
 
 def _table_of(file: Path, part: UploadPart, maps: Mapping[str, Mapping[str, Any]]) -> UploadTable:
@@ -188,7 +184,7 @@ def _table_of(file: Path, part: UploadPart, maps: Mapping[str, Mapping[str, Any]
     elif (
         set(table.names) - set(table.chosen.values())
         and (name := table.chosen.get("caption", "")).lower() != "caption"
-        and OF_PEOPLE.fullmatch(name)
+        and PEOPLE_COLUMN.fullmatch(name)
     ):
         del table.chosen["caption"]  # the other columns are captions too
     return table
@@ -199,20 +195,20 @@ def _with_roles(parts: list[UploadPart]) -> list[UploadPart]:
     people = [part for part in parts if part.role == PEOPLE]
     open_ones = [part for part in parts if not part.role]
     if not people and open_ones:
-        best = max(open_ones, key=lambda part: (_says_people(part), part.captions / max(1, part.images)))
-        people = [_as(best, PEOPLE)]
+        best = max(open_ones, key=lambda part: (_people_score(part), part.captions / max(1, part.images)))
+        people = [_with_role(best, PEOPLE)]
         open_ones.remove(best)
     systems = [part for part in parts if part.role == SYSTEM]
-    systems += [_as(part, SYSTEM) for part in open_ones]
-    return [*people[:1], *systems, *(_as(part, LEFT_OUT) for part in people[1:])]
+    systems += [_with_role(part, SYSTEM) for part in open_ones]
+    return [*people[:1], *systems, *(_with_role(part, LEFT_OUT) for part in people[1:])]
 
 
-def _says_people(part: UploadPart) -> int:
+def _people_score(part: UploadPart) -> int:
     stem = PurePosixPath(unpacked_name(part.file)).stem
-    return bool(SAYS_PEOPLE.search(stem)) - bool(SAYS_SYSTEM.search(stem))
+    return bool(PEOPLE_NAME.search(stem)) - bool(SYSTEM_NAME.search(stem))
 
 
-def _as(part: UploadPart, role: str) -> UploadPart:
+def _with_role(part: UploadPart, role: str) -> UploadPart:
     return replace(
         part,
         role=role,

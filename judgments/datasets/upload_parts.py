@@ -8,8 +8,8 @@ from typing import Any
 
 from django.utils.translation import gettext, gettext_noop, ngettext
 
-from judgments.importers import ColumnMapping
-from judgments.importers.tables.parts import Taken
+from judgments.importers import IMPORT_FORMATS, ColumnMapping
+from judgments.importers.tables.parts import TablePart
 
 PEOPLE, SYSTEM, LEFT_OUT = "people", "system", "left-out"
 
@@ -36,9 +36,7 @@ FORMAT_WORDS = {
     "json": "JSON",
     "xlsx": "Excel",
     "parquet": "Parquet",
-    "coco": "MS COCO",
-    "flickr8k": "Flickr8k",
-    "pascal-50s": "PASCAL-50S",
+    **{how.name: how.words for how in IMPORT_FORMATS if how.words},
 }
 
 
@@ -51,7 +49,7 @@ class UploadPart:
         role: PEOPLE, SYSTEM or LEFT_OUT.
         system: its name, if a system wrote them.
         encoding: of the file, guessed or chosen.
-        only, columns: as in ``Taken``.
+        only, columns: as in ``TablePart``.
         images, captions: counts, as far as the file was read.
         rows: the first ones, as image and caption.
         unused: columns of a table with a column caption that nothing reads.
@@ -87,8 +85,8 @@ class UploadPart:
         return ColumnMapping(columns=columns, **self.row_options, fixes=fixes, match_names=self.match_names)
 
     @property
-    def taken(self) -> Taken:
-        return Taken(self.only, tuple(self.columns), self.role == IMAGES, self.role == SYSTEM)
+    def taken(self) -> TablePart:
+        return TablePart(self.only, tuple(self.columns), self.role == IMAGES, self.role == SYSTEM)
 
     @property
     def nouns(self) -> tuple[str, str]:

@@ -22,7 +22,7 @@ from common.amounts import thousands
 from common.audit import acting_person
 from common.errors import QuorumError
 from common.files import remove_stale_files
-from common.incoming import BeyondHead, check_head
+from common.incoming import RequestBytesExceeded, check_head
 from common.incoming.archives import LONGEST_NAME, UploadRefused, check_archive, is_archive, unpack
 from judgments.datasets.understanding import understand
 from judgments.datasets.upload_parts import Understood
@@ -35,7 +35,7 @@ PICTURE_SUFFIXES = {".jpg", ".jpeg", ".png", ".gif", ".webp"}
 
 
 @dataclass(frozen=True, slots=True)
-class Files:
+class UnpackedUpload:
     """An unpacked upload: its only file or the folder with several, and the folder with pictures.
 
     ``root`` is the folder of all files, from which an understood upload names them.
@@ -151,7 +151,7 @@ def _uploads_of_jobs() -> set[str]:
 
 
 @contextmanager
-def open_upload(upload: str, progress: Progress = no_progress) -> Iterator[Files]:
+def open_upload(upload: str, progress: Progress = no_progress) -> Iterator[UnpackedUpload]:
     """Open the upload's unpacked files for a with block.
 
     Raises:
@@ -167,8 +167,8 @@ def open_upload(upload: str, progress: Progress = no_progress) -> Iterator[Files
             if archives:
                 unpacked = _unpack_files(archives, work / "pictures", progress, suffixes=PICTURE_SUFFIXES)
                 pictures = str(unpacked.parent if unpacked.is_file() else unpacked)
-            yield Files(path=path, pictures=pictures, root=work / "files")
-        except BeyondHead:
+            yield UnpackedUpload(path=path, pictures=pictures, root=work / "files")
+        except RequestBytesExceeded:
             raise
         except QuorumError as error:
             if not job_file(upload).exists():  # a page shows what is to be put right

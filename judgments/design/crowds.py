@@ -49,10 +49,10 @@ CROWDS: dict[str, CrowdOffer] = Crowds(
     for offer in (
         CrowdOffer(
             "external",
-            "A panel that sends its people here (Prolific, CloudResearch Connect, SONA, links of your own)",
+            "A panel that sends participants here (Prolific, CloudResearch Connect, SONA, links of your own)",
             frozenset({RESIDENCE, HITS_AT_MOST, QUALIFIED}),
         ),
-        CrowdOffer("local", "People who come by the link", COMMON_REQUIREMENTS),
+        CrowdOffer("local", "The study's link", COMMON_REQUIREMENTS),
         CrowdOffer(
             "mturk",
             "Mechanical Turk, which Amazon closed on 30 September 2026: an emulator or a server with its API",

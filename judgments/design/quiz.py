@@ -18,8 +18,8 @@ class StudyQuestion(Part):
 
     text: Annotated[str, Field(min_length=1, max_length=1000)]
     options: Listed[str] = Field(min_length=2, max_length=9)
-    answer: Annotated[int, Field(ge=1, le=9)] = Field(description="Which of the options is right, from 1.")
-    why: str = Field("", max_length=1000, description="Said when the answer is explained.")
+    answer: Annotated[int, Field(ge=1, le=9)] = Field(description="Number of the right option, from 1.")
+    why: str = Field("", max_length=1000, description="Shown with the explanation of the answer.")
 
     @model_validator(mode="after")
     def _check_answer_is_an_option(self) -> StudyQuestion:
@@ -43,19 +43,19 @@ class Quiz(Part):
     )
     questions: Listed[StudyQuestion] = Field(
         (),
-        title="Questions of your own",
+        title="Your own questions",
         description="Each with one right answer.",
     )
     ask: Annotated[int, Field(ge=0, le=100)] = Field(
-        10, title="Questions in an attempt", description="Drawn from all there are."
+        10, title="Questions in an attempt", description="Sampled from all questions."
     )
     items: Annotated[int, Field(ge=0, le=100)] = Field(
         0,
         title="Known items in an attempt",
-        description="Of the study's own kind, about images reserved for them.",
+        description="Items of the study's protocol, with reserved images.",
     )
     pass_mark: Annotated[float, Field(ge=0, le=1)] = Field(
-        0.8, title="Share that must be right", description="Between 0 and 1."
+        0.8, title="Pass mark of the quiz", description="Between 0 and 1."
     )
     attempts: Annotated[int, Field(ge=1, le=100)] = Field(2, title="Attempts")
     explain: Literal["after-each", "at-the-end", "never"] = Field(
@@ -74,7 +74,7 @@ class Quiz(Part):
         pattern=r"^[-a-zA-Z0-9_.]*$",
         max_length=80,
         title="Shared qualification",
-        description="Studies that name the same one ask for the quiz once.",
+        description="In studies with the same qualification, participants take the quiz only once.",
     )
 
     @field_validator("preset")

@@ -27,7 +27,7 @@ from django.contrib.auth.password_validation import CommonPasswordValidator
 from django.utils.translation import gettext, pgettext
 from pydantic import BaseModel, ValidationError
 
-from common.errors import DesignError
+from common.errors import DesignError, did_you_mean
 from common.features import feature_settings
 from judgments.design.crowds import crowd_labels, feature_of_crowd, installed_crowds
 from judgments.design.panel_links import SIGNATURE, makes_own_links
@@ -38,6 +38,7 @@ from judgments.design.tables.participants import SHORTEST_CODE, Access
 from judgments.design.tables.questions import AnswerOptions
 from judgments.design.tables.sampling import CROSSED
 from judgments.kinds import KINDS, AbsentKind, Kind
+from quorum.names import nearest_name
 
 PRESET_FOLDER = Path(__file__).with_name("study_presets")
 # In display order.
@@ -93,7 +94,7 @@ PRESETS: dict[str, Preset] = {
 
 NO_PRESETS: Mapping[str, Preset] = {}
 # the tables of a design that Quorum wrote, which names every key of its version; nobody types all of them
-WRITTEN_WHOLE = {
+COMPLETE_TABLES = {
     "access", "controls", "crowd", "filter", "keywords", "panel", "quiz", "sampling", "stopping", "template",
     "workers",
 }  # fmt: skip
@@ -123,9 +124,12 @@ def contradictions_of(design: StudyDesign) -> Iterator[str]:
         }
         return
     if kind is None:
-        yield gettext("protocol is %(protocol)r; this version knows %(listed)s") % {
+        yield gettext(
+            "protocol is %(protocol)r; this version knows %(listed)s; the nearest one is %(near)r"
+        ) % {
             "protocol": design.protocol,
             "listed": ", ".join(KINDS),
+            "near": nearest_name(design.protocol, KINDS, cutoff=0.0),
         }
         return
     yield from _contradictions_of_crowd(design)
@@ -145,10 +149,9 @@ def contradictions_of(design: StudyDesign) -> Iterator[str]:
         yield from _contradictions_of_html_question(design, kind)
     size = kind.hit_size(design)
     if design.controls.per_hit >= size:
-        yield gettext("controls.per_hit is %(per_hit)s, which leaves no place in a HIT of %(size)s") % {
-            "per_hit": design.controls.per_hit,
-            "size": size,
-        }
+        yield gettext(
+            "controls.per_hit is %(per_hit)s, which leaves no item on a page of work of %(size)s"
+        ) % {"per_hit": design.controls.per_hit, "size": size}
     yield from _contradictions_of_sampling(design, kind)
     if design.filter.audit and not design.filter.bleu_pre:
         yield gettext("filter.audit is %(audit)s, but filter.bleu_pre is 0, so that nothing is left out") % {
@@ -187,7 +190,7 @@ def _contradictions_of_labels(design: StudyDesign, kind: Kind) -> Iterator[str]:
             "wanted": wanted,
         }
     elif len(set(design.labels)) < len(design.labels):
-        yield gettext("labels has the same text twice, so that two answers could not be told apart")
+        yield gettext("labels has the same text twice, so two answers could not be distinguished")
 
 
 def _contradictions_of_html_question(design: StudyDesign, kind: Kind) -> Iterator[str]:
@@ -207,7 +210,7 @@ def _contradictions_of_html_question(design: StudyDesign, kind: Kind) -> Iterato
 
 
 def _contradictions_of_sampling(design: StudyDesign, kind: Kind) -> Iterator[str]:
-    if design.sampling.only and not kind.chosen_by_id:
+    if design.sampling.only and not kind.supports_unit_ids:
         yield gettext("sampling.only names %(n)s ids, but %(name)s has none that could be chosen") % {
             "n": len(design.sampling.only),
             "name": kind.name,
@@ -307,7 +310,7 @@ def _contradictions_of_scale(design: StudyDesign, kind: Kind) -> Iterator[str]:
             "labels has %(n)s texts, but the words of a study's own scale stand in scale.labels; expected none"
         ) % {"n": len(design.labels)}
     if len(set(design.scale.labels.values())) < len(design.scale.labels):
-        yield gettext("scale.labels has the same text twice, so that two answers could not be told apart")
+        yield gettext("scale.labels has the same text twice, so two answers could not be distinguished")
 
 
 def _contradictions_of_arena(design: StudyDesign, kind: Kind) -> Iterator[str]:
@@ -405,14 +408,15 @@ def _completed(values: dict[str, Any], saved: Mapping[str, Preset]) -> dict[str,
     preset_name = values.get("preset", "")
     preset: dict[str, Any] = {}
     presets = {**saved, **PRESETS}
-    complete = values.keys() >= WRITTEN_WHOLE
+    complete = values.keys() >= COMPLETE_TABLES
     if complete:
         values = _with_pairs_from(values)
         values = _merge({"controls": {"least": 1}}, values)
     if not isinstance(preset_name, str) or (preset_name and not complete and preset_name not in presets):
         raise DesignError(
             gettext("preset is %(preset_name)s; there are %(listed)s.")
-            % {"preset_name": _quoted(preset_name), "listed": ", ".join(presets)},
+            % {"preset_name": _quoted(preset_name), "listed": ", ".join(presets)}
+            + did_you_mean(preset_name, presets),
             field="preset",
         )
     if preset_name in (PRESETS if complete else presets):
@@ -519,10 +523,10 @@ def _sentence_error(path: list[str], sentence: str) -> DesignError:
 def _as_design_error(problem: Any, path: list[str], problems: list[Any]) -> DesignError:
     key = ".".join(path)
     if problem["type"] == "extra_forbidden":
-        near = difflib.get_close_matches(path[-1], _keys_beside(path), n=1, cutoff=0.0)
+        near = nearest_name(path[-1], _keys_beside(path), cutoff=0.0)
         return DesignError(
             gettext("%(key)s is not a key of a study file; the nearest one is %(near)r.")
-            % {"key": key, "near": near[0]},
+            % {"key": key, "near": near},
             field=key,
         )
     if problem["type"] == "missing":

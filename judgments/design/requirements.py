@@ -69,7 +69,7 @@ class Quota(Part):
 
     by: Literal["sex", "age", "country"]
     value: Annotated[str, Field(min_length=1, max_length=60)] = Field(
-        description="As the crowd lists it, such as Female; for age from-to, such as 18-34; a country's ISO code."
+        description="As listed by the crowd, such as Female; an age range, such as 18-34; or a country's ISO code."
     )
     share: Annotated[int, Field(ge=1, le=100_000)] = 1
 
@@ -84,11 +84,11 @@ class Quota(Part):
             not re.fullmatch(r"[1-9]\d-[1-9]\d{1,2}", self.value) or self.ages[0] > self.ages[1]
         ):
             raise ValueError(
-                gettext("%(value)r is no range of ages; expected from-to, such as 18-34")
+                gettext("%(value)r is not a range of ages; expected from-to, such as 18-34")
                 % {"value": self.value}
             )
         if self.by == "country" and self.value not in COUNTRIES:
-            raise ValueError(gettext("%(value)r is no country of ISO 3166-1") % {"value": self.value})
+            raise ValueError(gettext("%(value)r is not a country of ISO 3166-1") % {"value": self.value})
         return self
 
 
@@ -102,23 +102,28 @@ class Workers(Part):
     requirements: str = Field(
         "",
         title="Ready set of requirements",
-        description="Fills what is left empty below. None takes off what it filled.",
+        description="Fills the empty fields below. “None” removes what was filled in.",
         json_schema_extra={
             "words": {"": "None", **{name: preset.title for name, preset in REQUIREMENT_PRESETS.items()}}
         },
     )
     countries: Listed[Annotated[str, Field(pattern=r"^[A-Z]{2}$")]] = Field(
-        (), title="Countries", description="ISO codes, one a line. Empty: any.", json_schema_extra={"rows": 2}
+        (),
+        title="Countries",
+        description="ISO codes, one per line. Empty: any.",
+        json_schema_extra={"rows": 2},
     )
     approval_above: Annotated[float, Field(ge=0, le=1)] = Field(
-        0.0, title="Approval rate above", description="Between 0 and 1. 0: not asked."
+        0.0, title="Approval rate above", description="Between 0 and 1. 0: not required."
     )
-    approved_at_least: Count = Field(0, title="Approved pages of work at least", description="0: not asked.")
-    hits_at_most: Count = Field(0, title="Pages of work a participant may do", description="0: no limit.")
+    approved_at_least: Count = Field(0, title="Minimum of approved pages of work", description="0: any.")
+    hits_at_most: Count = Field(
+        0, title="Maximum number of pages of work per participant", description="0: no limit."
+    )
     languages: Listed[Annotated[str, Field(pattern=r"^[^\W\d_][^\n]*$", max_length=60)]] = Field(
         (),
         title="Fluent in one of these languages",
-        description="In English, as the crowd lists them, one a line. Empty: any.",
+        description="English names as listed by the crowd, one per line. Empty: any.",
         json_schema_extra={"rows": 2},
     )
     devices: Listed[Literal["desktop", "tablet", "mobile"]] = Field(
@@ -127,13 +132,13 @@ class Workers(Part):
     requires: Listed[QualificationName] = Field(
         (),
         title="Qualifications needed",
-        description="One a line; all are needed. People get them by a study that grants them, or on the page Crowd.",
+        description="One per line; all are required. They are granted by a study, or on the page Crowd.",
         json_schema_extra={"rows": 2},
     )
     forbids: Listed[QualificationName] = Field(
         (),
-        title="Qualifications that keep people out",
-        description="One a line; for instance what a pilot grants.",
+        title="Qualifications that exclude participants",
+        description="One per line, such as a qualification granted by a pilot.",
         json_schema_extra={"rows": 2},
     )
     grants: str = Field(
@@ -141,12 +146,12 @@ class Workers(Part):
         pattern=f"^{QUALIFICATION}*$",
         max_length=LONGEST_QUALIFICATION,
         title="Qualification granted",
-        description="To everybody who submits a page of work.",
+        description="To every participant who submits a page of work.",
     )
     quotas: Listed[Quota] = Field(
         (),
         title="Quotas",
-        description="Shares of one trait stand to each other as the numbers of people do.",
+        description="The numbers of participants set the proportions within a trait.",
     )
     show_accuracy: bool = Field(False, title="Participants see their accuracy")
 
@@ -166,7 +171,7 @@ class Workers(Part):
     def _check_countries_exist(cls, codes: tuple[str, ...]) -> tuple[str, ...]:
         unknown = [code for code in codes if code not in COUNTRIES]
         if unknown:
-            raise ValueError(gettext("%(unknown)r is no country of ISO 3166-1") % {"unknown": unknown[0]})
+            raise ValueError(gettext("%(unknown)r is not a country of ISO 3166-1") % {"unknown": unknown[0]})
         return codes
 
     @model_validator(mode="after")
@@ -213,26 +218,32 @@ def requirements_of(workers: Workers) -> dict[str, str]:
         named = ", ".join(country_name(code) for code in workers.countries)
         sentences[RESIDENCE] = gettext("live in %(countries)s") % {"countries": named}
     if workers.approval_above:
-        sentences[APPROVAL_RATE] = gettext("more than %(share)s %% of their reviewed pages approved") % {
+        sentences[APPROVAL_RATE] = gettext("more than %(share)s %% of reviewed pages of work approved") % {
             "share": f"{workers.approval_above * 100:g}"
         }
     if workers.approved_at_least:
-        sentences[APPROVED] = gettext("at least %(n)d pages approved") % {"n": workers.approved_at_least}
+        sentences[APPROVED] = gettext("approved pages of work: at least %(n)d") % {
+            "n": workers.approved_at_least
+        }
     if workers.hits_at_most:
-        sentences[HITS_AT_MOST] = gettext("at most %(n)d pages in this study") % {"n": workers.hits_at_most}
+        sentences[HITS_AT_MOST] = gettext("pages of work in this study: at most %(n)d") % {
+            "n": workers.hits_at_most
+        }
     if workers.languages:
-        sentences[LANGUAGES] = gettext("fluent %(languages)s") % {
+        sentences[LANGUAGES] = gettext("fluent in %(languages)s") % {
             "languages": gettext(" or ").join(workers.languages)
         }
     if workers.devices:
         sentences[DEVICES] = gettext(" or ").join(gettext(DEVICES_ASKED[name]) for name in workers.devices)
     if workers.requires or workers.forbids:
         wanted = [gettext("the qualification %(name)s") % {"name": name} for name in workers.requires]
-        unwanted = [gettext("no qualification %(name)s") % {"name": name} for name in workers.forbids]
+        unwanted = [
+            gettext("without the qualification %(name)s") % {"name": name} for name in workers.forbids
+        ]
         sentences[QUALIFIED] = gettext(" and ").join([*wanted, *unwanted])
     if workers.quotas:
         traits = dict.fromkeys(gettext(quota.by) for quota in workers.quotas)
-        sentences[QUOTAS] = gettext("shares by %(traits)s") % {"traits": gettext(" and ").join(traits)}
+        sentences[QUOTAS] = gettext("quotas by %(traits)s") % {"traits": gettext(" and ").join(traits)}
     return sentences
 
 

@@ -13,7 +13,7 @@ from django.utils.formats import date_format
 from django.utils.timezone import localtime
 from django.utils.translation import gettext
 
-from common.errors import DataConflict, NotThere, WrongState
+from common.errors import DataConflict, NotThere, WrongState, did_you_mean
 from judgments.design.reading import PRESETS, Preset, make_design, read_toml
 from judgments.design.study_design import StudyDesign
 from judgments.models import SavedPreset, Study, StudyEvent
@@ -162,6 +162,7 @@ def find_design(name: str, *, studies: QuerySet[Study], files: bool = False) -> 
             else gettext("There is no study and no preset %(words)r.")
         )
         % {"words": name}
+        + did_you_mean(name, [*studies.values_list("slug", flat=True), *presets])
     )
 
 

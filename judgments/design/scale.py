@@ -45,8 +45,8 @@ class Scale(Part):
     )
     labels: dict[str, Label] = Field(
         default_factory=dict,
-        title="Words of the scale",
-        description="One a line, as 1 = bad: of both ends, or of each answer.",
+        title="Labels of the scale",
+        description="One per line, such as 1 = bad; for both ends, or for each answer.",
         json_schema_extra={"rows": 4},
     )
 
@@ -194,7 +194,7 @@ def scale_of(text: str) -> Scale:
     except ValidationError as error:
         problem = error.errors(include_url=False)[0]["msg"].removeprefix("Value error, ")
         raise ValueError(
-            pgettext("staff", "%(text)r is no scale: %(problem)s; expected LOW:HIGH:STEP, such as 1:5:0.5")
+            pgettext("staff", "%(text)r is not a scale: %(problem)s; expected LOW:HIGH:STEP, such as 1:5:0.5")
             % {"text": text[:80], "problem": problem}
         ) from None
 
@@ -213,13 +213,15 @@ def limits_of(text: str) -> ScaleEnds:
     parts = text.strip().split(":")
     if len(parts) not in (2, 3) or not all(NUMBER.fullmatch(part.strip()) for part in parts):
         raise ValueError(
-            pgettext("staff", "%(text)r is no scale; expected LOW:HIGH or LOW:HIGH:STEP, such as 1:5:0.5")
+            pgettext("staff", "%(text)r is not a scale; expected LOW:HIGH or LOW:HIGH:STEP, such as 1:5:0.5")
             % {"text": text[:80]}
         )
     low, high, *step = (plain_number(float(part)) for part in parts)
     if high <= low or (step and step[0] <= 0):
         raise ValueError(
-            pgettext("staff", "%(text)r is no scale; expected a lower end, a higher one, and a step above 0")
+            pgettext(
+                "staff", "%(text)r is not a scale; expected a lower end, a higher one, and a step above 0"
+            )
             % {"text": text[:80]}
         )
     return ScaleEnds(low, high, step[0] if step else None)

@@ -40,7 +40,7 @@ from judgments.design.wordings import CAPTION
 TRANSLATED_LISTS = ("labels", "examples", "questions")
 USUAL_CURRENCY = "USD"
 # tables that a design names only where they say something
-USUAL: Mapping[str, Part] = {
+OMITTED_DEFAULTS: Mapping[str, Part] = {
     "answers": AnswerOptions(),
     "arena": Arena(),
     "writing": Writing(),
@@ -59,10 +59,10 @@ class Purpose(NamedTuple):
 
 
 PURPOSES = {
-    "systems": Purpose(gettext_noop("Which of several systems is best"), 3, 2),
-    "metrics": Purpose(gettext_noop("Which metric agrees best with people"), 5, 2),
-    "labels": Purpose(gettext_noop("What is right for each item: a labelled dataset"), 5, 3),
-    "ranking": Purpose(gettext_noop("A ranking of systems that is kept up while people answer"), 1, 2),
+    "systems": Purpose(gettext_noop("Find the best of several systems"), 3, 2),
+    "metrics": Purpose(gettext_noop("Find the metric that agrees best with people"), 5, 2),
+    "labels": Purpose(gettext_noop("Label a dataset: find the right answer for each item"), 5, 3),
+    "ranking": Purpose(gettext_noop("Keep a live ranking of systems (arena)"), 1, 2),
 }
 
 
@@ -76,7 +76,7 @@ class StudyDesign(Part):
     """Everything that decides which HITs a study gets and how their answers are used."""
 
     name: Annotated[str, Field(min_length=1, max_length=200)] = Field(
-        title="Name", description="Participants see it on the study's page."
+        title="Name", description="Participants see it on the study’s page."
     )
     slug: Slug = Field(
         title="Short name", description="In the study's link; left empty, it is made from the name."
@@ -86,32 +86,34 @@ class StudyDesign(Part):
     preset: str = ""
     purpose: Literal["", "systems", "metrics", "labels", "ranking"] = Field(
         "",
-        title="What you want to know",
-        description="Decides what the results begin with.",
+        title="Aim",
+        description="Decides which results come first.",
         json_schema_extra={
             "words": {"": "Not said", **{name: purpose.title for name, purpose in PURPOSES.items()}}
         },
     )
     seed: Annotated[int, Field(ge=0, le=2**53)] = Field(
-        0, title="Seed", description="The same dataset, design and seed give the same pages of work (HITs)."
+        0, title="Seed", description="The same dataset, design and seed give the same pages of work."
     )
     judgments_per_unit: Annotated[int, Field(ge=1, le=1000)] = Field(
-        3, title="Participants for each item", description="Judgments for each unit, each by another person."
+        3,
+        title="Participants for each item",
+        description="Judgments per item, each by a different participant.",
     )
     units_per_hit: Annotated[int, Field(ge=1, le=200)] = Field(
-        20, title="Items on a page of work", description="Units in a HIT."
+        20, title="Items on a page of work", description="Number of items on a page of work."
     )
     images_per_hit: Annotated[int, Field(ge=1, le=50)] = Field(
-        6, title="Images on a page of work", description="Images in a HIT."
+        6, title="Images on a page of work", description="Number of images on a page of work."
     )
     captions_per_image: Annotated[int, Field(ge=1, le=50)] = Field(10, title="Captions under an image")
     seconds_per_unit: Annotated[float, Field(gt=0, le=3600)] = Field(
         6.0,
         title="Seconds for an item",
-        description="Expected; tells participants and you how long it takes.",
+        description="Expected time, used for durations and wages.",
     )
     question: Annotated[str, Field(max_length=500)] = Field(
-        "", title="Question", description="Stands above the answers."
+        "", title="Question", description="Shown above the answers."
     )
     instructions: Annotated[str, Field(max_length=20_000)] = Field(
         "",
@@ -122,20 +124,22 @@ class StudyDesign(Part):
     consent: Annotated[str, Field(max_length=20_000)] = Field(
         "",
         title="Consent",
-        description="Where there is one, participants agree to it before they join.",
+        description="If there is a consent text, participants agree to it before they join.",
         json_schema_extra={"rows": 7},
     )
     contact: Annotated[str, Field(max_length=300)] = Field(
-        "", title="Contact", description="Whom participants can ask: a name and an address."
+        "", title="Contact", description="Whom participants can contact: a name and an address."
     )
     language: Annotated[str, Field(max_length=20, pattern=r"^[A-Za-z0-9-]*$")] = Field(
-        "", title="Language of what is judged", description="As en, de, ar; empty: not said."
+        "",
+        title="Language of the judged texts",
+        description="A code such as en, de or ar. Empty: not specified.",
     )
     judged: Annotated[Literal["caption", "summary", "translation", "text"], BeforeValidator(check_judged)] = (
         Field(
             CAPTION,
-            title="What is judged",
-            description="The words of the page of work go by it.",
+            title="Item content",
+            description="Decides the wording of the page of work.",
             json_schema_extra={
                 "words": {
                     "caption": "Captions of images",
@@ -148,8 +152,8 @@ class StudyDesign(Part):
     )
     labels: Listed[Annotated[str, Field(min_length=1, max_length=200)]] = Field(
         (),
-        title="Words of the answers",
-        description="One a line. Empty: built-in ones.",
+        title="Labels of the answers",
+        description="One per line. Empty: built-in labels.",
         json_schema_extra={"rows": 4},
     )
     examples: Listed[Example] = Field(
@@ -170,7 +174,7 @@ class StudyDesign(Part):
     rules: Listed[RuleSetting] = Field(
         (),
         title="Detectors",
-        description="None: nothing looks at how participants answer.",
+        description="None: answers are not checked by detectors.",
     )
     writing: Writing = Writing()
     stopping: Stopping = Stopping()
@@ -184,8 +188,8 @@ class StudyDesign(Part):
     ethics: Ethics = Ethics()
     translations: dict[Language, Texts] = Field(
         default_factory=dict,
-        title="Texts in other languages",
-        description="Participants see them in the language of their page.",
+        title="Translations of the texts",
+        description="Participants see the texts in the language of their page.",
     )
     registration: RegistrationPlan | None = None
     chosen: Chosen | None = None
@@ -220,7 +224,7 @@ class StudyDesign(Part):
     def _drop_defaults(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """Leave out missing values, since TOML has no null, and tables with default values."""
         values: dict[str, Any] = handler(self)
-        for key, usual in USUAL.items():
+        for key, usual in OMITTED_DEFAULTS.items():
             if getattr(self, key) == usual:
                 values.pop(key, None)
         if self.access.address_share == Access().address_share:
@@ -262,8 +266,7 @@ def contradictions_of_translations(design: StudyDesign) -> Iterator[str]:
                 )
         if len(set(texts.labels)) < len(texts.labels):
             yield gettext(
-                "translations.%(language)s.labels has the same text twice, so that two answers could "
-                "not be told apart"
+                "translations.%(language)s.labels has the same text twice, so two answers could not be distinguished"
             ) % {"language": language}
         if texts.consent and not design.consent:
             yield gettext(

@@ -71,7 +71,9 @@ class _ChangedDraw:
         """Raise ValueError with what prevents it."""
         page = self._page_of.get(change.item)
         if page is None:
-            raise ValueError(gettext("it is not drawn; take the changes back, or draw as before"))
+            raise ValueError(
+                gettext("it is no longer generated; undo the changes, or use the earlier settings")
+            )
         unit = next(unit for unit in self._pages[page] if unit.key == change.item)
         texts, image = self._differences(unit, change)
         if "document" in unit.content:
@@ -87,8 +89,9 @@ class _ChangedDraw:
             return
         if unit.control:
             raise ValueError(
-                gettext("its right answer follows from what it shows; pull it out, and name an item you know "
-                        "under controls.known")
+                gettext(
+                    "its right answer follows from what it shows; remove it, and add a known item under "
+                    "controls.known")
             )  # fmt: skip
         for mate in self._mates(page, unit) if image else [unit]:
             shown = shown_texts(mate) | (texts if mate is unit else {})

@@ -89,7 +89,7 @@ def pack_runs(groups: Sequence[Group], *, size: int, rng: np.random.Generator) -
     return pages
 
 
-def order_with_twins_apart(count: int, twins: Mapping[int, int], rng: np.random.Generator) -> list[int]:
+def order_with_repeats_apart(count: int, twins: Mapping[int, int], rng: np.random.Generator) -> list[int]:
     """Order 0 to ``count`` - 1 with each of ``twins`` a third of the page apart.
 
     A suitable first draw is returned unchanged. If impossible, twins are nearer, but never adjacent: such a twin is

@@ -18,7 +18,7 @@ from judgments.drawing.controls.captions import foreign_captions
 from judgments.drawing.controls.splits import divide_images
 from judgments.drawing.draws import draw_images, rng_for
 from judgments.drawing.material import Division, Image, Material, Text
-from judgments.drawing.pairs.drawing import not_drawn
+from judgments.drawing.pairs.drawing import missing_ids_error
 
 if TYPE_CHECKING:
     from judgments.design.study_design import StudyDesign
@@ -77,11 +77,11 @@ def draw_captions(
         which = f" with captions to be judged (sampling.pairs_from is {design.sampling.pairs_from!r})"
         drawn = [(image, texts_by_image[image.name]) for image in draw_images(able, wanted, rng, which=which)]
     if not pool:
-        raise _nothing_to_judge(design, material)
+        raise _no_captions_error(design, material)
     captions = apply_filter(design, drawn)
     pairs = sum(len(texts) for _, texts in drawn)
     if design.sampling.only:
-        captions = _only_named(design.sampling.only, captions, unit_keys)
+        captions = _select_by_id(design.sampling.only, captions, unit_keys)
     return CaptionDraw(division, captions, pool, pairs)
 
 
@@ -152,9 +152,8 @@ def _listed(design: StudyDesign, material: Material, division: Division) -> Draw
         if name not in judged:
             raise DesignError(
                 gettext(
-                    "sampling.listed: pair %(number)s names image %(name)r, which is none of the judged "
-                    "images of dataset %(name2)r (split %(split)r, without those reserved for control "
-                    "items)."
+                    "sampling.listed: pair %(number)s names image %(name)r, which is not one of the judged images of "
+                    "dataset %(name2)r (split %(split)r, without those reserved for check questions)."
                 )
                 % {"number": number, "name": name, "name2": material.name, "split": design.sampling.split},
                 field="sampling.listed",
@@ -177,7 +176,7 @@ def _listed(design: StudyDesign, material: Material, division: Division) -> Draw
 _SOURCES = {"outputs": _outputs, "top-k": _top_k, "references": _references, "list": _listed}
 
 
-def _nothing_to_judge(design: StudyDesign, material: Material) -> DesignError:
+def _no_captions_error(design: StudyDesign, material: Material) -> DesignError:
     name, split = material.name, design.sampling.split
     if design.sampling.pairs_from == "references":
         return DesignError(
@@ -204,7 +203,7 @@ def _nothing_to_judge(design: StudyDesign, material: Material) -> DesignError:
     )
 
 
-def _only_named(
+def _select_by_id(
     ids: Sequence[str],
     captions: Sequence[ImageCaptions],
     unit_keys: Callable[[Image, Sequence[Text]], list[str]],
@@ -217,5 +216,5 @@ def _only_named(
         lacking.difference_update(keys)
         restricted.append(replace(drawn, passed=drawn.passed & wanted, audited=drawn.audited & wanted))
     if lacking:
-        raise not_drawn(lacking, "unit")
+        raise missing_ids_error(lacking, "unit")
     return restricted

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 SHORTEST, LONGEST = 2, 7  # words of a collocation; MC12: n <= 7
-TWICE = 2  # occurrences in a text, or texts of the dataset, that make an n-gram frequent
+LEAST_OCCURRENCES = 2  # occurrences in a text, or texts of the dataset, that make an n-gram frequent
 MOST_OFFERED = 40
 _APOSTROPHES = str.maketrans({"’": "'", "‘": "'", "ʼ": "'", "‐": "-", "‑": "-"})
 _CLAUSE_ENDS = frozenset('.,;:!?…()[]{}"“”«»—–|')
@@ -126,12 +126,14 @@ def spellings_of_grams(text: str, grams: Sequence[str]) -> list[str]:
     return [" ".join(written[first[gram] : first[gram] + gram.count(" ") + 1]) for gram in grams]
 
 
-def spread_of(texts: Iterable[str], stop_words: Collection[str], longest: int = LONGEST) -> Counter[str]:
+def count_texts_by_ngram(
+    texts: Iterable[str], stop_words: Collection[str], longest: int = LONGEST
+) -> Counter[str]:
     """Count the texts with each eligible n-gram; omit n-grams of a single text."""
     counts: Counter[str] = Counter()
     for text in texts:
         counts.update({gram for gram, _ in _candidates(text, stop_words, longest)})
-    return Counter({gram: n for gram, n in counts.items() if n >= TWICE})
+    return Counter({gram: n for gram, n in counts.items() if n >= LEAST_OCCURRENCES})
 
 
 def frequent_phrases(
@@ -150,7 +152,9 @@ def frequent_phrases(
     for order, (gram, _) in enumerate(_candidates(text, stop_words, longest)):
         counts[gram] += 1
         first.setdefault(gram, order)
-    frequent = [gram for gram in counts if counts[gram] >= TWICE or spread[gram] >= TWICE]
+    frequent = [
+        gram for gram in counts if counts[gram] >= LEAST_OCCURRENCES or spread[gram] >= LEAST_OCCURRENCES
+    ]
     inside = {
         (shorter, counts[gram], spread[gram]) for gram in frequent for shorter, _ in ngrams(gram.split(), longest)
         if shorter != gram
@@ -239,15 +243,15 @@ def _places(box: Mapping[str, Any]) -> Iterator[tuple[float, float, int]]:
     rank = 0
     for down in range(_STEPS + 1):
         for along in range(_STEPS + 1):
-            yield *_clamped(left + wide * along / _STEPS, top + high * down / _STEPS), rank
+            yield *_clamp_position(left + wide * along / _STEPS, top + high * down / _STEPS), rank
             rank += 1
     for ring in range(1, _STEPS + 1):
         for dx, dy in ((0, -1), (1, 0), (-1, 0), (0, 1), (1, -1), (-1, -1), (1, 1), (-1, 1)):
-            yield *_clamped(left + dx * ring * TAG, top + dy * ring * TAG), rank
+            yield *_clamp_position(left + dx * ring * TAG, top + dy * ring * TAG), rank
             rank += 1
 
 
-def _clamped(x: float, y: float) -> tuple[float, float]:
+def _clamp_position(x: float, y: float) -> tuple[float, float]:
     return round(min(max(x, 0.0), 1 - TAG), 4), round(min(max(y, 0.0), 1 - TAG), 4)
 
 

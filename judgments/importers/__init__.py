@@ -6,13 +6,12 @@ from collections.abc import Callable, Collection
 from functools import partial
 from pathlib import Path
 
+from common.features import of_features
+from judgments.importers.import_format import ImportFormat
 from judgments.importers.judgment_tables import TableJudgments
 from judgments.importers.mapped_judgments import MappedJudgments
 from judgments.importers.mapping import ColumnMapping, criteria_of, read_layouts
 from judgments.importers.potato import read_potato
-from judgments.importers.published.coco import CocoDataset
-from judgments.importers.published.fifty import FiftyDataset, FiftyPairwise, FiftyTriplets
-from judgments.importers.published.flickr8k import Flickr8kCrowd, Flickr8kDataset, Flickr8kExpert
 from judgments.importers.records.columns import RecordReader
 from judgments.importers.records.csv_records import read_csv
 from judgments.importers.records.json_records import read_json_lines
@@ -21,15 +20,17 @@ from judgments.importers.tables.candidates import TableCandidates
 from judgments.importers.tables.datasets import TableDataset
 from judgments.importers.tables.files import read_json_list, read_parquet, read_table, read_workbook
 from judgments.importers.tables.inputs import InputTable, read_pairs
-from judgments.importers.tables.parts import ALL, Taken, numbering_items
+from judgments.importers.tables.parts import WHOLE_TABLE, TablePart, numbering_items
 from judgments.importers.tables.standard_columns import CANDIDATE_COLUMNS, DATASET_COLUMNS
 from judgments.importers.textio import ImportProblem
 from judgments.importers.trec import read_runs
 from judgments.kinds import Kind
+from quorum.names import nearest_name
 
 __all__ = [
     "CANDIDATE_FORMATS",
     "DATASET_FORMATS",
+    "IMPORT_FORMATS",
     "JUDGMENT_FORMATS",
     "TABLE_FORMATS",
     "WITH_HEADER",
@@ -57,11 +58,9 @@ TABLE_FORMATS: dict[str, RecordReader] = {
     "xlsx": read_workbook,
     "parquet": read_parquet,
 }
+IMPORT_FORMATS: list[ImportFormat] = of_features("import_formats")
 DATASET_FORMATS: dict[str, Callable[[Path, str | None], DatasetSource]] = {
-    "flickr8k": Flickr8kDataset,
-    "coco": CocoDataset,
-    "pascal-50s": partial(FiftyDataset, "pascal-50s"),
-    "abstract-50s": partial(FiftyDataset, "abstract-50s"),
+    **{how.name: how.dataset for how in IMPORT_FORMATS if how.dataset},
     **{name: partial(TableDataset, records=read) for name, read in TABLE_FORMATS.items()},
     **{
         name: partial(TableDataset, records=how.items_reader(read_table))
@@ -72,22 +71,13 @@ DATASET_FORMATS: dict[str, Callable[[Path, str | None], DatasetSource]] = {
 }
 
 WITH_HEADER = ("csv", "tsv", "xlsx")
-RESULTS = ColumnMapping(columns={"image": "image_id"})  # MS COCO's
 CANDIDATE_FORMATS: dict[str, Callable[[Path, str | None], CandidateSource]] = {
-    "coco": partial(TableCandidates, records=RESULTS.reader(read_json_list)),
+    **{how.name: how.candidates for how in IMPORT_FORMATS if how.candidates},
     **{name: partial(TableCandidates, records=read) for name, read in TABLE_FORMATS.items()},
 }
 
 # Published data: the protocols of a format's judgments, the default first.
-JUDGMENT_FORMATS: dict[str, dict[str, Callable[[Path, str | None], JudgmentSource]]] = {
-    "flickr8k-expert": {"graded": Flickr8kExpert},
-    "flickr8k-crowd": {"relevance": Flickr8kCrowd},
-    "pascal-50s": {
-        "triplet": partial(FiftyTriplets, "pascal-50s"),
-        "pairwise": partial(FiftyPairwise, "pascal-50s"),
-    },
-    "abstract-50s": {"triplet": partial(FiftyTriplets, "abstract-50s")},
-}
+JUDGMENT_FORMATS = {how.name: how.judgments for how in IMPORT_FORMATS if how.judgments}
 
 
 def open_dataset(
@@ -95,7 +85,7 @@ def open_dataset(
     path: Path | str,
     *,
     encoding: str | None = None,
-    taken: Taken = ALL,
+    taken: TablePart = WHOLE_TABLE,
     mapping: ColumnMapping | None = None,
 ) -> DatasetSource:
     """Open a dataset in one of DATASET_FORMATS; its contents are read later.
@@ -109,7 +99,7 @@ def open_dataset(
         ImportProblem: the format is unknown, or nothing is there.
     """
     path = _checked(format, DATASET_FORMATS, path)
-    if taken != ALL or mapping is not None:
+    if taken != WHOLE_TABLE or mapping is not None:
         records = taken.of(numbering_items(table_reader(format, path, mapping)))
         return TableDataset(path, encoding, records=records, images_alone=taken.images_alone)
     return DATASET_FORMATS[format](path, encoding)
@@ -120,12 +110,12 @@ def open_candidates(
     path: Path | str,
     *,
     encoding: str | None = None,
-    taken: Taken = ALL,
+    taken: TablePart = WHOLE_TABLE,
     mapping: ColumnMapping | None = None,
 ) -> CandidateSource:
     """Open a system's captions in one of CANDIDATE_FORMATS, as `open_dataset` does."""
     path = _checked(format, CANDIDATE_FORMATS, path)
-    if taken != ALL or mapping is not None:
+    if taken != WHOLE_TABLE or mapping is not None:
         records = taken.of(table_reader(format, path, mapping))
         match_names = mapping is not None and mapping.match_names
         return TableCandidates(path, encoding, records=records, match_names=match_names)
@@ -227,9 +217,9 @@ def by_criterion(
 
 def _checked(format: str, formats: Collection[str], path: Path | str) -> Path:
     if format not in formats:
-        raise ImportProblem(
-            path, None, None, f"the unknown format {format!r}", f"one of {', '.join(formats)}"
-        )
+        near = nearest_name(format, formats)
+        expected = f"{near!r} perhaps" if near else f"one of {', '.join(formats)}"
+        raise ImportProblem(path, None, None, f"the unknown format {format!r}", expected)
     if not Path(path).exists():
         raise ImportProblem(path, None, None, "nothing there", "a file or a folder")
     return Path(path)

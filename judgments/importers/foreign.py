@@ -13,7 +13,7 @@ from common.files import as_cell
 from common.incoming.json_documents import TooDeep, load_json
 from common.texts import one_text
 
-BETWEEN = "|"  # several answers
+ANSWER_SEPARATOR = "|"  # several answers
 KEY = "key"  # of the object that rows come from
 RECORD = "*"
 _TRUTHS = ("true", "false")
@@ -78,11 +78,11 @@ def explode_rows(
         )
 
 
-def flat(values: Mapping[str, Any], prefix: str = "", depth: int = 3) -> Iterator[tuple[str, Any]]:
+def flatten_members(values: Mapping[str, Any], prefix: str = "", depth: int = 3) -> Iterator[tuple[str, Any]]:
     """Yield path and value of each member of nested records; lists stay whole."""
     for name, value in values.items():
         if isinstance(value, dict) and value and depth > 1:
-            yield from flat(value, f"{prefix}{name}.", depth - 1)
+            yield from flatten_members(value, f"{prefix}{name}.", depth - 1)
         else:
             yield f"{prefix}{name}", value
 
@@ -93,7 +93,7 @@ def cell_text(value: object) -> str:
     return whole.group(1) if (whole := _WHOLE.fullmatch(text)) else text
 
 
-def plain(value: Any) -> Any:
+def unwrap_value(value: Any) -> Any:
     """Return the only member of lists and objects; of several flags, the names of those that are true."""
     while isinstance(value, list | dict) and len(value) == 1 and _true_flags(value) is None:
         value = next(iter(value.values() if isinstance(value, dict) else value))
@@ -104,7 +104,7 @@ def plain(value: Any) -> Any:
 def _true_flags(value: object) -> str | None:
     """Return the names of an object's flags that are true; None if it has other members."""
     if isinstance(value, dict) and value and all(isinstance(state, bool) for state in value.values()):
-        return BETWEEN.join(name for name, state in value.items() if state)
+        return ANSWER_SEPARATOR.join(name for name, state in value.items() if state)
     return None
 
 
@@ -114,8 +114,8 @@ def labels(schemes: object) -> dict[str, Any]:
     for scheme, states in schemes.items() if isinstance(schemes, dict) else ():
         entries = states.items() if isinstance(states, dict) else ()
         if entered := {name: state for name, state in entries if state not in _UNCHOSEN}:
-            columns[scheme] = BETWEEN.join(entered)
-            columns[f"{scheme}.value"] = plain(list(entered.values()))
+            columns[scheme] = ANSWER_SEPARATOR.join(entered)
+            columns[f"{scheme}.value"] = unwrap_value(list(entered.values()))
     return columns
 
 
@@ -143,7 +143,7 @@ def chosen(buttons: Mapping[str, Any], *, flags: bool) -> str | None:
     }
     if not states or (flags and not all(cell in _TRUTHS for cell in states.values())):
         return None
-    return BETWEEN.join(value for value, cell in states.items() if cell != "false")
+    return ANSWER_SEPARATOR.join(value for value, cell in states.items() if cell != "false")
 
 
 def members(text: str, prefix: str) -> Iterator[tuple[str, str]]:
@@ -197,11 +197,11 @@ def pairs_of(cells: Sequence[str], prefix: str) -> dict[str, str]:
         column = f"{prefix}{name.strip()}"
         if not name.strip():
             raise ValueError("a value without a name before it")
-        answers[column] = f"{answers[column]}{BETWEEN}{value}" if column in answers else value
+        answers[column] = f"{answers[column]}{ANSWER_SEPARATOR}{value}" if column in answers else value
     return answers
 
 
-def marked(text: str) -> tuple[str, tuple[int, int] | None]:
+def split_marked_text(text: str) -> tuple[str, tuple[int, int] | None]:
     """Return a text without ``<v>`` and ``</v>``, and where they were; None without them."""
     parts = _MARK.split(text)
     whole = "".join(parts)
@@ -211,9 +211,9 @@ def marked(text: str) -> tuple[str, tuple[int, int] | None]:
     return whole, (start, start + len(parts[1]))
 
 
-def marked_in(text: str, whole: str) -> tuple[int, int] | None:
+def find_marked_part(text: str, whole: str) -> tuple[int, int] | None:
     """Return where the marked part of a text is in another version of it: the nearest place with the same letters."""
-    clean, span = marked(text)
+    clean, span = split_marked_text(text)
     if span is None or span[0] == span[1]:
         return None
     if clean == whole:

@@ -16,7 +16,7 @@ from pydantic import ValidationError
 
 from common.files import unguard_formula
 from common.incoming import quoted
-from common.texts import one_text, parting
+from common.texts import one_text, quote_difference
 from judgments.design.numbers import number_text, range_of
 from judgments.design.scale import Extent, Scale, ScaleEnds, limits_of, scale_of
 from judgments.design.tables.sampling import SIDES
@@ -36,9 +36,9 @@ Captions = Mapping[str, str]  # id -> text
 _REQUIRED = ("unit", "worker")
 _COLUMNS = Columns(_REQUIRED, tuple(name for name in JUDGMENT_COLUMNS if name not in _REQUIRED), strict=True)
 MOST_RANK = 100_000  # deeper than any run is kept
-_READ_HERE = ("value", "answer", "protocol", "expected", "content", "anonymous", "aggregated", "stored")
-JUDGMENT = Shape(JudgmentRow, passed=_READ_HERE)
-CREDITED = Shape(CreditedRow, passed=(*_READ_HERE, "credits"))
+_PASSED_COLUMNS = ("value", "answer", "protocol", "expected", "content", "anonymous", "aggregated", "stored")
+JUDGMENT = Shape(JudgmentRow, passed=_PASSED_COLUMNS)
+CREDITED_SHAPE = Shape(CreditedRow, passed=(*_PASSED_COLUMNS, "credits"))
 NO_TEXT = "the text that was judged, or {}, its id"
 EMPTY_KEY = text_key("")
 ANONYMOUS = re.compile(r"anon-[1-9]\d*")
@@ -142,7 +142,7 @@ class AnswerRule:
         self.setting = "" if scale.same_points(usual) else str(scale)
 
 
-def refused(answer: object, error: ValueError, kind: Kind) -> tuple[str, str]:
+def answer_problem(answer: object, error: ValueError, kind: Kind) -> tuple[str, str]:
     """Return what was found and expected, of a kind's refusal, which ends with "expected ..."."""
     why, _, expected = str(error).rpartition("expected ")
     why = why.strip(" ;")
@@ -284,7 +284,9 @@ class TableJudgments(JudgmentSource):
             try:
                 rule.hold_to_scale(str(record.get("scale")).strip())
             except ValueError as error:
-                raise record.problem("scale", *refused(record.get("scale"), error, rule.plain)) from None
+                raise record.problem(
+                    "scale", *answer_problem(record.get("scale"), error, rule.plain)
+                ) from None
         value, answer = _answered(record, rule)
         values = {
             "protocol": protocol,
@@ -299,7 +301,7 @@ class TableJudgments(JudgmentSource):
         row = (
             JUDGMENT.read(record, **values)
             if credits is None
-            else CREDITED.read(record, credits=credits, **values)
+            else CREDITED_SHAPE.read(record, credits=credits, **values)
         )
         if row.accepted_at and row.submitted_at and row.submitted_at < row.accepted_at:
             raise record.problem("submitted_at", "a time before accepted_at", "one after it")
@@ -323,7 +325,7 @@ class TableJudgments(JudgmentSource):
                 rule.hold_to_scale(self.scale)
             except ValueError as error:
                 raise ImportProblem(
-                    self.path, None, "--scale", *refused(self.scale, error, rule.plain)
+                    self.path, None, "--scale", *answer_problem(self.scale, error, rule.plain)
                 ) from None
         return rule
 
@@ -377,7 +379,7 @@ def _first_difference(before: JudgmentRow, row: JudgmentRow, record: Record) -> 
         first, second = getattr(before, column), getattr(row, column)
         if column.endswith("_text") and first is not None and second is not None:
             if one_text(first) != one_text(second):
-                first, second = parting(first, second)
+                first, second = quote_difference(first, second)
                 return f" ({column} is {first} {where}, and {second} here)"
         elif first != second:
             return f" ({column} is {quoted(first)} {where}, and {quoted(second)} here)"
@@ -430,7 +432,7 @@ def _answered(record: Record, rule: AnswerRule | None) -> tuple[float | None, ob
     try:
         rule.check_number(value, more=record.get("answers") is not None)
     except ValueError as error:
-        raise record.problem("value", *refused(value, error, kind)) from None
+        raise record.problem("value", *answer_problem(value, error, kind)) from None
     return value, None
 
 
@@ -455,7 +457,7 @@ def _stored(record: Record, row: JudgmentRow, rule: AnswerRule, captions: Captio
     try:
         stored = rule.clean(kind.exchange.from_file(row.answer, content=content), unit=unit)
     except ValueError as error:
-        raise record.problem("answer", *refused(row.answer, error, kind)) from None
+        raise record.problem("answer", *answer_problem(row.answer, error, kind)) from None
     if row.expected is not None:
         _check_expected(record, row, rule, stored, unit)
     return stored

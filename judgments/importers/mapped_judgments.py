@@ -18,15 +18,15 @@ from judgments.importers.judgment_tables import TableJudgments, output_columns
 from judgments.importers.mapping import (
     ANONYMOUS,
     ANSWERS,
-    LACKING,
+    CONTENT_COLUMNS,
     MARKS,
     NAMES,
     OUTPUTS,
+    REQUIRED_COLUMNS,
     STRUCTURED,
     SYSTEMS,
     TEXTS,
     TIMES,
-    WHAT,
     ColumnMapping,
     parse_zone,
 )
@@ -41,7 +41,7 @@ from judgments.importers.times import TIME_EXPECTED, parse_time
 from judgments.kinds import KINDS, Kind
 from judgments.kinds.base import JUDGMENT_COLUMNS
 
-NAMED = ("image", *SYSTEMS, "worker")
+NAME_COLUMNS = ("image", *SYSTEMS, "worker")
 _ADDRESS = re.compile(r"https?://")
 
 
@@ -94,7 +94,7 @@ class MappedJudgments(TableJudgments):
             name: {foreign.cell_text(word): answer for word, answer in answers.items()}
             for name, answers in how.values.items()
         }
-        for names, actual, expected in LACKING if how.title else ():
+        for names, actual, expected in REQUIRED_COLUMNS if how.title else ():
             if not any(name in how.columns for name in names) and not (how.spans and names is ANSWERS):
                 raise ImportProblem(path, None, "--map", actual, expected)
 
@@ -140,7 +140,7 @@ class MappedJudgments(TableJudgments):
         elif "image" not in values and "text" in values:
             values["image"] = self._item(record, str(values["text"]))
         if self.how.merge and "first_text" in values:  # raters may have seen other blanks and marks
-            text = foreign.marked(str(values["first_text"]))[0]
+            text = foreign.split_marked_text(str(values["first_text"]))[0]
             values["first_text"] = self._texts.setdefault(str(values.get("unit")), text)
         if not (self.as_before or "unit" in values):
             self._turn(values)
@@ -172,7 +172,7 @@ class MappedJudgments(TableJudgments):
             if isinstance(label, str) and (first := labels.earlier(label)) is not None:
                 self.notes.count("alike", detail=f"{quoted(first)} and {quoted(label)}")
         if not self.as_before:
-            for name in NAMED:
+            for name in NAME_COLUMNS:
                 if isinstance(text := values.get(name), str):
                     values[name] = self._name(record, name, text)
         if self.how.workers != ANONYMOUS:
@@ -189,10 +189,10 @@ class MappedJudgments(TableJudgments):
         systems = [values[name] for name in SYSTEMS if name in values]
         form = str if self.as_before else one_text
         shown = values | {name: form(str(values[name])) for name in TEXTS if name in values}
-        return content_key("unit", *(shown.get(name) for name in WHAT), *systems)
+        return content_key("unit", *(shown.get(name) for name in CONTENT_COLUMNS), *systems)
 
     def _typed(self, record: Record, name: str, value: Any) -> Any:
-        value = value if name in STRUCTURED else foreign.plain(value)
+        value = value if name in STRUCTURED else foreign.unwrap_value(value)
         text = value.strip() if isinstance(value, str) else value
         if text is None or text == "":
             return "" if name in OUTPUTS else None
@@ -222,9 +222,7 @@ class MappedJudgments(TableJudgments):
     def _name(self, record: Record, name: str, text: str) -> str:
         """Return the name of an image, a system or a person. Refuse one such as NA unless ``--missing`` is given."""
         if text in MISSING_WORDS and not self.how.missing:
-            expected = (
-                f"a name, or nothing, as --missing {text} reads it; beside another word it stays a name"
-            )
+            expected = f"a name, or nothing (--missing {text}); beside another word it stays a name"
             raise _problem(record, name, text, expected)
         return compose_name(text)
 
@@ -239,7 +237,7 @@ class MappedJudgments(TableJudgments):
             (one_text(str(values[f"{side}_text"])), str(values.get(system, "")))
             for system, side in SYSTEMS.items()
         )
-        about = tuple(one_text(str(values.get(name, ""))) for name in WHAT if name not in OUTPUTS)
+        about = tuple(one_text(str(values.get(name, ""))) for name in CONTENT_COLUMNS if name not in OUTPUTS)
         if hash((about, second, first)) not in self._orders or first == second:
             self._orders.add(hash((about, first, second)))
             return
@@ -331,7 +329,7 @@ class MappedJudgments(TableJudgments):
         if not severity or category == "":
             return None
         if "first_text" in mark:
-            start, end = foreign.marked_in(str(mark["first_text"] or ""), text) or (None, None)
+            start, end = foreign.find_marked_part(str(mark["first_text"] or ""), text) or (None, None)
         else:
             start, end = (foreign.look_up(mark, str(how.get(name, name))) for name in ("start", "end"))
             if type(start) is not int:

@@ -18,7 +18,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import tzinfo
-from difflib import get_close_matches
 from functools import cache
 from itertools import chain, islice
 from pathlib import Path
@@ -33,20 +32,21 @@ from common.incoming.json_documents import load_json
 from judgments.importers import foreign
 from judgments.importers.potato import is_letter_shown
 from judgments.importers.records.columns import Columns, RecordReader
-from judgments.importers.records.record import DECIDING, Record
+from judgments.importers.records.record import INCLUSION_COLUMNS, Record
 from judgments.importers.records.values import is_blank
 from judgments.importers.textio import ImportNotes, ImportProblem, read_whole
 from judgments.kinds.base import JUDGMENT_COLUMNS
+from quorum.names import nearest_name
 
 LAYOUTS = Path(__file__).with_name("layouts")
 FIRST_ROWS = 5
 NUMBER, FOLDER, FILE = "{n}", "folder", "file"
-LEFT_OUT = "-"
+OMITTED_COLUMN = "-"
 BETWEEN_CRITERIA = "|"
 ANONYMOUS = "anonymous"
 MOST_CRITERIA = 50
 MOST_HEADERS = 1_000  # of the records of a file that are kept
-WHAT = (
+CONTENT_COLUMNS = (
     "image", "reference", "first", "second", "reference_text", "first_text", "second_text", "kind", "pair",
     "content"
 )  # fmt: skip
@@ -58,13 +58,13 @@ SYSTEMS = {"system": "first", "second_system": "second"}
 TIMES = ("accepted_at", "submitted_at")
 NAMES = (*JUDGMENT_COLUMNS, *SYSTEMS, "score", "spans", *MARKS[:2], "text")
 # Words for what is missing are words in these.
-WRITTEN = {*TEXTS, "caption", "text", "first", "second"}
+TEXT_COLUMNS = {*TEXTS, "caption", "text", "first", "second"}
 STRUCTURED = {"answer", "spans", "content", "marks", "systems", "expected"}
 EXAMPLE = "pairs such as image=filename,value=rating"
 # what a layout's columns have to hold, and what lacks if they do not
-LACKING = (
-    ((*WHAT, *ANSWERS), "nothing", EXAMPLE),
-    (("unit", *WHAT), "nothing that was judged", "image=COLUMN, say, or unit=COLUMN"),
+REQUIRED_COLUMNS = (
+    ((*CONTENT_COLUMNS, *ANSWERS), "nothing", EXAMPLE),
+    (("unit", *CONTENT_COLUMNS), "nothing that was judged", "image=COLUMN, say, or unit=COLUMN"),
     (ANSWERS, "no value", "value=COLUMN, or answer=COLUMN for open answers"),
 )
 _IN_BRACES = re.compile(r"\{([^{}]+)\}")
@@ -213,9 +213,9 @@ class ColumnMapping(BaseModel):
         """Refuse names that are none of ours, and an unknown zone."""
         known = tuple(known)
         for name, sources in self.columns.items():
-            if name not in known and sources != (LEFT_OUT,):
-                near = get_close_matches(name, known, n=1)
-                expected = f"{near[0]!r} perhaps" if near else f"one of {', '.join(known)}"
+            if name not in known and sources != (OMITTED_COLUMN,):
+                near = nearest_name(name, known)
+                expected = f"{near!r} perhaps" if near else f"one of {', '.join(known)}"
                 raise ImportProblem(path, None, "--map", f"the unknown name {quoted(name)}", expected)
         worker = self.columns.get("worker", ("",))
         if NUMBER in worker[0] and worker[0] != NUMBER and self.columns.get("value") == worker:
@@ -235,7 +235,7 @@ class ColumnMapping(BaseModel):
                 return
             reading = _Reading(self, path, columns, notes, alone)
             rows = reading.rows(read, encoding)
-            rows = _latest(rows, notes) if self.latest else rows
+            rows = _latest_records(rows, notes) if self.latest else rows
             yield from _merged(rows) if self.merge else rows
             reading.finish()
 
@@ -248,7 +248,9 @@ class ColumnMapping(BaseModel):
         def items(path: Path, columns: Columns, notes: ImportNotes, encoding: str | None) -> Iterator[Record]:
             for record in how.reader(read)(path, columns, notes, encoding):
                 values = {name: record.values.get(name) for name in self.dataset}
-                plain_texts = {name: foreign.marked(v)[0] for name, v in values.items() if isinstance(v, str)}
+                plain_texts = {
+                    name: foreign.split_marked_text(v)[0] for name, v in values.items() if isinstance(v, str)
+                }
                 yield replace(record, values={**values, **plain_texts} if self.merge else values)
 
         return items
@@ -283,7 +285,9 @@ class _Reading:
     ) -> None:
         self.how, self.path, self.notes, self.alone = how, path, notes, alone
         ours = () if how.title else columns.required + columns.optional
-        self.excluded_columns = {name for name, sources in how.columns.items() if sources == (LEFT_OUT,)}
+        self.excluded_columns = {
+            name for name, sources in how.columns.items() if sources == (OMITTED_COLUMN,)
+        }
         self.excluded_columns |= {"worker"} if how.workers == ANONYMOUS else set()
         # columns that are named as ours need no mapping, but may have words for an empty cell
         sources = {name: (name,) for name in ours if alone or how.missing} | dict(how.columns)
@@ -394,7 +398,7 @@ class _Reading:
         """Refuse columns that the header of a table lacks, before its rows do."""
         self.example = values
         is_export = {"study", "protocol", "assignment"} <= values.keys()
-        for name in DECIDING if self.alone and not (self.how.title or is_export) else ():
+        for name in INCLUSION_COLUMNS if self.alone and not (self.how.title or is_export) else ():
             if self.sources.get(name) == (name,) and name not in self.how.columns and name in values:
                 self.notes.count("acting-column", detail=name)
         for source in self.sources.get("value", ()) if self.alone else ():
@@ -424,8 +428,8 @@ class _Reading:
                 raise self.unknown(source, record.file)
 
     def unknown(self, source: str, file: Path | None = None) -> ImportProblem:
-        near = get_close_matches(source, map(str, self.example), n=1)
-        expected = f"{near[0]!r} perhaps" if near else "a column of the file"
+        near = nearest_name(source, self.example)
+        expected = f"{near!r} perhaps" if near else "a column of the file"
         if source == "worker":
             expected += ' (--workers anonymous, or workers = "anonymous" in a mapping, if it does not say who answered)'
         return ImportProblem(
@@ -447,7 +451,7 @@ class _Reading:
             entries = foreign.look_up(values, path)
             for entry in entries if isinstance(entries, list) else ():
                 if isinstance(entry, dict) and isinstance(entry.get(name), str):
-                    values[entry[name]] = foreign.plain(entry.get(value))
+                    values[entry[name]] = foreign.unwrap_value(entry.get(value))
         records = [self._ours(replace(record, values=cells), key) for key, cells in self._keyed(values)]
         self.notes.count("empty-answer", not records)
         for judgment in records:
@@ -521,7 +525,7 @@ class _Reading:
                     if self.unseen:
                         self.unseen -= {source, origin}
                     taken.add(origin)
-                    if missing and name not in WRITTEN and foreign.cell_text(value) in missing:
+                    if missing and name not in TEXT_COLUMNS and foreign.cell_text(value) in missing:
                         value = ""
                 if value is not None and value != "":
                     ours[name], origins[name] = value, origin
@@ -572,7 +576,7 @@ def _merged(records: Iterable[Record]) -> Iterator[Record]:
     yield from groups.values()
 
 
-def _latest(records: Iterable[Record], notes: ImportNotes) -> Iterator[Record]:
+def _latest_records(records: Iterable[Record], notes: ImportNotes) -> Iterator[Record]:
     latest: dict[tuple[str, ...], Record] = {}
     for record in records:
         key = tuple(str(record.values.get(name)) for name in ("unit", "worker"))
@@ -639,7 +643,7 @@ def first_rows(
     """Return the first rows as the mapping sees them, by column or path."""
     reading = _Reading(how, path, Columns((), NAMES), ImportNotes(), alone=True)
     rows = (
-        dict(foreign.flat(values))
+        dict(foreign.flatten_members(values))
         for file in reading.files()
         for record in read(file, reading.raw, reading.notes, encoding)
         for values in foreign.explode_rows(reading.opened(record), how.rows)

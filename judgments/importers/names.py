@@ -35,11 +35,11 @@ class NamesOfImages:
     def __init__(self, names: object) -> None:
         self._by_core: defaultdict[str, list[str]] = defaultdict(list)
         for name in names if isinstance(names, Iterable) else ():
-            self._by_core[_core(name)].append(name)
+            self._by_core[_comparable_name(name)].append(name)
 
     def name_of(self, name: str) -> str:
         """Return the only image that a name may mean; the name itself if there is none, or several."""
-        names = self._by_core.get(_core(name), [])
+        names = self._by_core.get(_comparable_name(name), [])
         return names[0] if len(names) == 1 else name
 
     def expected(self, name: str) -> str:
@@ -48,5 +48,5 @@ class NamesOfImages:
         return "an image of the dataset" + (f" (--match-names takes it for {near!r})" if near != name else "")
 
 
-def _core(name: str) -> str:
+def _comparable_name(name: str) -> str:
     return _BLANKS.sub("", _ENDING.sub("", compose_name(name).strip().casefold()))

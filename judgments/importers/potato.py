@@ -24,7 +24,7 @@ STATE = "user_state.json"
 ANSWERS, ORDERS, BEHAVIOUR = (
     f"instance_id_to_{what}" for what in ("label_to_value", "presentation_order", "behavioral_data")
 )
-READ = {"user_id", ANSWERS, ORDERS, BEHAVIOUR}
+OWN_COLUMNS = {"user_id", ANSWERS, ORDERS, BEHAVIOUR}
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 LETTER, SCALE = "selection", "scale_value"  # of two texts: which one, or by how much
 
@@ -47,7 +47,7 @@ def is_letter_shown(names: Mapping[str, Any], source: str) -> bool:
 
 def _read_state(path: Path, encoding: str | None) -> Iterator[Record]:
     members = read_document(path, encoding)
-    state = {key: value for key, number, value, _ in members if number is None and key in READ}
+    state = {key: value for key, number, value, _ in members if number is None and key in OWN_COLUMNS}
     answers = state.get(ANSWERS)
     if not isinstance(answers, dict):
         raise ImportProblem(path, None, None, "no answers by item", "the state of an annotator of Potato")
@@ -86,12 +86,12 @@ def _unshuffled(record: Record, value: Any, label: str, order: object) -> Any:
     if sorted(order) != list(range(len(order))):
         raise record.problem(None, f"the order {json.dumps(order)}", "every text of the item once")
     if label == SCALE:
-        return value if order == sorted(order) else _turned(record, value)
+        return value if order == sorted(order) else _restore_sides(record, value)
     at = LETTERS.find(value) if isinstance(value, str) and len(value) == 1 else -1
     return LETTERS[order[at]] if 0 <= at < len(order) <= len(LETTERS) else value
 
 
-def _turned(record: Record, value: Any) -> Any:
+def _restore_sides(record: Record, value: Any) -> Any:
     try:
         return -float(value)
     except (TypeError, ValueError):

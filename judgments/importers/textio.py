@@ -16,9 +16,14 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from common.errors import QuorumError
-from common.incoming import READ_AT_ONCE, Excess, limits
-from common.incoming.bounded_files import DAMAGE, open_bounded
+from common.incoming import READ_AT_ONCE, LimitExceeded, limits
+from common.incoming.bounded_files import GZIP_ERRORS, open_bounded
 
+_BINARY = {
+    b"PK\x03\x04": ("an Excel workbook or another zip archive", "text, or the format xlsx for a workbook"),
+    b"\xd0\xcf\x11\xe0": ("a workbook of Excel before 2007", "it saved as .xlsx or CSV"),
+    b"PAR1": ("Parquet", "text, or the format parquet"),
+}
 _MARKS = (  # checked first: UTF-32's little-endian mark begins with UTF-16's
     (codecs.BOM_UTF32_LE, "utf-32"),
     (codecs.BOM_UTF32_BE, "utf-32"),
@@ -26,14 +31,14 @@ _MARKS = (  # checked first: UTF-32's little-endian mark begins with UTF-16's
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
-LOOKED_AT = 2**22  # bytes of a file that tell its encoding; an import reads all
+ENCODING_SAMPLE_BYTES = 2**22  # bytes of a file that tell its encoding; an import reads all
 MOST_PROBLEMS = 1_000  # of a file that are collected
 PROBLEMS_SHOWN = 20
 R = TypeVar("R")
 T = TypeVar("T")
 MOST_WHOLE = 5_000_000  # characters of a text that is read whole
 # "{n}" is the count, "{detail}" distinguishes notes of the same quirk.
-QUIRKS = {
+QUIRK_NOTES = {
     "repeated-line": "Lines that repeat an earlier line word for word, left out: {n}.",
     "repeated-caption": "Captions equal to another caption of their image, kept: {n}.",
     "repaired-key": "Caption ids with a stray number behind the image's name ({detail}), repaired: {n}.",
@@ -61,7 +66,7 @@ QUIRKS = {
     "equal-candidates": "Candidate pairs of two equal texts, kept: {n}.",
     "bad-row": "Rows with an error, left out: {n}.",
     "skipped-row": "Rows that the layout leaves out, such as check questions: {n}.",
-    "empty-answer": "Questions of a HIT that were left without an answer, left out: {n}.",
+    "empty-answer": "Questions of a page of work without an answer, left out: {n}.",
     "rejected-assignment": "Answers of rejected assignments, kept and not used: {n}.",
     "scores-against-ranks": "Lists whose scores do not fall as their ranks rise, taken by their ranks: {n}.",
     "below-depth": "Ranked items below the depth that was asked for, left out: {n}.",
@@ -115,7 +120,7 @@ class ImportProblems(ImportProblem):
         return "\n".join(sentences)
 
 
-class Refusals:
+class RowProblems:
     """Collect the problems of a file's rows, to raise them together; or hand each to ``bad_rows``."""
 
     def __init__(self) -> None:
@@ -151,8 +156,8 @@ class ImportNotes:
         self._counts: Counter[tuple[str, str]] = Counter()
 
     def count(self, quirk: str, by: int = 1, *, detail: str = "") -> None:
-        """Count a quirk of QUIRKS; 0 leaves no note."""
-        QUIRKS[quirk]
+        """Count a quirk of QUIRK_NOTES; 0 leaves no note."""
+        QUIRK_NOTES[quirk]
         if by:
             self._counts[quirk, detail] += by
 
@@ -164,7 +169,8 @@ class ImportNotes:
 
     def sentences(self) -> list[str]:
         return [
-            QUIRKS[quirk].format(n=f"{n:,}", detail=detail) for (quirk, detail), n in self._counts.items()
+            QUIRK_NOTES[quirk].format(n=f"{n:,}", detail=detail)
+            for (quirk, detail), n in self._counts.items()
         ]
 
 
@@ -218,9 +224,9 @@ def _reading(path: Path, lines_read: Callable[[], int]) -> Iterator[None]:
     except UnicodeDecodeError as error:
         with _reading(path, lines_read):  # again, from the beginning
             raise _undecodable(path, error, lines_read()) from error
-    except Excess as error:
+    except LimitExceeded as error:
         raise ImportProblem(path, lines_read() + 1, None, error.actual, error.expected) from error
-    except DAMAGE as error:
+    except GZIP_ERRORS as error:
         raise ImportProblem(
             path, lines_read() + 1, None, "compressed data that is damaged or cut off", "a complete gzip file"
         ) from error
@@ -230,8 +236,8 @@ def _reading(path: Path, lines_read: Callable[[], int]) -> Iterator[None]:
 
 def likely_encoding(path: Path) -> str:
     """Guess the encoding from the file's first part; Windows-1252, which Excel writes, if no other fits."""
-    head = _head_of(path, LOOKED_AT)
-    if marked := _marked(head):
+    head = _head_of(path, ENCODING_SAMPLE_BYTES)
+    if marked := _encoding_of_mark(head):
         return "utf-8" if marked == "utf-8-sig" else marked
     if unmarked := _unmarked_utf16(head[:256]):
         return unmarked
@@ -245,7 +251,7 @@ def likely_encoding(path: Path) -> str:
 def read_head(path: Path, size: int, *, encoding: str | None = None) -> str:
     """Return the text of a file's first bytes, with U+FFFD for undecodable ones."""
     head = _head_of(path, size)
-    return head.decode(_marked(head) or encoding or "utf-8", errors="replace").lstrip("\ufeff")
+    return head.decode(_encoding_of_mark(head) or encoding or "utf-8", errors="replace").lstrip("\ufeff")
 
 
 def _head_of(path: Path, size: int) -> bytes:
@@ -253,7 +259,7 @@ def _head_of(path: Path, size: int) -> bytes:
         return raw.read(size)
 
 
-def _marked(head: bytes) -> str | None:
+def _encoding_of_mark(head: bytes) -> str | None:
     return next((name for mark, name in _MARKS if head.startswith(mark)), None)
 
 
@@ -264,7 +270,10 @@ def unreadable(path: Path, error: OSError) -> ImportProblem:
 
 def _decoded(path: Path, raw: io.BufferedReader, encoding: str | None, newline: str) -> io.TextIOWrapper:
     head = raw.peek(256)[:256]
-    chosen = _marked(head) or encoding or "utf-8"
+    for start, (actual, expected) in _BINARY.items():
+        if head.startswith(start):
+            raise ImportProblem(path, None, None, actual, expected)
+    chosen = _encoding_of_mark(head) or encoding or "utf-8"
     if chosen == "utf-8":
         _refuse_unmarked_utf16(path, head)
     try:
@@ -286,7 +295,7 @@ def _unmarked_utf16(head: bytes) -> str | None:
 def _refuse_unmarked_utf16(path: Path, head: bytes) -> None:
     if name := _unmarked_utf16(head):
         actual = "NUL characters at every other byte, as UTF-16 without a byte order mark has them"
-        raise ImportProblem(path, 1, None, actual, f"UTF-8, or the encoding named (encoding={name})")
+        raise ImportProblem(path, 1, None, actual, f"UTF-8 (--encoding {name} reads this)")
 
 
 def _undecodable(path: Path, error: UnicodeDecodeError, lines_read: int) -> ImportProblem:
@@ -307,7 +316,7 @@ def _undecodable(path: Path, error: UnicodeDecodeError, lines_read: int) -> Impo
 
 def _wrong_byte(path: Path, number: int, encoding: str, line: bytes, at: int) -> ImportProblem:
     actual = f"byte 0x{line[at]:02X} (number {at + 1} of the line), which is not {encoding.upper()}"
-    expected = "UTF-8, UTF-16 with a byte order mark, or the file's encoding named"
+    expected = "UTF-8, or UTF-16 with a byte order mark"
     if encoding == "utf-8":
         try:
             letter = line[at : at + 1].decode("cp1252")
@@ -316,5 +325,9 @@ def _wrong_byte(path: Path, number: int, encoding: str, line: bytes, at: int) ->
         alone = all(byte < 0x80 for byte in (line[at - 1 : at] + line[at + 1 : at + 2]))
         if letter and alone:
             actual += f" but looks like Windows-1252 ({letter!r} there)"
-            expected += " (encoding=windows-1252); Excel writes UTF-8 where it saves as CSV UTF-8"
+            expected += (
+                " (--encoding windows-1252 reads this); Excel writes UTF-8 where it saves as CSV UTF-8"
+            )
+            return ImportProblem(path, number, None, actual, expected)
+    expected += " (--encoding NAME reads another)"
     return ImportProblem(path, number, None, actual, expected)

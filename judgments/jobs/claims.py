@@ -21,7 +21,7 @@ from judgments.jobs.registry import UnknownJobKind, job_kinds
 from judgments.jobs.runs import MAX_ATTEMPTS, JobRun
 from judgments.models.jobs import Job
 
-owners_here: set[str] = set()  # the owners that run jobs in this process
+local_owners: set[str] = set()  # the owners that run jobs in this process
 
 
 def run_job(job_id: int) -> bool:
@@ -42,7 +42,7 @@ def start_run(
         within: the context of the handler's call.
     """
     owner = owner_name()
-    owners_here.add(owner)
+    local_owners.add(owner)
     try:
         run = _claim(job_id, owner)
         if run is None:
@@ -60,7 +60,7 @@ def start_run(
                     stored.update(result or {})
         return run
     finally:
-        owners_here.discard(owner)  # without a database nothing can be recorded; the sweep finds the row
+        local_owners.discard(owner)  # without a database nothing can be recorded; the sweep finds the row
 
 
 def _asked_for_by(run: JobRun) -> User | None:
@@ -71,7 +71,7 @@ def _claim(job_id: int, owner: str) -> JobRun | None:
     job = Job.objects.filter(pk=job_id, state__in=[Job.State.QUEUED, Job.State.RUNNING]).first()
     if job is None:
         return None
-    if job.state == Job.State.RUNNING and (job.attempts >= MAX_ATTEMPTS or not is_gone(job.owner)):
+    if job.state == Job.State.RUNNING and (job.attempts >= MAX_ATTEMPTS or not has_ended(job.owner)):
         return None  # a message that came twice, or a job that kills its workers
     # The database's clock, as those of the workers may differ.
     changed = Job.objects.filter(pk=job_id, state=job.state, owner=job.owner).update(
@@ -97,13 +97,13 @@ def _machine() -> str:
     return name
 
 
-def is_gone(owner: str) -> bool | None:
+def has_ended(owner: str) -> bool | None:
     """Return whether an owner's process has ended; None if it runs on another machine."""
     host, _, process = owner.rpartition(":")[0].rpartition(":")
     if host != _machine():
         return None
     if int(process) == os.getpid():
-        return owner not in owners_here
+        return owner not in local_owners
     try:
         os.kill(int(process), 0)
     except ProcessLookupError:

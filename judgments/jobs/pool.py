@@ -26,7 +26,7 @@ from kombu.exceptions import KombuError
 from redis.exceptions import RedisError
 
 from judgments.jobs import registry, runs
-from judgments.jobs.claims import is_gone, owner_name
+from judgments.jobs.claims import has_ended, owner_name
 from judgments.jobs.registry import HEAVY
 from judgments.jobs.runs import JobRun
 from judgments.models import Study
@@ -34,9 +34,9 @@ from quorum.numeric import packing
 from quorum.numeric.parallel import PartFunction, Results, Serial, using
 
 QUEUE = "parts"
-TAKE_OVER = 3  # times the longest part so far, before a part of a silent worker is computed here
-LEAST_WAIT = 10.0  # seconds
-LOOK_EVERY = 0.02  # seconds
+TAKE_OVER_FACTOR = 3  # times the longest part so far, before a part of a silent worker is computed here
+LEAST_WAIT_SECONDS = 10.0  # seconds
+POLL_SECONDS = 0.02  # seconds
 TASK = "task"  # the file with the function and its arguments
 FOLDER = re.compile(r"[0-9]+-[0-9a-f]{8}-[0-9]+")  # job, run, and turn
 
@@ -45,7 +45,7 @@ packing.declare_kind(Study, lambda study: study.pk, lambda pk: Study.objects.get
 log = logging.getLogger(__name__)
 
 BROKER_FAILURES = (KombuError, AMQPError, RedisError, OSError)
-PART = registry.task_name("compute_part")
+PART_TASK = registry.task_name("compute_part")
 
 
 def folder_of_parts() -> Path:
@@ -94,7 +94,7 @@ class AllWorkers:
                 if mine is None and _may_take_over(folder, number, longest):
                     mine = number
                 if mine is None:
-                    time.sleep(LOOK_EVERY)
+                    time.sleep(POLL_SECONDS)
                     continue
                 began = time.monotonic()
                 with using(Serial()):
@@ -120,7 +120,7 @@ def claim_part(folder: Path, number: int) -> bool:
 def _may_take_over(folder: Path, number: int, longest: float) -> bool:
     claim = folder / f"{number}.claim"
     waited = time.time() - claim.stat().st_mtime
-    return waited > max(LEAST_WAIT, TAKE_OVER * longest) or bool(is_gone(claim.read_text()))
+    return waited > max(LEAST_WAIT_SECONDS, TAKE_OVER_FACTOR * longest) or bool(has_ended(claim.read_text()))
 
 
 @lru_cache(maxsize=1)
@@ -138,7 +138,7 @@ def write_packed(path: Path, value: Any) -> None:
 
 def read_packed(path: Path) -> Any:
     with path.open("rb") as file:
-        return packing.read(file, runs.OURS)
+        return packing.read(file, runs.OWN_PACKAGES)
 
 
 def remove_leftovers() -> None:
@@ -152,7 +152,7 @@ def remove_leftovers() -> None:
             message.unlink(missing_ok=True)
 
 
-@shared_task(name=PART, time_limit=settings.JOB_SECONDS[HEAVY])
+@shared_task(name=PART_TASK, time_limit=settings.JOB_SECONDS[HEAVY])
 def compute_part(folder_name: str, number: int) -> None:
     """Compute a part that nobody has claimed, for a job that still waits for it."""
     if not FOLDER.fullmatch(folder_name):

@@ -58,7 +58,7 @@ def enqueue(
         if user is not None:
             check_waiting(user, kind)
         if once and Job.objects.under_way().filter(kind=kind, args=args or {}, created_by=user).exists():
-            raise WrongState(gettext("This is under way already."))
+            raise WrongState(gettext("This is already running."))
         job = Job.objects.create(kind=kind, queue=queue, args=args or {}, created_by=user)
         dispatch(queue)
     return job
@@ -76,10 +76,10 @@ def check_waiting(user: User, kind: str) -> None:
     ended = Job.objects.filter(finished_at__gt=Now() - timedelta(minutes=5)).count()
     wait = min(600, max(5, ceil(300 / max(ended, 1))))
     message = ngettext(
-        "%(n)d job of %(name)s waits, as many as an account may have waiting; try again in %(wait)d seconds, or "
-        "cancel it.",
-        "%(n)d jobs of %(name)s wait, as many as an account may have waiting; try again in %(wait)d seconds, or "
-        "cancel some.",
+        "%(n)d job of %(name)s is waiting, which is the limit for an account; try again in %(wait)d "
+        "seconds, or cancel it.",
+        "%(n)d jobs of %(name)s are waiting, which is the limit for an account; try again in %(wait)d "
+        "seconds, or cancel some.",
         waiting,
     )
     raise TooMany(message % {"n": waiting, "name": user.get_username(), "wait": wait}, wait=wait)

@@ -34,16 +34,16 @@ log = logging.getLogger(__name__)
 
 MAX_ATTEMPTS = 3
 BACKOFF = 5  # seconds before the first retry after the database failed; doubled each time, with jitter
-BUSY_AFTER = 30.0  # seconds before a retry while something else is in the way
+BUSY_RETRY_SECONDS = 30.0  # seconds before a retry while something else is in the way
 
 LOOK_EVERY = 1.0  # seconds between looks whether the job is still this run's
 # A worker that stops waits so long for work that reports no progress; a lost reply of a crowd costs people time.
 STOP_SECONDS = {INTERACTIVE: 2.0, READING: 2.0, CROWD: 30.0, HEAVY: 2.0}
 LOST_SECONDS = 1.0  # of a run whose job was cancelled or given to another worker, before its process ends
-BEATS = 6  # heartbeats for each lease
+HEARTBEATS_A_LEASE = 6  # heartbeats for each lease
 DATABASE_FAILURES = (OperationalError, InterfaceError)
 
-OURS = {"annotation", "common", "config", "contrib", "evaluation", "judgments"}
+OWN_PACKAGES = {"annotation", "common", "config", "contrib", "evaluation", "judgments"}
 
 _stopping: bytearray | mmap.mmap = bytearray(1)  # 1 once this process's worker was asked to end
 _worker = 0  # the process whose children run jobs, and may end at any time
@@ -91,7 +91,7 @@ class JobRun:
     message: str = ""
     lost: bool = False
     retry_in: float | None = None  # seconds, for a run that is to be tried again
-    _heart: _Heart = field(init=False, repr=False)
+    _heart: _HeartbeatThread = field(init=False, repr=False)
     _began: float = field(default_factory=time.monotonic, init=False, repr=False)
 
     @property
@@ -142,7 +142,7 @@ class JobRun:
         return Job.objects.filter(pk=self.job_id, state=Job.State.RUNNING, owner=self.owner)
 
     def __enter__(self) -> JobRun:
-        self._heart = _Heart(self)
+        self._heart = _HeartbeatThread(self)
         self._heart.start()
         return self
 
@@ -161,13 +161,13 @@ class JobRun:
             self._row().give_back(counted=False)
             return isinstance(error, WorkerStops)
         if isinstance(error, Busy):
-            self._retry(BUSY_AFTER, counted=False)
+            self._retry(BUSY_RETRY_SECONDS, counted=False)
             return True
         if isinstance(error, DATABASE_FAILURES) and self.attempts < MAX_ATTEMPTS:
             log.warning("Job %s will be tried again: %s", self.job_id, error)
             self._retry(BACKOFF * 2 ** (self.attempts - 1) * random.uniform(0.5, 1.5))
             return True
-        named = type(error).__module__.partition(".")[0] in OURS
+        named = type(error).__module__.partition(".")[0] in OWN_PACKAGES
         if isinstance(error, MemoryError):  # numpy's says how much; Celery's worker would end
             log.exception("Job %s needed too much memory.", self.job_id)
             error = NotEnoughMemory(f"The work needed more memory than there is. {error}".strip())
@@ -184,7 +184,7 @@ class JobRun:
             self.retry_in = seconds
 
 
-class _Heart(threading.Thread):
+class _HeartbeatThread(threading.Thread):
     """Write progress and heartbeats through a separate connection.
 
     The handler's transaction hides its writes, and on SQLite blocks all other writers: then the heartbeat waits
@@ -197,7 +197,7 @@ class _Heart(threading.Thread):
 
     def run(self) -> None:
         written, silent, stopping, ours = (0.0, ""), 0.0, 0.0, time.monotonic()
-        beat_every = settings.JOB_STALE_SECONDS / BEATS
+        beat_every = settings.JOB_STALE_SECONDS / HEARTBEATS_A_LEASE
         try:
             while not self.stopped.wait(LOOK_EVERY):
                 silent += LOOK_EVERY

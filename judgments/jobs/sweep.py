@@ -12,7 +12,7 @@ from django.db.models import Count, Min
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from judgments.jobs.claims import is_gone, owners_here
+from judgments.jobs.claims import has_ended, local_owners
 from judgments.jobs.queues import dispatch, send_message
 from judgments.jobs.registry import QUEUES, job_kinds
 from judgments.jobs.runs import MAX_ATTEMPTS, TookTooLong
@@ -42,7 +42,7 @@ def requeue_lost_jobs(at_broker: Callable[[str], int | None] = lambda queue: Non
             run.give_back()
     _offer_unknown_kinds()
     for queue in QUEUES:
-        _take_back_lost(queue, at_broker)
+        _requeue_lost_messages(queue, at_broker)
     for queue in QUEUES:
         dispatch(queue)
 
@@ -78,14 +78,14 @@ def _is_lapsed(job: Job) -> bool:
 
     On this machine its process tells, as a computer that slept, or a long transaction on SQLite, delays heartbeats.
     """
-    gone = is_gone(job.owner)
+    gone = has_ended(job.owner)
     if gone:
         return True
     leases = 1 if gone is None else 2  # another process may have got the number of a dead one
     silence = leases * settings.JOB_STALE_SECONDS
     silent_before = Now() - timedelta(seconds=silence)
     return (
-        job.owner not in owners_here
+        job.owner not in local_owners
         and (gone is None or _seconds_awake() > silence)
         and Job.objects.filter(pk=job.pk, owner=job.owner, heartbeat__lt=silent_before).exists()
     )
@@ -101,7 +101,7 @@ def _seconds_awake() -> float:
     return time.monotonic() - _woke
 
 
-def _take_back_lost(queue: str, at_broker: Callable[[str], int | None]) -> None:
+def _requeue_lost_messages(queue: str, at_broker: Callable[[str], int | None]) -> None:
     """Mark jobs as not sent if more of them wait than messages at the broker, the oldest first.
 
     A message that is sent twice does nothing."""

@@ -8,12 +8,12 @@ from typing import Any
 from django.utils.translation import gettext
 
 from common import amounts
-from judgments.importers.textio import QUIRKS
+from judgments.importers.textio import QUIRK_NOTES
 from judgments.models import Job
 
 JOB_TITLES = {
-    "compile": "Compiling metrics and statistics, once",
-    "understand_upload": "Look at an upload",
+    "compile": "Compiling metrics and statistics (once only)",
+    "understand_upload": "Inspection of an upload",
     "import_dataset": "Import of a dataset",
     "import_candidates": "Import of candidates",
     "import_rankings": "Import of rankings",
@@ -26,31 +26,31 @@ JOB_TITLES = {
     "rehearse": "Rehearsal",
     "sync_crowd": "Comparison with the crowd",
     "aggregate": "Consensus and agreement",
-    "evaluate": "Metrics against the consensus",
+    "evaluate": "Comparison of metrics with the consensus",
     "export": "Export",
-    "plan_power": "Plan of pairs and votes",
+    "plan_power": "Planning of pairs and votes",
     "ask_judge": "Asking a model",
-    "compare_judges": "Judges beside people",
-    "board": "Figures of the dashboard",
-    "figures": "Figures of a study's pages",
-    "verify_release": "Check of a release",
+    "compare_judges": "Comparison of judges with people",
+    "board": "Results for the dashboard",
+    "figures": "Results for a study's pages",
+    "verify_release": "Verification of a release",
     "compare_metrics": "Comparison of two metrics",
     "compare_releases": "Comparison of releases",
     "select_items": "Choice of items",
-    "weigh_back": "Answers weighed back",
-    "choice_savings": "What choosing items saves",
-    "read_panel_list": "Look at a panel's list",
+    "weigh_back": "Estimates for all items",
+    "choice_savings": "Savings by choosing items",
+    "read_panel_list": "Inspection of a panel's list",
     "submit_captions": "Submission to a challenge",
-    "finish_erasure": "Removing files that name an erased person",
-    "end_retention": "Removing who participants are",
+    "finish_erasure": "Removal of files that name an erased participant",
+    "end_retention": "Removal of participants' identities",
 }
 
 RESULT_LABELS = {
-    "hits": "pages of work filled",
-    "returned": "pages of work given back",
+    "hits": "pages of work completed",
+    "returned": "pages of work returned",
     "hours": "simulated hours of work",
-    "recovered": "items whose known truth was recovered",
-    "undecided": "items that ended in a tie",
+    "recovered": "items whose right answer was recovered",
+    "undecided": "tied items",
     "controls_careful": "check questions that careful participants got right",
     "controls_spammers": "check questions that spammers got right",
 }
@@ -59,16 +59,16 @@ RESULT_LABELS = {
 SHARES = {"recovered", "undecided", "controls_careful", "controls_spammers"}
 
 QUEUE_TITLES = {
-    "interactive": "short work",
-    "reading": "reading of files",
-    "crowd": "work with the crowd",
-    "heavy": "long work",
+    "interactive": "short jobs",
+    "reading": "file imports",
+    "crowd": "crowd",
+    "heavy": "long jobs",
 }
 
 CAPTIONS_OF = "captions of "  # begins the name of a result; the name of a system follows
 
 # entries of a result that no page shows
-FOR_MACHINES = {"what", "analysis", "created"}
+HIDDEN_ENTRIES = {"what", "analysis", "created"}
 
 
 def describe_work(job: Job) -> str:
@@ -81,7 +81,7 @@ def describe_line(job: Job, position: int | None = None) -> str:
 
 
 def describe_queue_position(position: int) -> str:
-    return gettext("number %(place)s in line") % {"place": amounts.thousands(position)}
+    return gettext("position %(place)s in the queue") % {"place": amounts.thousands(position)}
 
 
 def describe_result(job: Job) -> list[tuple[str, str]]:
@@ -91,10 +91,10 @@ def describe_result(job: Job) -> list[tuple[str, str]]:
     values = [
         (_label(name), _describe_value(name, value))
         for name, value in rows.items()
-        if name not in FOR_MACHINES and value not in (None, "") and not isinstance(value, dict | list)
+        if name not in HIDDEN_ENTRIES and value not in (None, "") and not isinstance(value, dict | list)
     ]
     if job.result.get("created") is False:
-        values.append((gettext("changed"), gettext("nothing: the same was there already")))
+        values.append((gettext("changed"), gettext("nothing: already there")))
     return values
 
 
@@ -116,7 +116,7 @@ def _describe_value(name: str, value: Any) -> str:
 
 def describe_note(note: str) -> str:
     """Translate a note of an import, which is stored in English and may begin with the name of a system."""
-    for quirk in QUIRKS.values():
+    for quirk in QUIRK_NOTES.values():
         pattern = (
             re.escape(quirk).replace(r"\{n\}", r"(?P<n>[\d,]+)").replace(r"\{detail\}", "(?P<detail>.*)")
         )

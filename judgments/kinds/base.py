@@ -131,7 +131,7 @@ class ConsensusColumns(Mapping[int, Consensus]):
         index = int(np.searchsorted(self.unit, unit))
         if index == len(self.unit) or self.unit[index] != unit:
             raise KeyError(unit)
-        value = or_none(self.value[index])
+        value = nan_as_none(self.value[index])
         return Consensus(
             n=int(self.n[index]),
             value=int(value) if self.whole and value is not None else value,
@@ -498,7 +498,7 @@ class Kind(ABC):
         return frozenset({"reference", "second"} - shown - ({"second"} if self.two_sided else set()))
 
     @property
-    def chosen_by_id(self) -> bool:
+    def supports_unit_ids(self) -> bool:
         """Whether ``sampling.only`` can name candidate pairs or units."""
         return self.compares_pairs or self.judges_one_caption
 
@@ -737,7 +737,7 @@ def answer_cell(answer: object) -> str:
     return "" if answer is None else json.dumps(answer, ensure_ascii=False)
 
 
-def or_none(value: float) -> float | None:
+def nan_as_none(value: float) -> float | None:
     return None if math.isnan(value) else float(value)
 
 

@@ -37,7 +37,7 @@ from judgments.kinds.base import (
     Results,
     Shown,
     Sides,
-    or_none,
+    nan_as_none,
 )
 from quorum.statistics.aggregation import (
     best_worst_scores,
@@ -147,10 +147,10 @@ def _figures_of(answers: BestWorstAnswers, *, seed: int) -> dict[str, Any]:
             for caption, shown, best, worst, score, strength in zip(answers.captions, *columns, strict=True)
         ],
         "split_half": {
-            "spearman": or_none(reliability.spearman),
-            "spearman_deviation": or_none(reliability.spearman_deviation),
-            "pearson": or_none(reliability.pearson),
-            "pearson_deviation": or_none(reliability.pearson_deviation),
+            "spearman": nan_as_none(reliability.spearman),
+            "spearman_deviation": nan_as_none(reliability.spearman_deviation),
+            "pearson": nan_as_none(reliability.pearson),
+            "pearson_deviation": nan_as_none(reliability.pearson_deviation),
             "splits": reliability.splits,
             "answers": reliability.answers,
             "seed": reliability.seed,
@@ -193,7 +193,7 @@ def _choice_strengths(answers: BestWorstAnswers) -> list[float | None]:
             [answers.shown[row] for row in rows], [answers.best[row] for row in rows], prior=PRIOR
         )
         for caption, strength in zip(fit.items.tolist(), fit.log_strength.tolist(), strict=True):
-            strengths[caption] = or_none(strength)
+            strengths[caption] = nan_as_none(strength)
     return strengths
 
 
@@ -213,7 +213,7 @@ def _strengths(answers: BestWorstAnswers, worst: Sequence[int]) -> list[float | 
             [winners[row] for row in rows], [losers[row] for row in rows], np.ones(len(rows)), prior=PRIOR
         )
         for caption, strength in zip(fit.items.tolist(), fit.log_strength.tolist(), strict=True):
-            strengths[caption] = or_none(strength)
+            strengths[caption] = nan_as_none(strength)
     return strengths
 
 
@@ -303,7 +303,7 @@ class CaptionIds(Exchange):
         return {end: keys.index(key) + 1 for end, key in answer.items()}
 
 
-def ends_are_right(answer: Mapping[str, int], expected: Mapping[str, int]) -> bool:
+def matches_expected_ends(answer: Mapping[str, int], expected: Mapping[str, int]) -> bool:
     """Compare the expected ends, one or both."""
     return all(answer[end] == position for end, position in expected.items())
 
@@ -317,7 +317,7 @@ class BestWorstRehearsal(Rehearsal):
 
         The best alone is drawn by Luce's model of the captions' qualities.
         """
-        worth: list[float] = [_worth(option["key"]) for option in _options(unit)]
+        worth: list[float] = [_simulated_quality(option["key"]) for option in _options(unit)]
         if WORST not in self.ends and len(qualities) == len(worth):
             worth = (np.array(qualities) + rng.gumbel(size=len(worth))).tolist()
         truth = {BEST: worth.index(max(worth)) + 1, WORST: worth.index(min(worth)) + 1}
@@ -339,10 +339,10 @@ class BestWorstRehearsal(Rehearsal):
         return answer
 
     def recovers(self, consensus: Consensus, truth: Mapping[str, int]) -> bool:
-        return ends_are_right(consensus.answer, truth)
+        return matches_expected_ends(consensus.answer, truth)
 
 
-BEST_OF = WORDINGS["best-of"]  # the words where the best alone is asked for
+BEST_OF_WORDING = WORDINGS["best-of"]  # the words where the best alone is asked for
 
 
 class BestWorst(OpenKind):
@@ -380,8 +380,8 @@ class BestWorst(OpenKind):
         if setting != BEST:
             return self
         changed = copy(self)
-        changed.wordings = BEST_OF
-        changed.wording = BEST_OF[CAPTION]
+        changed.wordings = BEST_OF_WORDING
+        changed.wording = BEST_OF_WORDING[CAPTION]
         changed.title = changed.wording.title
         changed.page = replace(
             self.page, template="annotation/kinds/best_of.html", keys=((("1", "…"), changed.wording.keys[0]),)
@@ -402,14 +402,20 @@ class BestWorst(OpenKind):
         """Expect less time where the best alone is asked for."""
         if not _asks_best_alone(values):
             return self.defaults
-        return self.defaults | {"question": BEST_OF[CAPTION].question, "seconds_per_unit": 15.0}
+        return self.defaults | {"question": BEST_OF_WORDING[CAPTION].question, "seconds_per_unit": 15.0}
 
     def question_for(self, values: Mapping[str, Any]) -> Any:
         """Return the question for the best alone or for best and worst, unless the preset has a question of its own."""
         if not _asks_best_alone(values):
             return super().question_for(values)
-        question, wording = values.get("question", ""), BEST_OF.get(str(values.get("judged", CAPTION)))
-        usual = {wording_of_text.question for wording_of_text in (*self.wordings.values(), BEST_OF[CAPTION])}
+        question, wording = (
+            values.get("question", ""),
+            BEST_OF_WORDING.get(str(values.get("judged", CAPTION))),
+        )
+        usual = {
+            wording_of_text.question
+            for wording_of_text in (*self.wordings.values(), BEST_OF_WORDING[CAPTION])
+        }
         return wording.question if wording and question in usual else question
 
     def draw_batch(self, design: StudyDesign, material: Material) -> Batch:
@@ -561,7 +567,7 @@ class BestWorst(OpenKind):
         return {BEST: answer[BEST]}
 
     def is_right(self, answer: Mapping[str, int], expected: Mapping[str, int]) -> bool:
-        return ends_are_right(answer, expected)
+        return matches_expected_ends(answer, expected)
 
 
 def _texts_of(image: Image) -> list[Text]:
@@ -596,5 +602,5 @@ def _size_of_known(design: StudyDesign, images: Sequence[Image]) -> int:
     return min(most, MOST_OPTIONS) if most >= BestWorst.least_options else BestWorst.least_options
 
 
-def _worth(key: str) -> int:
+def _simulated_quality(key: str) -> int:
     return int(content_key("worth", key), 16)

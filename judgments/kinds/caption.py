@@ -45,15 +45,15 @@ if TYPE_CHECKING:
 MOST_CHARACTERS = next(rule.most for rule in RULES if rule.id == "far-too-long")
 
 MOST_TYPED = 5 * MOST_CHARACTERS  # an upper limit on the length; longer text is not typed by hand
-ALIKE = 0.5  # share of a simulated caption's words that one reference must contain
+LEAST_SHARED = 0.5  # share of a simulated caption's words that one reference must contain
 # Captions of careless simulated workers, and a caption for images without references.
-COPIED = (
+CARELESS_CAPTIONS = (
     "People are doing something in this place.",
     "Some things are in front of other things.",
     "It is a nice day and everything looks fine.",
 )
-PLAIN = "Several things can be seen close together."
-SWAPS = (
+FALLBACK_CAPTION = "Several things can be seen close together."
+REPLACEMENTS = (
     ("A ", "One "), (" a ", " one "), ("Two ", "A couple of "), (" next to ", " beside "), (" near ", " close to "),
     (" man ", " person "), (" woman ", " person "), (" child ", " kid "), (" with ", " along with "),
 )  # fmt: skip
@@ -83,7 +83,7 @@ class AllCaptions(OpenAggregation):
         return {}
 
 
-class HeldAgainstEachOther(Results):
+class PairwiseCaptionResults(Results):
     def figures(self, judged: Sequence[IncludedJudgment], *, seed: int) -> KindResults:
         texts: defaultdict[int, list[str]] = defaultdict(list)
         for judgment in judged:
@@ -100,19 +100,20 @@ class CaptionRehearsal(Rehearsal):
     def draw_answer(self, unit: Any, truth: Any, *, right: bool | None, rng: np.random.Generator) -> str:
         """Vary a reference, truncate it (wrong), or write a stock caption (random)."""
         if right is None:
-            return COPIED[int(rng.integers(len(COPIED)))]
+            return CARELESS_CAPTIONS[int(rng.integers(len(CARELESS_CAPTIONS)))]
         if not truth:
-            return PLAIN
+            return FALLBACK_CAPTION
         text = tidy_text(truth[int(rng.integers(len(truth)))])
-        draft = _varied(text, rng) if right else " ".join(text.split(" ")[:4])
-        return next((caption for caption in (draft, text) if not _refused(caption)), PLAIN)
+        draft = _vary_caption(text, rng) if right else " ".join(text.split(" ")[:4])
+        return next((caption for caption in (draft, text) if not _breaks_a_rule(caption)), FALLBACK_CAPTION)
 
     def recovers(self, consensus: Consensus, truth: Any) -> bool:
         """Return whether over half of the captions share half of their words with a reference."""
         if not truth:
             return True
         about = sum(
-            any(_shared(text, reference) >= ALIKE for reference in truth) for text in consensus.answer
+            any(_shared_share(text, reference) >= LEAST_SHARED for reference in truth)
+            for text in consensus.answer
         )
         return bool(2 * about > len(consensus.answer))
 
@@ -134,7 +135,7 @@ class CaptionWriting(OpenKind):
         guide="annotation/kinds/caption_guide.html",
     )
     aggregation = AllCaptions()
-    results = HeldAgainstEachOther()
+    results = PairwiseCaptionResults()
     comparison = MetricComparison(
         refusal="nobody judged the captions that were written, so no metric can be held against people; the "
         "results hold the captions against each other, and “Adopt captions” lets later studies judge them."
@@ -199,19 +200,19 @@ class CaptionWriting(OpenKind):
         return [f"“{text}”" for text in answer]
 
 
-def _refused(text: str) -> bool:
+def _breaks_a_rule(text: str) -> bool:
     return first_refusal(broken_rules(text, "en")) is not None
 
 
-def _varied(text: str, rng: np.random.Generator) -> str:
-    fitting = [(old, new) for old, new in SWAPS if old in text]
+def _vary_caption(text: str, rng: np.random.Generator) -> str:
+    fitting = [(old, new) for old, new in REPLACEMENTS if old in text]
     if not fitting:
         return text
     old, new = fitting[int(rng.integers(len(fitting)))]
     return text.replace(old, new, 1)
 
 
-def _shared(text: str, other: str) -> float:
+def _shared_share(text: str, other: str) -> float:
     tokens, known = fold_text(text).split(), set(fold_text(other).split())
     return sum(word in known for word in tokens) / len(tokens) if tokens else 0.0
 

@@ -25,7 +25,7 @@ from django.utils.translation import gettext_lazy as _
 BLANKS = "\t\n\x0b\x0c\r \xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
 _BLANK_RUN = re.compile(f"[{BLANKS}]+")
 # Values of {start}, {end} and {quote} in the file's patterns.
-PARTS = {"start": "(?:^|[^A-Za-z'’])", "end": "(?![A-Za-z'’])", "quote": '["“”„«»]'}
+PATTERN_PARTS = {"start": "(?:^|[^A-Za-z'’])", "end": "(?![A-Za-z'’])", "quote": '["“”„«»]'}
 
 ENGLISH = ("en",)
 ANY_LANGUAGE = ("", "en", "zh")  # one for each set of hard rules
@@ -105,7 +105,7 @@ def _rule(
     whole_words = f"{{start}}(?:{'|'.join(words)}){{end}}" if words else ""
     for name in ("languages", "besides"):
         values[name] = tuple(values.get(name, ()))
-    for name, part in PARTS.items():
+    for name, part in PATTERN_PARTS.items():
         pattern, whole_words = (
             expression.replace(f"{{{name}}}", part) for expression in (pattern, whole_words)
         )

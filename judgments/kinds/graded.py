@@ -37,7 +37,9 @@ if TYPE_CHECKING:
     from judgments.design.study_design import StudyDesign
 
 
-SAME = 0.15  # share of the scale by which equal answers to a repeated caption differ at most; or a point
+REPEAT_TOLERANCE = (
+    0.15  # share of the scale by which equal answers to a repeated caption differ at most; or a point
+)
 MOST_GRADES = 11  # that a page shows as choices
 KEYS = "1234567890x"
 
@@ -258,7 +260,7 @@ class Graded(ImageCaptionKind):
 
     def expected_on_repeat(self, answer: float) -> str:
         """Allow one grade of difference, as H13's mean grades differ by as much between judges."""
-        return range_text(*self.scale.around(answer, SAME))
+        return range_text(*self.scale.around(answer, REPEAT_TOLERANCE))
 
     def is_right(self, answer: float, expected: Any) -> bool:
         return in_range(answer, expected)

@@ -31,7 +31,7 @@ from judgments.kinds.base import (
     Rehearsal,
     Results,
     Shown,
-    or_none,
+    nan_as_none,
 )
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 Links = dict[int, str]  # word -> box
 DRAWS = 20  # of random boxes, for each description's number of boxes
-MISSED = 0.1  # probability that a careful simulated worker overlooks a link
+OMISSION_PROBABILITY = 0.1  # probability that a careful simulated worker overlooks a link
 
 
 class MajorityOfLinks(OpenAggregation):
@@ -81,7 +81,7 @@ class MajorityOfLinks(OpenAggregation):
         """Code each word by the 1-based number of its box; 0 for no box."""
         number = {box["id"]: float(position) for position, box in enumerate(unit.content["boxes"], start=1)}
         links = as_links(answer)
-        return {str(word): number.get(links.get(word, ""), 0.0) for word in _linkable(unit)}
+        return {str(word): number.get(links.get(word, ""), 0.0) for word in _linkable_words(unit)}
 
 
 class NamedBoxes(Results):
@@ -118,12 +118,12 @@ def content_figures(
 
     bound = content_upper_bound(list(named.values()))
     descriptions = [numbers for of_image in named.values() for numbers in of_image]
-    floor = _at_random(named, boxes, seed)
+    floor = _random_links(named, boxes, seed)
     return {
         "upper_bound": {
             name: {
-                "value": or_none(figure.mean),
-                "deviation": or_none(figure.sd),
+                "value": nan_as_none(figure.mean),
+                "deviation": nan_as_none(figure.sd),
                 "n": bound.images - figure.undefined,
                 "floor": floor[name],
             }
@@ -137,7 +137,7 @@ def content_figures(
     }
 
 
-def _at_random(
+def _random_links(
     named: Mapping[str, Sequence[Collection[int]]], boxes: Mapping[str, int], seed: int
 ) -> dict[str, float | None]:
     """Average over the images with two descriptions that name a box."""
@@ -176,7 +176,7 @@ class GroundingRehearsal(Rehearsal):
     ) -> list[dict[str, Any]]:
         """Link label words to their boxes; link half of the other boxes to random words."""
         links = labels_in_caption(unit.first.text, unit.content["boxes"])
-        free = [word for word in _linkable(unit) if word not in links]
+        free = [word for word in _linkable_words(unit) if word not in links]
         for box in unit.content["boxes"]:
             if box["id"] not in links.values() and free and rng.random() < 0.5:
                 links[free.pop(int(rng.integers(len(free))))] = box["id"]
@@ -186,7 +186,7 @@ class GroundingRehearsal(Rehearsal):
         self, unit: Any, truth: Any, *, right: bool | None, rng: np.random.Generator
     ) -> list[dict[str, Any]]:
         """Overlook links, get one wrong, or draw random links."""
-        linkable, boxes = _linkable(unit), [box["id"] for box in unit.content["boxes"]]
+        linkable, boxes = _linkable_words(unit), [box["id"] for box in unit.content["boxes"]]
         links = as_links(truth)
         if right is None:
             drawn = rng.permutation(len(linkable))[: int(rng.integers(0, 4))].tolist()
@@ -196,7 +196,11 @@ class GroundingRehearsal(Rehearsal):
                 set(links) if unit.control else set(labels_in_caption(unit.first.text, unit.content["boxes"]))
             )
             return links_of(
-                {word: box for word, box in links.items() if word in certain or rng.random() >= MISSED}
+                {
+                    word: box
+                    for word, box in links.items()
+                    if word in certain or rng.random() >= OMISSION_PROBABILITY
+                }
             )
         if links:
             word = shuffled(sorted(links), rng)[0]
@@ -288,10 +292,10 @@ class Grounding(OpenKind):
 
     def unit(self, design: StudyDesign, image: Image, text: Text) -> UnitSpec:
         return UnitSpec(
-            key=content_key("unit", self.name, design.seed, image.name, text.key, _frozen(image)),
+            key=content_key("unit", self.name, design.seed, image.name, text.key, _boxes_of_image(image)),
             image=image.name,
             first=text,
-            content={"boxes": _frozen(image)},
+            content={"boxes": _boxes_of_image(image)},
         )
 
     def describe_answer(self, answer: Any) -> str:
@@ -310,7 +314,7 @@ class Grounding(OpenKind):
     def _control(self, slot: ControlSlot, image: Image) -> Group:
         """Expect labels that the caption contains verbatim; ignore other links."""
         text, links = shuffled(certain_links(image), slot.rng)[0]
-        shown = {"first": text, "content": {"boxes": _frozen(image)}}
+        shown = {"first": text, "content": {"boxes": _boxes_of_image(image)}}
         unit = self.control_unit(slot, image, (text.key,), links_of(links), REFERENCE, **shown)
         return Group(image.name, (unit,))
 
@@ -406,9 +410,9 @@ def certain_links(image: Image) -> list[tuple[Text, Links]]:
     return [(text, links) for text, links in links_by_text if links]
 
 
-def _frozen(image: Image) -> list[dict[str, Any]]:
+def _boxes_of_image(image: Image) -> list[dict[str, Any]]:
     return [dict(box) for box in image.boxes]
 
 
-def _linkable(unit: Any) -> list[int]:
+def _linkable_words(unit: Any) -> list[int]:
     return [word for word, token in enumerate(unit.first.text.split()) if trim_punctuation(token)]

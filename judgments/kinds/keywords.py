@@ -23,10 +23,10 @@ from judgments.drawing.draws import draw_images, rng_for
 from judgments.drawing.keys import content_key
 from judgments.drawing.material import Batch, Group, Image, Material, UnitSpec
 from judgments.drawing.phrases import (
+    count_texts_by_ngram,
     frequent_phrases,
     normalise_phrase,
     spellings_of_grams,
-    spread_of,
     titles_in,
     vocabulary,
     words_of,
@@ -43,7 +43,7 @@ from judgments.kinds.base import (
     Results,
     Shown,
     by_count,
-    or_none,
+    nan_as_none,
 )
 from quorum.statistics.significance import bootstrap_interval
 
@@ -52,22 +52,22 @@ if TYPE_CHECKING:
 
 MOST_KEYWORDS = 100
 LONGEST_KEYWORD = 200  # characters
-BETWEEN = re.compile(r"[;\n\r]|,(?!\d)")  # separates typed keywords; the comma of "1,000" does not
+KEYWORD_SEPARATOR = re.compile(r"[;\n\r]|,(?!\d)")  # separates typed keywords; the comma of "1,000" does not
 # Messages to the worker, from the page's script and from the server alike.
 MISSING = gettext_lazy("“%(word)s” does not occur in the text.")
-PHRASE = gettext_lazy("“%(word)s” is not among the phrases below. Add its words one by one.")
-CLOSE = 0.8  # from this F1 on, a rehearsal's keywords match the truth
+UNKNOWN_PHRASE = gettext_lazy("“%(word)s” is not among the phrases below. Add its words one by one.")
+RECOVERY_F1 = 0.8  # from this F1 on, a rehearsal's keywords match the truth
 RESAMPLES = 1000
-NO_TWO = "No unit has two judgments, so nobody can be held against anybody."
-OMITTED = 0.15  # probability that a careful simulated worker omits a keyword
+NO_COMMON_UNIT = "No unit has two judgments, so nobody can be held against anybody."
+OMISSION_PROBABILITY = 0.15  # probability that a careful simulated worker omits a keyword
 
 
 class NoKeyword(ValueError):
     """Typed text that is no keyword; ``says`` is for the worker."""
 
     def __init__(self, keyword: str, why: str, says: Any) -> None:
-        super().__init__(f"{_shortened(keyword)} {why}")
-        self.says = says % {"word": _shortened(keyword, bare=True)}
+        super().__init__(f"{_shorten_keyword(keyword)} {why}")
+        self.says = says % {"word": _shorten_keyword(keyword, bare=True)}
 
 
 class KeywordCounts(OpenAggregation):
@@ -147,16 +147,16 @@ def pairwise_f1(answers: Mapping[int, Sequence[Collection[str]]], *, seed: int) 
             means.append(sum(values) / len(values))
     interval = bootstrap_interval(means, resamples=RESAMPLES, seed=seed)
     return {
-        "value": or_none(interval.value),
-        "low": or_none(interval.low),
-        "high": or_none(interval.high),
+        "value": nan_as_none(interval.value),
+        "low": nan_as_none(interval.low),
+        "high": nan_as_none(interval.high),
         "floor": _between_units(answers),
         "n": len(means),
         "pairs_of_answers": pairs,
         "confidence": interval.confidence,
         "resamples": RESAMPLES,
         "seed": seed,
-        "reason": "" if means else NO_TWO,
+        "reason": "" if means else NO_COMMON_UNIT,
     }
 
 
@@ -179,8 +179,8 @@ class KeywordRehearsal(Rehearsal):
             word for word in dict.fromkeys(words_of(unit.content["text"])) if word not in stop_words
         ]
         offered = list(unit.content["collocations"])
-        drawn = _drawn(candidates or words_of(unit.content["text"]), int(rng.integers(3, 7)), rng)
-        return drawn + _drawn(offered, int(rng.integers(0, 3)), rng)
+        drawn = _draw_keywords(candidates or words_of(unit.content["text"]), int(rng.integers(3, 7)), rng)
+        return drawn + _draw_keywords(offered, int(rng.integers(0, 3)), rng)
 
     def draw_answer(
         self, unit: Any, truth: Any, *, right: bool | None, rng: np.random.Generator
@@ -188,18 +188,18 @@ class KeywordRehearsal(Rehearsal):
         """Omit words of the truth, replace half of them, or draw random words."""
         candidates = list(dict.fromkeys(words_of(unit.content["text"])))
         if right is None:
-            return _drawn(candidates, int(rng.integers(1, 5)), rng)
+            return _draw_keywords(candidates, int(rng.integers(1, 5)), rng)
         if right:
-            remembered = [keyword for keyword in truth if rng.random() >= OMITTED]
+            remembered = [keyword for keyword in truth if rng.random() >= OMISSION_PROBABILITY]
             return remembered or list(truth[:1])
         others = [word for word in candidates if word not in truth]
-        return list(truth[: len(truth) // 2]) + _drawn(others or candidates, 2, rng)
+        return list(truth[: len(truth) // 2]) + _draw_keywords(others or candidates, 2, rng)
 
     def recovers(self, consensus: Consensus, truth: Any) -> bool:
-        """Return whether the majority's keywords reach an F1 of ``CLOSE``."""
+        """Return whether the majority's keywords reach an F1 of ``RECOVERY_F1``."""
         most = {keyword for keyword, count in (consensus.answer or {}).items() if 2 * count > consensus.n}
         wanted = {normalise_phrase(phrase) for phrase in truth}
-        return 2 * len(most & wanted) >= CLOSE * (len(most) + len(wanted))
+        return 2 * len(most & wanted) >= RECOVERY_F1 * (len(most) + len(wanted))
 
 
 class ShownText(Shown):
@@ -268,7 +268,7 @@ class Keywords(OpenKind):
             grams = {image.name: titles_in(image.text, titles, longest) for image in images}
         else:
             stop_words = _stop_words()
-            spread = spread_of(dict.fromkeys(image.text for image in there), stop_words, longest)
+            spread = count_texts_by_ngram(dict.fromkeys(image.text for image in there), stop_words, longest)
             grams = {
                 image.name: frequent_phrases(image.text, spread, stop_words, longest) for image in images
             }
@@ -311,14 +311,14 @@ class Keywords(OpenKind):
                 raise NoKeyword(keyword, "is no keyword; expected a word of the text", MISSING)
             if form not in vocabulary_of_text and form not in offered:
                 why = "does not occur in the text; expected its words, or phrases offered with it"
-                raise NoKeyword(keyword, why, PHRASE if " " in form else MISSING)
+                raise NoKeyword(keyword, why, UNKNOWN_PHRASE if " " in form else MISSING)
             keywords.setdefault(form, keyword)
         return list(keywords.values())
 
     def read_form(self, form: Mapping[str, Any], position: int, unit: Any) -> list[str] | None:
         """Read ``u<position>`` (typed keywords), ``u<position>-c<n>`` (ticks) and ``u<position>-none`` (no word)."""
         name = f"u{position}"
-        typed = [phrase.strip() for phrase in BETWEEN.split(str(form.get(name) or ""))]
+        typed = [phrase.strip() for phrase in KEYWORD_SEPARATOR.split(str(form.get(name) or ""))]
         ticked = [
             phrase
             for index, phrase in enumerate(unit.content["collocations"])
@@ -350,11 +350,11 @@ def _words_in(text: str) -> frozenset[str]:
     return frozenset(vocabulary(text))
 
 
-def _shortened(keyword: str, *, bare: bool = False) -> str:
+def _shorten_keyword(keyword: str, *, bare: bool = False) -> str:
     short = keyword if len(keyword) <= 40 else f"{keyword[:39]}…"
     return short if bare else f"“{short}”"
 
 
-def _drawn(pool: Collection[str], count: int, rng: np.random.Generator) -> list[str]:
+def _draw_keywords(pool: Collection[str], count: int, rng: np.random.Generator) -> list[str]:
     ordered = list(pool)
     return [ordered[index] for index in rng.permutation(len(ordered))[:count].tolist()]

@@ -70,23 +70,23 @@ if TYPE_CHECKING:
     from judgments.design.study_design import StudyDesign
 
 
-NOTES = {
+NOTE_SENTENCES = {
     "pairs_of_equal_texts_left_out": "Published pairs of two equal texts, left out: {}.",
     "repeated_pairs_left_out": "Published pairs that compare the texts of another one again, left out: {}.",
     "pairs_short_of_references": "Pairs passed over, as they have fewer references than asked for: {}.",
     "hits_with_an_image_twice": "HITs that ask about an image more than once, as too few other images are left: {}.",
 }
 # The answers of a design besides the two sides, in the order of its keys.
-MORE = ("no_difference", "neither", "strength", "confidence")
+FURTHER_ANSWERS = ("no_difference", "neither", "strength", "confidence")
 NO_DIFFERENCE_CHOICE = Choice(NO_DIFFERENCE, gettext_noop("No difference"), "0")
 NEITHER_CHOICE = Choice(NEITHER, gettext_noop("Neither of the two"), "5")
 SLIGHTLY, BY_FAR = gettext_noop("%(letter)s, slightly"), gettext_noop("%(letter)s, by far")
-HOW_SURE = (
+CONFIDENCE_CHOICES = (
     Choice(100, gettext_noop("A guess"), "7"),
     Choice(200, gettext_noop("Fairly sure"), "8"),
     Choice(300, gettext_noop("Certain"), "9"),
 )
-EVERY_PAIR = 2**31 - 1
+PAIR_LIMIT = 2**31 - 1
 TIES = 0.4  # nu of Davidson's model, by which simulated people see no difference
 
 
@@ -204,7 +204,7 @@ class PairKind(ChoiceKind):
     sides = TwoSides()
     aggregation = Majority()
     rehearsal = ChoiceRehearsal((FIRST, SECOND), side_probabilities, is_same_side)
-    own_keys = (*(f"answers.{name}" for name in MORE), "arena.pages", "arena.even")
+    own_keys = (*(f"answers.{name}" for name in FURTHER_ANSWERS), "arena.pages", "arena.even")
     control_references: ClassVar[int] = 1
     more: tuple[str, ...] = ()
 
@@ -225,7 +225,7 @@ class PairKind(ChoiceKind):
         return self.worded(design).with_setting(self.setting(design))
 
     def setting(self, design: StudyDesign) -> str:
-        return ",".join(name for name in MORE if getattr(design.answers, name))
+        return ",".join(name for name in FURTHER_ANSWERS if getattr(design.answers, name))
 
     def setting_with(self, before: str | None, answer: Any) -> str:
         if answer not in ALL_ANSWERS or type(answer) is not int:
@@ -239,7 +239,7 @@ class PairKind(ChoiceKind):
             "confidence": answer >= SURE,
         }
         earlier = (before or "").split(",")
-        return ",".join(name for name in MORE if needed[name] or name in earlier)
+        return ",".join(name for name in FURTHER_ANSWERS if needed[name] or name in earlier)
 
     def tables_of_setting(self, setting: str) -> dict[str, dict[str, Any]]:
         return {"answers": dict.fromkeys(setting.split(","), True)} if setting else {}
@@ -250,7 +250,7 @@ class PairKind(ChoiceKind):
         changed = copy(self)
         changed.more = tuple(setting.split(","))
         changed.choices = tuple(self._choices(changed.more))
-        changed.confidences = HOW_SURE if "confidence" in changed.more else ()
+        changed.confidences = CONFIDENCE_CHOICES if "confidence" in changed.more else ()
         sure = CONFIDENCES if changed.confidences else (0,)
         changed.values = tuple(
             SURE * level + int(choice.value) for choice in changed.choices for level in sure
@@ -316,7 +316,7 @@ class PairKind(ChoiceKind):
     def describe_answer(self, answer: Any) -> str:
         if not isinstance(answer, int) or answer < SURE:
             return super().describe_answer(answer)
-        sure = next(choice.text for choice in HOW_SURE if choice.value == answer // SURE * SURE)
+        sure = next(choice.text for choice in CONFIDENCE_CHOICES if choice.value == answer // SURE * SURE)
         return gettext("%(answer)s (%(confidence)s)") % {
             "answer": super().describe_answer(answer % SURE),
             "confidence": sure,
@@ -348,7 +348,7 @@ class PairKind(ChoiceKind):
             "seed": design.seed,
         }
         if design.arena.pages and not wanted:
-            wanted = count_pairs(material, division.judged, wanted={"MM": EVERY_PAIR}, **drawing)
+            wanted = count_pairs(material, division.judged, wanted={"MM": PAIR_LIMIT}, **drawing)
         drawn = draw_pairs(material, division.judged, wanted=wanted, only=design.sampling.only, **drawing)
         pairs = drawn.pairs
         texts = {text.key: text for image in division.judged for text in image.references}
@@ -373,7 +373,9 @@ class PairKind(ChoiceKind):
         if design.arena.pages:
             pool = arena_pool(pairs, groups, rng_for(design.seed, "arena"))
             notes[LARGEST_PAGE] = self.hit_size(design)
-        sentences = [sentence.format(notes[name]) for name, sentence in NOTES.items() if name in notes]
+        sentences = [
+            sentence.format(notes[name]) for name, sentence in NOTE_SENTENCES.items() if name in notes
+        ]
         return Batch(
             hits=hits,
             pairs=tuple(pairs),
@@ -483,7 +485,7 @@ class Triplet(PairKind):
 
 
 # the options were B and C before 0.7: a design whose own texts speak of C keeps those letters
-SPEAKS_OF_C = re.compile(r"(?<![\w'’])C(?![\w'’])")  # not "C'est"
+LETTER_C = re.compile(r"(?<![\w'’])C(?![\w'’])")  # not "C'est"
 
 
 def _texts_of(design: StudyDesign) -> Iterator[str]:
@@ -506,7 +508,7 @@ class Pairwise(PairKind):
 
     def worded(self, design: StudyDesign) -> PairKind:
         worded = super().worded(design)
-        if not any(map(SPEAKS_OF_C.search, _texts_of(design))):
+        if not any(map(LETTER_C.search, _texts_of(design))):
             return worded
         worded = copy(worded)
         labels = self.wordings[design.judged].earlier

@@ -23,7 +23,7 @@ from judgments.kinds.base import (
     Page,
     RelevanceScale,
     Results,
-    or_none,
+    nan_as_none,
 )
 from judgments.kinds.graded import Graded, MeanGrade, ScaleRehearsal, inner_names
 from quorum.statistics.aggregation import standardised_mean
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from judgments.design.study_design import StudyDesign
 
 
-NEAR = 0.1  # share of the scale within which a rehearsal's answer is right
+RECOVERY_TOLERANCE = 0.1  # share of the scale within which a rehearsal's answer is right
 SPREAD = 0.12  # share of the scale that a rehearsal's truths for equally good captions spread over
-FAR = 0.3  # share of the scale that mistakes lie beyond the right range at most
+MOST_MISTAKE = 0.3  # share of the scale that mistakes lie beyond the right range at most
 ROUNDING = 1e-9
 
 
@@ -48,7 +48,7 @@ class StandardisedMeans(Results):
         )
         rows = zip(result.units.tolist(), result.z.tolist(), result.z_n.tolist(), strict=True)
         return KindResults(
-            units={unit: {"z": or_none(z), "z_n": n} for unit, z, n in rows},
+            units={unit: {"z": nan_as_none(z), "z_n": n} for unit, z, n in rows},
             study={
                 "standardised": {
                     "workers": len(result.raters),
@@ -76,7 +76,7 @@ class SliderRehearsal(ScaleRehearsal):
         if right is not False:
             return super().draw_answer(unit, truth, right=right, rng=rng)
         good = [index for index, value in enumerate(self.values) if self.is_right(value, truth)]
-        far = int(rng.integers(1, max(1, round(FAR * (len(self.values) - 1))) + 1))
+        far = int(rng.integers(1, max(1, round(MOST_MISTAKE * (len(self.values) - 1))) + 1))
         near = (min(good) - far, max(good) + far)
         fitting = [self.values[index] for index in near if 0 <= index < len(self.values)]
         return (
@@ -112,7 +112,7 @@ class Slider(Graded):
     results = StandardisedMeans()
     comparison = MetricComparison(cuts=tuple(float(cut) for cut in range(90, 0, -10)), per_image=True)
     relevance = RelevanceScale.of_means(scale)
-    matches = Nearness(NEAR * 100)
+    matches = Nearness(RECOVERY_TOLERANCE * 100)
     rehearsal = SliderRehearsal(scale, SPREAD, matches)
 
     def scale_problem(self, scale: Scale) -> str:
@@ -143,7 +143,7 @@ class Slider(Graded):
         )
         cuts = (scale.low + scale.length * tenths / 10 for tenths in range(9, 0, -1))
         self.comparison = replace(self.comparison, cuts=tuple(cuts))
-        self.matches = Nearness(NEAR * scale.length)
+        self.matches = Nearness(RECOVERY_TOLERANCE * scale.length)
         self.rehearsal = SliderRehearsal(scale, SPREAD, self.matches)
 
     def is_right(self, answer: float, expected: Any) -> bool:

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from django.utils.translation import gettext_noop
 
-from judgments.kinds.base import or_none
+from judgments.kinds.base import nan_as_none
 from judgments.kinds.caption_rules import count_words
 from quorum.statistics.significance import ScoreSummary, bootstrap_interval, summary_of_scores
 
@@ -40,7 +40,9 @@ class UpperBound(ScoreSummary):
     def as_json(self) -> dict[str, Any]:
         fields = asdict(self)
         del fields["metric"]
-        return {name: or_none(value) if isinstance(value, float) else value for name, value in fields.items()}
+        return {
+            name: nan_as_none(value) if isinstance(value, float) else value for name, value in fields.items()
+        }
 
 
 @dataclass(frozen=True, slots=True)

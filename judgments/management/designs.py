@@ -54,7 +54,7 @@ class CreateStudy(QuorumCommand):
         if options["titles"] is not None:
             design = self._with_titles(design, options["titles"])
         study = create_study(design=design)
-        self.say(f"Study {study.slug} created as a draft. Next: generate its HITs.")
+        self.say(f"Study {study.slug} created as a draft. Next: generate its pages of work.")
 
     def _with_titles(self, design: StudyDesign, path: Path) -> StudyDesign:
         from judgments.datasets.importing import with_titles

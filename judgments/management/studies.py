@@ -18,7 +18,7 @@ from judgments.studies.generation.lines import batch_lines
 
 class GenerateHits(OperationCommand):
     operation = generate
-    help = "Generate a study's units, controls and HITs."
+    help = "Generate a study's pages of work, with its items and check questions."
     example = "manage.py generate_hits triplets-50 --output hits.jsonl"
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -35,10 +35,11 @@ class GenerateHits(OperationCommand):
             batch = build_batch(design, study.dataset, maker=study.created_by_id)
             if not _same_hits(study, [hit.key for hit in batch.hits]):
                 raise WrongState(
-                    f"Study {study.slug!r} was generated before its dataset changed; its HITs cannot be drawn again."
+                    f"Study {study.slug!r} was generated before its dataset changed; its pages of work cannot be "
+                    "generated again."
                 )
             self.say(
-                f"Study {study.slug} has its HITs already; they are written again, nothing was generated."
+                f"Study {study.slug} has its pages of work already; they are written again, nothing was generated."
             )
         else:
             with progress_bar() as progress:
@@ -46,8 +47,8 @@ class GenerateHits(OperationCommand):
         if output is not None:
             write_lines(output, batch_lines(batch, design))
         self.say(
-            f"Study {study.slug}: {counted(len(batch.hits), 'HIT')}, {counted(batch.unit_count, 'unit')}, "
-            f"{counted(batch.control_count, 'control item')}."
+            f"Study {study.slug}: {counted(len(batch.hits), 'page')} of work, {counted(batch.unit_count, 'item')}, "
+            f"{counted(batch.control_count, 'check question')}."
         )
 
 

@@ -12,7 +12,7 @@ from django.utils import timezone
 from judgments.models.datasets import Caption, Item, System
 from judgments.models.studies import Study
 
-NOBODY = 0  # in the place of a system's row id
+NO_SYSTEM = 0  # in the place of a system's row id
 
 
 class CandidatePair(models.Model):
@@ -143,7 +143,7 @@ def credited(systems: Sequence[int], gave: Iterable[int]) -> list[int]:
         systems: those that the rows of its file credit; empty: no file says so.
         gave: those that gave its text.
     """
-    return [system for system in systems if system != NOBODY] if systems else list(gave)
+    return [system for system in systems if system != NO_SYSTEM] if systems else list(gave)
 
 
 class SystemPair(models.Model):

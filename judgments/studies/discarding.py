@@ -28,10 +28,10 @@ from judgments.studies.designs import is_registered
 from judgments.studies.studies import lock_study
 
 KEPT_NOTES = ("left_out",)  # of an imported template; all other notes are of the draw
-NEVER_OPENED = (Study.State.DRAFT, Study.State.GENERATED)
+UNOPENED_STATES = (Study.State.DRAFT, Study.State.GENERATED)
 
 
-def what_would_go(study: Study) -> dict[str, Any]:
+def count_discarded_rows(study: Study) -> dict[str, Any]:
     """Count the rows that discarding a study's pages of work deletes."""
     units = Unit.objects.filter(study=study)
     return {
@@ -52,7 +52,7 @@ def why_not_discarded(study: Study) -> str:
     for _receiver, reason in pages_in_use.send(sender=Study, study=study):
         if reason:
             return str(reason)
-    if study.state not in NEVER_OPENED or study.opened_at is not None:
+    if study.state not in UNOPENED_STATES or study.opened_at is not None:
         return gettext("Study %(slug)r was opened to participants; duplicate the study instead.") % about
     if is_registered(study):
         return gettext("The design of study %(slug)r was registered; duplicate the study instead.") % about
@@ -80,7 +80,7 @@ def discard_hits(*, study: Study, by: User | None = None) -> dict[str, Any]:
     lock_study(study, no_key=False)
     if problem := why_not_discarded(study):
         raise WrongState(problem)
-    gone = what_would_go(study)
+    gone = count_discarded_rows(study)
     pages_discarded.send(sender=Study, study=study)
     rows: tuple[models.QuerySet[models.Model], ...] = (
         HITUnit.objects.filter(hit__study=study),

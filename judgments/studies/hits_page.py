@@ -15,7 +15,7 @@ from judgments.figures import Figures, add_figures
 from judgments.models import HIT, Study, Unit
 from judgments.operations import discard
 from judgments.studies.designs import design_of
-from judgments.studies.discarding import can_be_discarded, what_would_go, why_not_discarded
+from judgments.studies.discarding import can_be_discarded, count_discarded_rows, why_not_discarded
 from judgments.studies.pages import Context, StudyPlace
 from judgments.studies.step_form import add_operation
 from judgments.studies.stopping import expected_share
@@ -43,7 +43,7 @@ def show_hits(request: HttpRequest, study: Study, context: Context) -> HttpRespo
     help="designing.md#from-a-draft-to-an-open-study-and-back",
 )
 def ask_before_discarding(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    context |= {"obstacle": why_not_discarded(study), "gone": what_would_go(study)}
+    context |= {"obstacle": why_not_discarded(study), "gone": count_discarded_rows(study)}
     context["by_hand"] = len(study.design.get("by_hand", ()))
     return TemplateResponse(request, "judgments/study/discard.html", context)
 

@@ -100,11 +100,13 @@ def next_action(study: Study, waiting: Sequence[Waiting], rights: Collection[str
         return NextAction(gettext("See the rehearsal"), first_page(study))
     may_change = Right.CHANGE in rights
     labels = {
-        Study.State.DRAFT.value: gettext("Go on designing") if may_change else gettext("See the design"),
-        Study.State.GENERATED.value: gettext("Launch it") if may_change else gettext("See the checklist"),
-        Study.State.OPEN.value: gettext("Watch it"),
+        Study.State.DRAFT.value: gettext("Continue the design") if may_change else gettext("View the design"),
+        Study.State.GENERATED.value: gettext("Launch the study")
+        if may_change
+        else gettext("View the checklist"),
+        Study.State.OPEN.value: gettext("Open the dashboard"),
     }
-    return NextAction(labels.get(study.state, gettext("See the findings")), first_page(study))
+    return NextAction(labels.get(study.state, gettext("View the results")), first_page(study))
 
 
 def _column(name: str) -> str:

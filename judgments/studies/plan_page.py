@@ -54,7 +54,7 @@ def place_of_problem(study: Study, key: str) -> str:
     return f"{study_page_address(study, 'change')}?look#{f'id_{name}' if name else 'panes'}"
 
 
-def _planned(study: Study) -> StudyPlan | DesignError:
+def _try_plan(study: Study) -> StudyPlan | DesignError:
     """Return the plan, or why nothing can be drawn from the design."""
     try:
         return plan_study(design_of(study), study.dataset, maker=study.created_by_id)
@@ -68,7 +68,7 @@ def _plan_from_json(value: dict[str, Any]) -> StudyPlan | DesignError:
     return StudyPlan(**value | {"pool": ControlPool(**value["pool"])})
 
 
-def _drawn_from(study: Study) -> object:
+def _draw_dependencies(study: Study) -> object:
     """Return all that a draw depends on; captions are only added, systems also published."""
     systems = System.objects.of_study(study).order_by("pk").values_list("pk", flat=True)
     last = study.dataset.captions.aggregate(last=Max("pk"))["last"]
@@ -82,13 +82,13 @@ def _is_large(study: Study) -> bool:
 PLAN: Figures[StudyPlan | DesignError] = add_figures(
     Figures(
         "plan",
-        _planned,
+        _try_plan,
         rows=lambda plan: 0 if isinstance(plan, DesignError) else plan.units,
         as_json=lambda plan: (
             {"problem": str(plan), "field": plan.field} if isinstance(plan, DesignError) else asdict(plan)
         ),
         from_json=_plan_from_json,
-        version=_drawn_from,
+        version=_draw_dependencies,
         exact=True,
         beyond_a_page=_is_large,
     )

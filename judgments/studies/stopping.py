@@ -11,7 +11,7 @@ from judgments.drawing.draws import rng_for
 from judgments.kinds import KINDS, Kind
 from quorum.statistics.stopping import expected_votes, leads_enough, simulate_stopping
 
-ASSUMED = 0.8  # assumed probability that an answer is right, for plans
+ASSUMED_ACCURACY = 0.8  # assumed probability that an answer is right, for plans
 
 
 def describe_stopping(design: StudyDesign) -> str:
@@ -45,7 +45,7 @@ def full_depth_hits(design: StudyDesign, hits: int) -> frozenset[int]:
     return frozenset(rng_for(design.seed, "full depth").permutation(hits)[:count].tolist())
 
 
-def expected_share(design: StudyDesign, *, references: int, accuracy: float = ASSUMED) -> float:
+def expected_share(design: StudyDesign, *, references: int, accuracy: float = ASSUMED_ACCURACY) -> float:
     """Return the expected share of votes that a study uses, if answers are right with ``accuracy``.
 
     ``references`` is the number of units of a candidate pair; 1 for single units.

@@ -10,8 +10,8 @@ from django.db.models import ProtectedError
 from django.utils import timezone
 from django.utils.translation import gettext
 
-from common.audit import log_about
-from common.errors import DataConflict, DesignError, NotThere, WrongState
+from common.audit import current_act, log_about
+from common.errors import DataConflict, DesignError, NotThere, WrongState, did_you_mean
 from judgments.access.roles import note_event, refuse_other_readers, visible_rows
 from judgments.design.arena import refuse_absent_arena
 from judgments.design.quiz import describe_absence
@@ -28,7 +28,9 @@ def find_study(slug: str) -> Study:
     """Return the study with this slug. Raise NotThere if there is none."""
     study = Study.objects.select_related("dataset").filter(slug=slug).first()
     if study is None:
-        raise NotThere(gettext("There is no study %(slug)r.") % {"slug": slug})
+        # participants come here, too, and learn no names
+        slugs = Study.objects.values_list("slug", flat=True) if current_act().door == "command" else ()
+        raise NotThere(gettext("There is no study %(slug)r.") % {"slug": slug} + did_you_mean(slug, slugs))
     log_about(study=study.slug)
     return study
 
@@ -38,9 +40,11 @@ def find_dataset(name: str, *, user: User | None = None) -> Dataset:
     datasets = Dataset.objects.all() if user is None else visible_rows(Dataset.objects.all(), user)
     dataset = datasets.filter(name=name).first()
     if dataset is None:
-        known = ", ".join(datasets.values_list("name", flat=True)) or "none yet"
+        names = list(datasets.values_list("name", flat=True))
+        known = ", ".join(names) or "none yet"
         raise NotThere(
             gettext("There is no dataset %(name)r; there are: %(known)s.") % {"name": name, "known": known}
+            + did_you_mean(name, names)
         )
     return dataset
 
@@ -142,7 +146,7 @@ def _rename_jobs(before: str, after: str) -> None:
         Job.objects.filter(pk=job.pk).update(args=job.args | {"study": after})
 
 
-def _leave_jobs(slug: str) -> None:
+def _detach_jobs(slug: str) -> None:
     """A later study of the slug must not get the jobs."""
     for job in Job.objects.filter(of_studies(slug)):
         args = {name: value for name, value in job.args.items() if name != "study"}
@@ -186,7 +190,7 @@ def delete_study(*, study: Study) -> None:
     note_event(
         study=study, what="deleted", sentence=f"Deleted as a {study.state} study.", design=study.design
     )
-    _leave_jobs(study.slug)
+    _detach_jobs(study.slug)
     try:
         study.delete()
     except ProtectedError:
@@ -220,7 +224,8 @@ def refuse_opening(*, study: Study) -> None:
         )
     if study.source == Study.Source.IMPORTED:
         raise WrongState(
-            gettext("Study %(slug)r holds imported judgments; it has no HITs to open.") % {"slug": study.slug}
+            gettext("Study %(slug)r has imported judgments; it has no pages of work to open.")
+            % {"slug": study.slug}
         )
     if draws_at_claim(study):
         refuse_absent_arena()

@@ -14,11 +14,10 @@ from django.utils.translation import gettext
 from rest_framework import serializers
 
 from common import amounts
+from common.amounts import DASH
 from common.texts import readable
 from judgments.jobs.words import describe_note, describe_work
 from judgments.models import Study
-
-ENDS = ("low", "high")
 
 register = template.Library()
 
@@ -46,21 +45,20 @@ def file_size(size: int) -> str:
 def thousands(value: Any) -> str:
     """Format as 12,345, or a dash."""
     whole = isinstance(value, float) and value.is_integer()  # as JSON may hand a count back
-    return amounts.thousands(int(value) if whole else value) if _is_number(value) else "–"
+    return amounts.thousands(int(value) if whole else value) if _is_number(value) else DASH
 
 
 @register.filter
 def coefficient(value: Any, digits: int = 2) -> str:
     """Format as .62, -.05, 1.00, or a dash."""
-    return amounts.coefficient(value, digits) if _is_number(value) else "–"
+    return amounts.coefficient(value, digits) if _is_number(value) else DASH
 
 
 @register.filter
-def p_value(value: Any, equals: str = "") -> str:
-    """Format as .047, behind `equals`, as < .001, or as a dash."""
-    if not _is_number(value):
-        return "–"
-    return "< .001" if value < 0.0005 else equals + f"{value:.3f}".removeprefix("0")
+def p_value(value: Any, sentence: str = "") -> str:
+    """Format as .047, as < .001, for a `sentence` as p = .047, or as a dash."""
+    shown = amounts.p_in_text if sentence else amounts.p_value
+    return shown(value) if _is_number(value) else DASH
 
 
 @register.filter
@@ -72,39 +70,28 @@ def is_markup(value: Any) -> bool:
 def cents(value: Any, currency: str = "") -> str:
     """Format cents as 12.30 USD, or a dash."""
     if not isinstance(value, int):
-        return "–"
-    amount = f"{'-' if value < 0 else ''}{amounts.thousands(abs(value) // 100)}.{abs(value) % 100:02d}"
-    return f"{amount}\N{NO-BREAK SPACE}{currency}" if currency else amount
+        return DASH
+    return amounts.spell_cents(value, currency).replace(" ", amounts.NO_BREAK)
 
 
 @register.filter
 def percent(value: Any, unit: str = "%") -> str:
     """Format a share as 62 %, without `unit` as 62, or as a dash."""
-    return amounts.percent(value)[: None if unit else -2] if _is_number(value) else "–"
+    shown = amounts.percent if unit else amounts.percent_number
+    return shown(value) if _is_number(value) else DASH
 
 
 @register.filter
 def interval(figure: Any, shows: Any = 2) -> str:
     """Format the ends of a mapping's or an object's interval as [.58, .66], as "percent", or as a dash."""
     get = figure.get if isinstance(figure, Mapping) else lambda end: getattr(figure, end, None)
-    low, high = (percent(get(end)) if shows == "percent" else coefficient(get(end), shows) for end in ENDS)
-    return "–" if "–" in (low, high) else f"[{low}, {high}]"
+    shown = amounts.percent if shows == "percent" else lambda end: amounts.coefficient(end, shows)
+    low, high = get("low"), get("high")
+    both = _is_number(low) and _is_number(high)
+    return amounts.interval_in_table(low, high, shown) if both else DASH
 
 
-@register.filter
-def hours(value: float) -> str:
-    """Format a duration: "about 3 h 10 min"."""
-    minutes = value * 60
-    if minutes < 1:
-        return gettext("under a minute")
-    if minutes < 60:
-        return gettext("about %(n)s min") % {"n": f"{minutes:.0f}"}
-    whole, rest = divmod(round(minutes / 5) * 5, 60)
-    if whole >= 20 or not rest:
-        return gettext("about %(n)s h") % {"n": amounts.thousands(round(value))}
-    return gettext("about %(hours)s h %(minutes)s min") % {"hours": whole, "minutes": rest}
-
-
+register.filter("hours", amounts.spell_hours)
 register.filter("describe_note", describe_note)
 register.filter("readable", readable)
 register.filter("describe_work", describe_work)

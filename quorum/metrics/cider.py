@@ -1,7 +1,7 @@
 """CIDEr and CIDEr-D with their variants (V15 eq. 1-5 and App. VIII).
 
 N-grams are numbered over all texts, order after order. One whose first or last n - 1 words occur only once occurs
-only once itself: it is marked ALONE and never looked up.
+only once itself: it is marked SINGLE_OCCURRENCE and never looked up.
 """
 
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ from quorum.numeric.compiling import compiled
 from quorum.numeric.packing import declare
 from quorum.numeric.parallel import Serial, map_parts
 
-ALONE = -1  # an n-gram that occurs only once
+SINGLE_OCCURRENCE = -1  # an n-gram that occurs only once
 ROUND = 1 << 22  # tokens numbered in one round
 FREQUENCIES = -1  # the part that counts documents
 
@@ -46,7 +46,8 @@ class Variant:
 class Grams(NamedTuple):
     """The n-grams of one order in all texts.
 
-    numbers: (tokens,) n-gram that begins at each token, or ALONE. frequencies: (distinct,) documents with each n-gram.
+    numbers: (tokens,) n-gram that begins at each token, or SINGLE_OCCURRENCE.
+    frequencies: (distinct,) documents with each n-gram.
     weights: (documents + 1,) by frequency.
     """
 
@@ -60,7 +61,7 @@ class Vectors(NamedTuple):
     """Buffers for tf-idf vectors.
 
     Vector v has n-grams `grams[bounds[v]:bounds[v + 1]]`, ascending, their `values`, and the length `norms[v]`, to
-    which ALONE n-grams add.
+    which SINGLE_OCCURRENCE n-grams add.
     """
 
     grams: Numbers
@@ -178,7 +179,7 @@ def _split_texts(shared: tuple[Any, ...], texts: tuple[int, int]) -> Split:
 def _numbers_of_texts(shared: tuple[Any, ...], index: int) -> Numbers:
     splits, numbers, sizes = shared
     split = splits[index]
-    longer = np.full(split.tokens, ALONE, dtype=np.int32)
+    longer = np.full(split.tokens, SINGLE_OCCURRENCE, dtype=np.int32)
     for turn, positions in enumerate(split.positions):
         before = sum(other.positions[turn].size for other in splits[:index])
         _write_numbers(longer, positions, split.first, numbers[turn][before:], sizes[turn])
@@ -220,7 +221,12 @@ def _split(
     for text in range(first, end):
         for position in range(starts[text], starts[text + 1] - order + 1):
             shorter, rest = grams[position], grams[position + 1]
-            if shorter != ALONE and rest != ALONE and repeated[shorter] and repeated[rest]:
+            if (
+                shorter != SINGLE_OCCURRENCE
+                and rest != SINGLE_OCCURRENCE
+                and repeated[shorter]
+                and repeated[rest]
+            ):
                 turn = ((np.int64(shorter) * 31 + tokens[position + order - 1]) >> 6) & (rounds - 1)
                 turns[position - starts[first]] = turn
                 counts[turn] += 1
@@ -301,7 +307,7 @@ def _document_frequencies(
         for text in range(groups[group], groups[group + 1]):
             for position in range(starts[text], starts[text + 1] - order + 1):
                 gram = grams[position]
-                if gram != ALONE and seen_in[gram] != group:
+                if gram != SINGLE_OCCURRENCE and seen_in[gram] != group:
                     seen_in[gram] = group
                     frequencies[gram] += weights[group]
     return frequencies
@@ -326,7 +332,7 @@ def _room(task: Task) -> Vectors:
 
 @compiled
 def _write_vectors(grams: Grams, starts: Ints, first: int, last: int, alone: float, vectors: Vectors) -> None:
-    """Write the vectors of the texts from `first` to before `last`; `alone` weighs what is ALONE."""
+    """Write the vectors of the texts from `first` to before `last`; `alone` weighs what is SINGLE_OCCURRENCE."""
     order, numbers, frequencies, weights = grams
     sorted_grams, values, bounds, norms = vectors
     for text in range(first, last):
@@ -336,7 +342,7 @@ def _write_vectors(grams: Grams, starts: Ints, first: int, last: int, alone: flo
         # List the n-grams, without those that occur nowhere else.
         for position in range(starts[text], starts[text + 1] - order + 1):
             gram = numbers[position]
-            if gram == ALONE:
+            if gram == SINGLE_OCCURRENCE:
                 squares += alone * alone
             else:
                 sorted_grams[begin + size] = gram

@@ -21,12 +21,12 @@ from quorum.metrics.inputs import InvalidInput, check_collection, check_lists_of
 from quorum.metrics.signatures import measure_signature
 from quorum.numeric.arrays import Flags, Floats, Ints, starts_of
 from quorum.numeric.compiling import compiled
-from quorum.numeric.signatures import GIVEN, Value
+from quorum.numeric.signatures import PLACEHOLDER, Value
 
 Seed = np.random.Generator | int | None
 SIDES = 4  # x, y, width, height
 # No coordinate is larger, so that areas and distances stay finite.
-_LARGEST = 1e100
+_LARGEST_SIZE = 1e100
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -136,7 +136,7 @@ def centre_ranks(boxes: Sequence[ArrayLike], image_sizes: ArrayLike, *, ties: Se
     """Rank boxes nearer to the image's centre first (WG15 section 4.1); `image_sizes` (images, 2) width, height."""
     sides, starts = _flat_boxes(boxes)
     sizes = _numbers(image_sizes, "image_sizes")
-    if sizes.shape != (starts.size - 1, 2) or not np.all((sizes > 0) & (sizes < _LARGEST)):
+    if sizes.shape != (starts.size - 1, 2) or not np.all((sizes > 0) & (sizes < _LARGEST_SIZE)):
         raise InvalidInput(
             f"image_sizes is no table of {starts.size - 1} rows, expected a width and a height above 0 for each image"
         )
@@ -273,7 +273,7 @@ def _flat_boxes(boxes: Sequence[ArrayLike]) -> tuple[Floats, Ints]:
             )
     flat = np.concatenate([np.empty((0, SIDES)), *arrays])
     starts = starts_of(list(map(len, arrays)))
-    is_wrong = ~(np.abs(flat) < _LARGEST).all(axis=1) | (flat[:, 2:] < 0).any(axis=1)
+    is_wrong = ~(np.abs(flat) < _LARGEST_SIZE).all(axis=1) | (flat[:, 2:] < 0).any(axis=1)
     if is_wrong.any():
         box = int(np.argmax(is_wrong))
         image = int(_image_of(starts)[box])
@@ -294,7 +294,7 @@ def _numbers(values: ArrayLike, what: str) -> Floats:
 
 
 def _seed_field(seed: Seed) -> Value:
-    return GIVEN if isinstance(seed, np.random.Generator) else seed
+    return PLACEHOLDER if isinstance(seed, np.random.Generator) else seed
 
 
 def _generator_of(seed: Seed, what: str) -> np.random.Generator:

@@ -1,10 +1,11 @@
 """Errors of the metrics, and checks of their arguments."""
 
 from collections.abc import Collection, Iterable
-from difflib import get_close_matches
 from itertools import chain
 from numbers import Integral
 from typing import Any
+
+from quorum.names import nearest_name
 
 
 class MetricsError(ValueError):
@@ -16,8 +17,8 @@ class UnknownName(MetricsError):
 
     def __init__(self, what: str, name: object, known: Iterable[str]) -> None:
         known = list(known)
-        near = get_close_matches(str(name).lower(), known, n=1)
-        hint = f"did you mean {near[0]!r}? " if near else ""
+        near = nearest_name(name, known)
+        hint = f"did you mean {near!r}? " if near else ""
         super().__init__(f"unknown {what} {name!r}; {hint}known: {', '.join(known) or 'none'}")
 
 

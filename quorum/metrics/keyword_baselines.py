@@ -75,7 +75,7 @@ def tf_idf(
         others, itself, corpus = counted, 1, None
     else:
         training = list(training)
-        others, itself, corpus = _counted(training, "training"), 0, _given(training)
+        others, itself, corpus = _counted(training, "training"), 0, _training_field(training)
     holders = Counter(chain.from_iterable(others))
     total = len(others) - itself
     if total < 1:
@@ -112,7 +112,7 @@ def corpus_frequency(
             total.update(counts)
         ranked = sorted(pick.known(total).items(), key=_by_count_and_name)
         same = [(tag, float(count)) for tag, count in ranked[: pick.keywords]]
-        signed = measure_signature("keyword-corpus", **pick.fields, training=_given(training))
+        signed = measure_signature("keyword-corpus", **pick.fields, training=_training_field(training))
         return _list([same] * len(gold), signed)
     for tags in gold:
         total.update(tags)
@@ -185,7 +185,10 @@ def topic_words(
     learnt, corpus = counted, None
     if training is not None:
         training = list(training)
-        learnt, corpus = [pick.known(counts) for counts in _counted(training, "training")], _given(training)
+        learnt, corpus = (
+            [pick.known(counts) for counts in _counted(training, "training")],
+            _training_field(training),
+        )
     terms = sorted(set(chain.from_iterable(learnt)))
     lists: list[_Weighed] = [[] for _ in counted]
     reason = ""
@@ -285,7 +288,7 @@ def _list(lists: Sequence[_Weighed], signed: str, chosen: tuple[int, ...] = ()) 
     )
 
 
-def _given(documents: Sequence[Terms]) -> str:
+def _training_field(documents: Sequence[Terms]) -> str:
     return name_given(sorted(map(list, documents)))
 
 

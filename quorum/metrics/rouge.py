@@ -27,7 +27,7 @@ from quorum.numeric.compiling import compiled
 PRINTED = 1e5  # the script prints five digits
 BITS = 62  # of an int64 used as a bit vector: the sum of two vectors and a carry still fits
 MEASURES = ("recall", "precision", "f")  # in the order of the kernel's columns
-MULTI = ("average", "best")
+REFERENCE_RULES = ("average", "best")
 JACKKNIFE = ("no", "yes")
 CORPUS = ("mean", "pooled")
 STEMS = ("none", "porter", "wordnet")

@@ -13,9 +13,12 @@ import sys
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
+from threading import Timer
+from time import monotonic
 from typing import Any, TypeVar, cast
 
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
+SILENT_SECONDS = 1.0
 _PACKAGE = __name__.partition(".")[0]
 
 
@@ -23,12 +26,50 @@ def compiled(kernel: Kernel) -> Kernel:
     """Compile a kernel when first called, once per argument types."""
     import numba  # slowly, and not for those who want the types alone
 
+    _announce_compiling()
+
     kernel.__qualname__ = f"{kernel.__qualname__}-{_digest(kernel.__module__)}"
     try:
         dispatcher = numba.njit(cache=True, nogil=True)(kernel)
     except RuntimeError:  # no folder can be written: it is compiled again in every process
         dispatcher = numba.njit(nogil=True)(kernel)
     return cast(Kernel, dispatcher)  # called like the function it was made of
+
+
+@cache
+def _announce_compiling() -> None:
+    """Have a line written to a terminal when something is compiled that takes longer."""
+    if not sys.stderr.isatty():
+        return
+    from numba.core import event
+
+    class Announcer(event.Listener):
+        def __init__(self) -> None:
+            self.depth, self.silent, self.said = (
+                0,
+                SILENT_SECONDS,
+                False,
+            )  # a kernel compiles those that it calls
+
+        def on_start(self, event: Any) -> None:
+            self.depth += 1
+            if self.depth == 1:
+                self.began, self.timer = monotonic(), Timer(self.silent, self.say)
+                self.timer.daemon = True
+                self.timer.start()
+
+        def on_end(self, event: Any) -> None:
+            self.depth -= 1
+            if self.depth == 0:
+                self.timer.cancel()
+                self.silent = max(0.0, self.silent - (monotonic() - self.began))
+
+        def say(self) -> None:
+            if not self.said:
+                self.said = True
+                sys.stderr.write("Compiling metrics and statistics (once) ...\n")
+
+    event.register("numba:compile", Announcer())
 
 
 @cache

@@ -26,7 +26,7 @@ import scipy
 Value = None | bool | int | float | str | tuple["Value", ...]
 
 # Stands for what only the caller has: a running random stream, a function; `given-<digest>` for words or captions.
-GIVEN = "given"
+PLACEHOLDER = "given"
 
 _MARKS = {"%": "%25", "|": "%7C", ":": "%3A", "\n": "%0A", "\r": "%0D"}
 
@@ -106,7 +106,7 @@ def call_of_function(text: str, function: Callable[..., Any], fields: Mapping[st
     for key in fields:
         if key not in known:
             raise BadSignature(f"{text!r} has a field {key!r} that {text.partition('|')[0]} does not know")
-    missing = tuple(key for key, value in fields.items() if str(value).partition("-")[0] == GIVEN)
+    missing = tuple(key for key, value in fields.items() if str(value).partition("-")[0] == PLACEHOLDER)
     return Call(function, {key: fields[key] for key in fields if key not in missing}, missing)
 
 
@@ -116,7 +116,7 @@ def name_given(lists: Collection[Collection[str]]) -> str:
     for texts in lists:
         # No text can hold the two bytes behind it: UTF-8 has neither.
         digest.update(b"".join([text.encode("utf-8", "surrogatepass") + b"\xff" for text in texts]) + b"\xfe")
-    return f"{GIVEN}-{len(lists)}-{digest.hexdigest()[:8]}"
+    return f"{PLACEHOLDER}-{len(lists)}-{digest.hexdigest()[:8]}"
 
 
 def _encoded(text: str) -> str:

@@ -42,7 +42,7 @@ METHODS = ("disagreement", "information")
 # is more than four times that of an even draw, however wrong the scores are (Hesterberg 1995, Technometrics 37).
 FLOOR = 0.25
 ESTIMATORS = ("hajek", "horvitz-thompson")
-_WHOLE = 1e-6  # probabilities may miss a whole number of items by so much
+_COUNT_TOLERANCE = 1e-6  # probabilities may miss a whole number of items by so much
 _PAIRS_AT_ONCE = 4_000_000  # of captions: 32 MB of doubles
 
 
@@ -141,7 +141,7 @@ def draw_items(probabilities: ArrayLike, *, seed: Seed) -> Ints:
     order = generator.permutation(len(chance))
     ends = np.cumsum(chance[order])
     whole = np.rint(ends[-1])
-    if abs(ends[-1] - whole) > _WHOLE:
+    if abs(ends[-1] - whole) > _COUNT_TOLERANCE:
         raise BadValue(f"probabilities add up to {ends[-1]:g}, expected a whole number of items")
     ends *= whole / ends[-1]
     ends[-1] = whole

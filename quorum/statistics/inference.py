@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, ParamSpec, TypedDict, TypeVar, Unpack
 import numpy as np
 
 from quorum.numeric.arrays import Flags, Floats, Ints
-from quorum.numeric.signatures import GIVEN, Signature, Value
+from quorum.numeric.signatures import PLACEHOLDER, Signature, Value
 from quorum.statistics.crossed import (
     BOTH,
     CONFIDENCE,
@@ -237,5 +237,5 @@ def _value(value: Any) -> Value:
     if isinstance(value, list | tuple):
         return tuple(_value(item) for item in value)
     if isinstance(value, Mapping):
-        return "-".join([GIVEN, *map(str, value)])
-    return GIVEN
+        return "-".join([PLACEHOLDER, *map(str, value)])
+    return PLACEHOLDER

@@ -13,11 +13,12 @@ from annotation.rehearsal.run import rehearse
 from annotation.work.answers.revisions import revise_judgments
 from annotation.work.claims import claim_assignment
 from annotation.work.submissions import save_answers, submit_assignment
-from judgments.kinds.caption import COPIED
+from judgments.kinds.caption import CARELESS_CAPTIONS
 from judgments.models import Study
 from tests.annotation.casting import joined, with_person
 from tests.annotation.leasing import claimed
 from tests.annotation.writing import caption_by, write_all, writing_study
+from tests.refusals import refuses
 
 pytestmark = pytest.mark.django_db
 
@@ -71,9 +72,7 @@ def test_a_caption_that_breaks_a_rule_is_refused_and_nothing_of_the_call_is_save
         {"position": 1, "answer": "A shape lies on a table."},
         {"position": 2, "answer": "A shape. It is red."},
     ]
-    with pytest.raises(
-        AnswerProblem, match=r"^Nothing was saved: the answer at position 2 .*Write one sentence only"
-    ):
+    with refuses(AnswerProblem, "answer", position=2):
         save_answers(assignment=claim.assignment, answers=answers)
     claim.assignment.refresh_from_db()
     assert claim.assignment.answers == {}
@@ -162,7 +161,7 @@ def test_a_rehearsal_goes_all_the_way_and_tells_the_careless() -> None:
     report = rehearse(study=study, crowd=RehearsalCrowd(workers=8, spammers=0.5, drop_outs=0.1, seed=2))
     assert (report.units, report.judgments, report.spammers) == (6, 18, 4)
     texts = Judgment.objects.of_study(study).values_list("answer", "signals")
-    copied = [signals for text, signals in texts if text in COPIED]
+    copied = [signals for text, signals in texts if text in CARELESS_CAPTIONS]
     assert copied
     assert any(one.get("same_as_own") or one.get("same_as_another") for one in copied)
     careful = writing_study(images=6, writers=3, dataset_name="more-shapes", name="More", slug="more")

@@ -9,6 +9,7 @@ from django.test import Client, override_settings
 from django.utils.html import escape
 
 from annotation.crowds.opening import open_study
+from annotation.launch.views.launch import Readiness
 from annotation.launch.views.page import qr_code
 from judgments.access.roles import give_role
 from judgments.models import Study
@@ -43,7 +44,7 @@ def test_a_draft_is_told_in_words_what_is_missing_and_where_it_is_mended(designe
     missing = {"Contact": "contact", "Quiz or check questions": "controls-per_hit"}
     for title, field in missing.items():
         standing, text = points[title]
-        assert standing == "missing"
+        assert standing == "to improve"
         assert f'href="{page(study, "change")}#id_{field}"' in text
         assert f'id="id_{field}"' in designer.get(page(study, "change")).content.decode()
 
@@ -66,10 +67,10 @@ def test_the_api_says_the_same_to_who_may_see_the_study(designer: Client) -> Non
     shown = checked(designer, study)
     assert [point["title"] for point in found["points"]] == list(shown)
     for point in found["points"]:
-        assert point["readiness"] == shown[point["title"]][0]
+        assert Readiness(point["readiness"]).label == shown[point["title"]][0]
         assert shown[point["title"]][1].startswith(escape(point["words"]))
     assert (found["state"], found["blocked"]) == ("draft", True)
-    assert found["missing"] == sum(standing == "missing" for standing, _ in shown.values())
+    assert found["missing"] == sum(standing == "to improve" for standing, _ in shown.values())
     links = {point["title"]: point["link"] for point in found["points"]}
     assert links["Consent"] == f"http://testserver{page(study, 'launch')}#ready-texts"
     stranger = User.objects.create_user("sam", is_staff=True)
@@ -86,22 +87,26 @@ def test_what_is_there_is_ready_and_money_has_its_currency(designer: Client) -> 
     assert {points[title][0] for title in ("Consent", "Contact", "Cost")} == {"ready"}
     # 5 items of 30 s for 0.30 EUR are 7.20 EUR an hour; 12.00 EUR an hour are 0.50 EUR
     standing, text = points["Pay"]
-    assert standing == "missing"
+    assert standing == "to improve"
     for amount in ("7.20", "12.00", "0.50"):
         assert f"{amount}\N{NO-BREAK SPACE}EUR" in text
-    assert "2.70\N{NO-BREAK SPACE}EUR for 9 pieces of work" in points["Cost"][1]
+    assert "2.70\N{NO-BREAK SPACE}EUR. Submissions to pay: 9." in points["Cost"][1]
 
 
 @pytest.mark.parametrize(
     ("controls", "standing", "sentences"),
     [
         # 1 - .95^2 and 1 - .5^2; P(X < 6) of 8 at .95 and at .5; P(X < 5) of 7
-        ({"per_hit": 2, "least": 1}, "missing", "10 of 100 careful|75 of 100 who guess|Wait for 7|enough."),
-        ({"per_hit": 4}, "ready", "page 2 at the latest|1 of 100 careful|86 of 100 who guess"),
-        ({"per_hit": 7}, "ready", "page 1 at the latest|to 0 of 100 careful|77 of 100 who guess"),
-        ({"per_hit": 1}, "missing", "to 0 of 100 careful|meets 2 different ones at most"),
-        ({"per_hit": 2, "threshold": 1.0}, "missing", "One wrong answer is enough. <"),
-        ({"per_hit": 2, "threshold": 0.0}, "ready", "(2 on each page)."),
+        ({"per_hit": 2, "least": 1}, "to improve", "10 of 100 careful|75 of 100 who guess|question 7|enough"),
+        ({"per_hit": 4}, "ready", "question 8|1 of 100 careful|86 of 100 who guess"),
+        ({"per_hit": 7}, "ready", "question 7|0 of 100 careful|77 of 100 who guess"),
+        ({"per_hit": 1}, "to improve", "0 of 100 careful|can get is 2,"),
+        (
+            {"per_hit": 2, "threshold": 1.0},
+            "to improve",
+            "One wrong answer is enough to be below the pass mark. <",
+        ),
+        ({"per_hit": 2, "threshold": 0.0}, "ready", "check questions (2)."),
     ],
 )
 def test_check_questions_say_whom_they_set_aside(
@@ -120,8 +125,8 @@ def test_links_that_anybody_can_make_up_are_warned_of(
     panel: dict[str, str], warned: bool, designer: Client
 ) -> None:
     study = generated(crowd={"backend": "external"}, panel=panel)
-    standing, text = checked(designer, study).get("Links of the panel", ("", ""))
-    assert ((standing, "made-up ids" in text) == ("missing", True)) == warned
+    standing, text = checked(designer, study).get("Panel links", ("", ""))
+    assert ((standing, "made-up ids" in text) == ("to improve", True)) == warned
     assert ("made-up ids" in open_study(study=study)) == warned
 
 
@@ -152,7 +157,7 @@ def test_cost_and_pay_of_a_design_that_cannot_be_drawn_are_not_being_counted(des
     points = checked(designer, study)
     assert points["Pages of work"][0] == "blocks"
     for title in ("Cost", "Pay"):
-        assert points[title] == ("not known yet", "Known once pages of work can be drawn from the design.")
+        assert points[title] == ("not known yet", "Known once the design can generate pages of work.")
 
 
 def test_an_open_study_shows_its_link_to_copy_and_to_scan_and_what_comes_next(designer: Client) -> None:

@@ -66,11 +66,11 @@ def test_a_participant_asks_and_an_owner_erases(study: Study, ada: Person, desig
     assert StudyEvent.objects.filter(study=study, what="erasure-asked").count() == 1
     assert "Ada Lovelace" in words(designer.get(page(study, "privacy")))
     seen = words(designer.get(page(study, "privacy"), {"worker": "Ada Lovelace"}))
-    assert "Goes for good" in seen
+    assert "Deleted permanently" in seen
     wrong = {"worker": "Ada Lovelace", "confirm": "ada", "way": "identity", "page": "privacy"}
     assert "typed again is another one" in words(designer.post(do(study, "erase-person"), wrong, follow=True))
     done = designer.post(do(study, "erase-person"), wrong | {"confirm": "Ada Lovelace"})
-    assert "Receipt, shown this once" in words(done)
+    assert "Receipt, shown only once" in words(done)
     assert Erasure.objects.get().content["asked_at"]
     assert not ErasureRequest.objects.exists()
     assert ada.client.get("/me/").context.get("worker") is None
@@ -116,7 +116,7 @@ def test_only_an_owner_erases_over_http_and_twice_says_already(study: Study, ada
 
     owner = keys["owner"]
     seen = Client().get(f"{address}preview/?worker=Ada%20Lovelace", headers=owner).json()
-    assert {"what": "part in the study", "count": 1} in seen["kept"]
+    assert {"what": "participation in the study", "count": 1} in seen["kept"]
     assert post("designer").status_code == 403
     first, second = post("owner").json(), post("owner").json()
     assert (first["already"], second["already"], second["receipt"]) == (False, True, "")
@@ -206,7 +206,7 @@ def test_the_same_text_is_no_version_and_a_wrong_one_changes_nothing(
     assert change_consent(study=consented_study, text=OLD, why="w") is None
     with pytest.raises(DesignError, match="empty"):
         change_consent(study=consented_study, text="  ", why="w")
-    with pytest.raises(DesignError, match="no language"):
+    with pytest.raises(DesignError, match="not a language"):
         change_consent(study=consented_study, text=NEW, translations={"xx": "?"}, why="w")
     with pytest.raises(WrongState, match="drawn"):
         change_consent(study=make_study("triplet", opened=False), text=NEW, why="w")

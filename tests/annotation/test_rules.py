@@ -232,7 +232,10 @@ def test_a_share_of_control_items_below_the_threshold_is_found_when_it_is_sure()
     half = [1.0, 0.0] * 15
     found = make_rule("control-accuracy", {}).examine(of([1.0] * 30, right=half))
     assert found is not None
-    assert "15 of 30 check questions right (50 %); 70 % are asked for." in found.sentence
+    assert (
+        "15 of 30 check questions right (50\N{NO-BREAK SPACE}%); the pass mark is 70\N{NO-BREAK SPACE}%."
+        in found.sentence
+    )
     unlucky = [1.0] * 6 + [0.0] * 4
     assert make_rule("control-accuracy", {}).examine(of([1.0] * 10, right=unlucky)) is None
 
@@ -491,8 +494,8 @@ def test_a_hand_is_no_sign() -> None:
 
 @pytest.mark.parametrize(("signals", "said"), [
     # 57 gaps in 1.9 s are 30 keys a second; the record is 18
-    ({"typing_ms": 1900, "gap_ms": 33, "gap_spread_ms": 20}, "5 faster than 20 characters a second (the fastest 30;"),
-    ({"gap_ms": 100, "gap_spread_ms": 2, "typing_ms": 5700}, "5 with gaps between keys that are nearly all alike"),
+    ({"typing_ms": 1900, "gap_ms": 33, "gap_spread_ms": 20}, "5 faster than 20 characters per second (the fastest at "),
+    ({"gap_ms": 100, "gap_spread_ms": 2, "typing_ms": 5700}, "5 with nearly equal gaps between keys"),
 ])  # fmt: skip
 def test_keys_that_no_hand_presses_are_found(signals: dict[str, int], said: str) -> None:
     found = make_rule("typing", {}).examine(typed(**signals))

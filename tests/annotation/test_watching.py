@@ -25,6 +25,7 @@ from judgments.models import Study
 from judgments.studies.studies import mark_closed
 from tests.annotation.leasing import claimed, slots_add_up
 from tests.annotation.watched import answers_to, careful, left, make_watched, states, work
+from tests.refusals import refuses
 from tests.studies import with_worker
 
 pytestmark = pytest.mark.django_db
@@ -46,7 +47,7 @@ def test_a_flag_is_a_case_with_the_evidence_and_stops_nobody() -> None:
     work(study, "spam", left, pages=4)
     case = Case.objects.get()
     assert (case.worker.name, case.rule, case.action, case.answers) == ("spam", "side-bias", "flag", 20)
-    assert case.evidence["words"].startswith("20 of 20 answers took the option on the left")
+    assert case.evidence["words"].startswith("20 of 20 answers chose the left option")
     assert case.evidence["settings"]["tolerance"] == 0.1
     assert case.evidence["numbers"]["left"] == 20
     assert standing(study, "spam") == "active"
@@ -55,7 +56,7 @@ def test_a_flag_is_a_case_with_the_evidence_and_stops_nobody() -> None:
 def test_a_pause_gives_no_more_work_and_keeps_what_was_done() -> None:
     study = watched_by("pause")
     done = work(study, "spam", left, pages=2)
-    with pytest.raises(WorkPaused, match="All your answers are kept"):
+    with pytest.raises(WorkPaused):
         claim_assignment(study=study, worker=done[0].worker)
     assert standing(study, "spam") == "paused"
     assert states(done) == ["submitted", "submitted"]
@@ -67,7 +68,7 @@ def test_an_exclusion_says_which_rule_did_it() -> None:
     done = work(study, "spam", left, pages=2)
     exclusion = Exclusion.objects.get()
     assert (exclusion.rule, exclusion.made_by) == ("side-bias", None)
-    assert "took the option on the left" in exclusion.why
+    assert "chose the left option" in exclusion.why
     assert Case.objects.get().exclusion == exclusion
     assert states(done) == ["invalidated", "invalidated"]
     with pytest.raises(WorkerExcluded):
@@ -243,14 +244,17 @@ def test_control_items_are_held_to_the_design() -> None:
     work(study, "ada", careful, pages=3)
     case = Case.objects.get()
     assert (case.worker.name, case.answers) == ("miss", 20)
-    assert case.evidence["words"] == "0 of 2 check questions right (0 %); 90 % are asked for."
+    assert (
+        case.evidence["words"]
+        == "0 of 2 check questions right (0\N{NO-BREAK SPACE}%); the pass mark is 90\N{NO-BREAK SPACE}%."
+    )
 
 
 def test_a_change_that_is_none_changes_nothing() -> None:
     study = watched_by("flag")
-    with pytest.raises(WrongState, match="Nothing was changed: side-bias has no setting"):
+    with refuses(WrongState, "side-bias"):
         store_rule(study=study, rule="side-bias", settings={"x": 1}, action="flag", enabled=True)
-    with pytest.raises(ValidationError, match='"shout" is not a valid choice'):
+    with pytest.raises(ValidationError, match="'shout'"):
         operations.set_rule.read({"action": "shout"}, row="side-bias")
     assert QualityRule.objects.get().settings == {}
 
@@ -275,16 +279,19 @@ def test_the_command_says_whom_and_writes_json(tmp_path: Path, capsys: Any) -> N
     path = tmp_path / "rules.json"
     call_command("replay_rules", study.slug, "--rules", "side-bias,pasted-text", "--output", str(path))
     said = capsys.readouterr().out
-    assert "side-bias: 1 of 1 workers; excluding them would touch 40 judgments and open 4 slots." in said
-    assert "spam, after 20 answers: 20 of 20 answers took the option on the left" in said
-    assert "pasted-text: means nothing for this kind of answers." in said
+    assert (
+        "side-bias: 1 of 1 participants; excluding them would invalidate 40 judgments and open 4 places."
+        in said
+    )
+    assert "spam, after 20 answers: 20 of 20 answers chose the left option" in said
+    assert "pasted-text: not applicable to this kind of answers." in said
     rules = json.loads(path.read_text())["rules"]
     assert rules[0]["found"][0]["worker"] == "spam"
 
 
 def test_the_command_names_a_rule_that_is_none() -> None:
     study = make_watched()
-    with pytest.raises(CommandError, match="There is no rule 'side-byas'; expected some of too-fast"):
+    with refuses(CommandError, "side-byas", "too-fast"):
         call_command("replay_rules", study.slug, "--rules", "side-byas")
 
 
@@ -305,7 +312,7 @@ def test_wrong_steps_are_refused_and_change_nothing() -> None:
     study = make_watched()
     pages = work(study, "ada", careful, pages=2)
     held = claimed(study, pages[0].worker)
-    with pytest.raises(WrongState, match="no finished work"):
+    with pytest.raises(WrongState, match="not finished work"):
         approve_assignments(study=study, assignments=[pages[0].pk, held.assignment.pk])
     with pytest.raises(ValidationError, match="needs a reason"):
         operations.reject.read({"assignments": [str(pages[0].pk)], "reason": " "})
@@ -313,7 +320,7 @@ def test_wrong_steps_are_refused_and_change_nothing() -> None:
     with pytest.raises(WrongState, match="approved before"):
         reject_assignments(study=study, assignments=[pages[0].pk], reason="Late.")
     other = make_watched("Another")
-    with pytest.raises(WrongState, match="no finished work"):
+    with pytest.raises(WrongState, match="not finished work"):
         approve_assignments(study=other, assignments=[pages[1].pk])
     assert states(pages) == ["approved", "submitted"]
 

@@ -129,7 +129,7 @@ def pictures(names: Iterable[str] = ANIMALS) -> FilePayload:
 def opens(me: Counted) -> None:
     """Open the study; a small one is doubtful, which the researcher confirms."""
     expect(me.page.get_by_role("button", name="Open to participants")).to_be_visible()
-    confirmed = me.page.get_by_label("Open it all the same")
+    confirmed = me.page.get_by_label("Open nevertheless")
     if confirmed.count():
         me.click(confirmed)
     me.press("Open to participants")

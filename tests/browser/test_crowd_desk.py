@@ -89,10 +89,10 @@ def test_a_study_at_mechanical_turk_from_opening_to_the_last_cent(
     page: Page, new_page: NewPage, desk: Desk
 ) -> None:
     desk.sign_in(page)
-    hits = page.locator(".q-facts em", has_text="pieces of work")
+    hits = page.locator(".q-facts em", has_text="submissions")
     expect(hits).to_be_visible()
     pieces = int(hits.inner_text().split()[0])
-    expect(fact(page, "What it will cost")).to_have_text(f"{pieces * 12 / 100:.2f} USD")
+    expect(fact(page, "Expected cost")).to_have_text(f"{pieces * 12 / 100:.2f} USD")
     page.get_by_role("link", name="Launch").last.click()
     page.get_by_role("button", name="Open to participants").click()
     page.get_by_role("link", name="Live", exact=True).click()
@@ -111,7 +111,7 @@ def test_a_study_at_mechanical_turk_from_opening_to_the_last_cent(
     expect(frame.get_by_text("successfully submitted")).to_be_visible()
 
     page.get_by_role("button", name="Compare with the crowd").click()
-    expect(page.get_by_text("nothing differs")).to_be_visible()
+    expect(page.get_by_text("no differences")).to_be_visible()
     done(page)
     page.get_by_role("button", name="Approve 1").click()
     expect(fact(page, "Spent")).to_have_text("0.12 USD")
@@ -135,7 +135,7 @@ def test_a_study_at_mechanical_turk_from_opening_to_the_last_cent(
     bonus = page.locator("#bonus")
     bonus.get_by_label("Worker", exact=True).fill("nobody")
     bonus.get_by_label("Amount").fill("0.20")
-    bonus.get_by_label("What the participant reads with it").fill("Thank you.")
+    bonus.get_by_label("Message to the participant").fill("Thank you.")
     bonus.get_by_role("button", name="Pay the bonus").click()
     expect(bonus.get_by_role("alert")).to_contain_text("no worker 'nobody' took part")
     expect(bonus.get_by_label("Amount")).to_have_value("0.20")

@@ -167,12 +167,12 @@ def test_rows_are_added_and_removed_and_the_study_file_follows_both_ways(
 ) -> None:
     begin(page, office, preset="hodosh-2013-graded")
     advanced(page, "Quality")
-    questions = page.get_by_role("group", name="Questions of your own")
+    questions = page.get_by_role("group", name="Your own questions")
     for text in ("May you guess?", "To be removed"):
         questions.get_by_role("button", name="Add a row").click()
         row = questions.locator("[data-row]").last
         row.get_by_label("Text", exact=True).fill(text)
-        row.get_by_label("Answers to choose from").fill("yes\nno")
+        row.get_by_label("Options").fill("yes\nno")
         row.get_by_label("Answer", exact=True).fill("2")
     questions.get_by_role("button", name="Remove").last.click()
     unfold_file(page)
@@ -199,7 +199,7 @@ def test_by_keyboard_alone(page: Page, office: Installation) -> None:
     expect(page.get_by_role("radio", name="Wide")).to_be_checked()
     page.get_by_role("button", name="Save and rehearse").focus()
     page.keyboard.press("Enter")
-    expect(page.get_by_text("is a copy that simulated workers answer now")).to_be_visible()
+    expect(page.get_by_text("Simulated participants now answer the copy")).to_be_visible()
     assert "by-keyboard" in designs(office)
 
 
@@ -232,7 +232,7 @@ def test_a_design_is_kept_as_a_preset_copied_and_compared(page: Page, office: In
     page.get_by_role("link", name="Use again").click()
     page.get_by_label("Title").fill("Seven at a time")
     page.get_by_role("button", name="Save as a preset").click()
-    expect(page.get_by_text("is offered for new studies")).to_be_visible()
+    expect(page.get_by_text("offered for new studies")).to_be_visible()
     page.get_by_role("button", name="Compare").click()
     row = page.locator("tr", has_text="units_per_hit")
     expect(row.locator("del")).to_have_text("7")

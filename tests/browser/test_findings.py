@@ -99,14 +99,14 @@ def test_a_page_of_a_large_study_fills_in_without_a_reload(page: Page, installat
         installation.start_server()
         sign_in(page, installation)
         page.goto(f"{installation.url}/admin/judgments/study/{pk}/results/")
-        waiting = page.get_by_role("heading", name="Being counted")
+        waiting = page.get_by_role("heading", name="Being computed")
         expect(waiting).to_be_visible()
         assert problems(page, within=".q-page", impacts=SERIOUS) == []
         page.evaluate("window.stayed = true")
         menu = page.locator("summary", has_text="More")
         menu.focus()
         installation.python(COUNT)
-        expect(page.get_by_role("heading", name="Nothing is computed yet")).to_be_visible()
+        expect(page.get_by_role("heading", name="Nothing has been computed yet")).to_be_visible()
         expect(waiting).to_have_count(0)
         assert page.evaluate("window.stayed") is True
         expect(menu).to_be_focused()

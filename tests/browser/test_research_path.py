@@ -61,7 +61,7 @@ def brings_data(researcher: Counted) -> None:
     fits(page)
     researcher.choose_files("Files", [spreadsheet(), pictures()])
     assert page.locator("[name=pictures_at]").input_value() == ""  # Unfold would write the file's name there
-    researcher.press("Look at it")
+    researcher.press("See the rehearsal")
     expect(page.get_by_role("heading", name="meadow.csv, columns reference 1, reference 2")).to_be_visible()
     expect(page.get_by_text("8 pictures; 8 belong to an image")).to_be_visible()
     expect(page.get_by_label("Name of the system").nth(1)).to_have_value("gardener")
@@ -77,7 +77,7 @@ def designs_a_study(researcher: Counted) -> None:
         "0 of 8 items have it"
     )
     fits(page)
-    skipping = page.get_by_role("region", name="Skip the question: any protocol")
+    skipping = page.get_by_role("region", name="Skip: show all protocols")
     researcher.follow("Pairwise: which is the better description?", skipping)
     expect(page.get_by_label("Two systems")).to_have_value(str(len(ANIMALS)))
     expect(page.locator(".q-cut")).to_contain_text("8 × two systems (MM)")
@@ -96,7 +96,9 @@ def rehearses_and_launches(researcher: Counted, empty_installation: Installation
     """Simulated participants answer a copy first; then people are let in."""
     page = researcher.page
     researcher.press("Save and rehearse")
-    expect(page.locator(".q-point", has_text="Simulated participants found")).to_be_visible()
+    expect(
+        page.locator(".q-point", has_text="The consensus of simulated participants recovered")
+    ).to_be_visible()
     fits(page)
     researcher.press("Generate pages of work")
     opens(researcher)
@@ -187,8 +189,8 @@ def looks_closer(page: Page) -> None:
     fits(page)
     page.get_by_role("link", name="Back to the list").click()
     page.get_by_role("checkbox", name="Choose").check()
-    page.get_by_label("Why (for the log)").fill("two votes are few")
-    page.get_by_role("button", name="Make the next batch from these").click()
+    page.get_by_label("Reason (for the log)").fill("two votes are few")
+    page.get_by_role("button", name="Create a study from the selected rows").click()
     expect(page.locator("#content").get_by_role("heading", name="Pairwise, meadow (closer")).to_be_visible()
     expect(page.locator(".q-state")).to_have_text("draft")
 
@@ -199,7 +201,7 @@ def registers(page: Page) -> None:
     page.get_by_label("Hypothesis 1", exact=True).fill("CIDEr-D is right more often than ROUGE-L.")
     page.locator("#id_claim-0").fill("cider-d > rouge-l on MM")
     page.get_by_label("When collection stops").fill("Two judgments a unit.")
-    page.get_by_label("I have read it through").check()
+    page.get_by_label("I have reviewed the plan").check()
     page.get_by_role("button", name="Register", exact=True).click()
     expect(page.get_by_role("heading", name="by rosa")).to_be_visible()
     looked_at(page)

@@ -86,12 +86,14 @@ def opens_a_study(me: Counted, walk: Walk) -> tuple[str, list[str]]:
     me.follow("Import a dataset")
     own = [own_table(walk)]
     me.choose_files("Files", own if walk.texts else [*own, pictures(str(n) for n in range(walk.rows))])
-    me.press("Look at it")
+    me.press("See the rehearsal")
     me.press("Import")
     me.follow("Design a study with it")
     me.click(page.get_by_role("region", name=walk.answer).get_by_role("link", name=walk.card))
     me.press("Save and rehearse")
-    expect(page.locator(".q-point", has_text="Simulated participants found")).to_be_visible()
+    expect(
+        page.locator(".q-point", has_text="The consensus of simulated participants recovered")
+    ).to_be_visible()
     me.press("Fill in the texts")
     expect(page.get_by_text("Participants agree to your text before they begin.")).to_be_visible()
     me.press("Generate pages of work")

@@ -296,7 +296,7 @@ def test_nothing_moves_when_pictures_come_and_answers_are_given(
     join(page, site, protocol, person)
     page.wait_for_load_state("networkidle")
     assert page.evaluate(SHIFTS) == pytest.approx(0, abs=0.001)
-    switch = page.get_by_label("An answer goes on by itself")
+    switch = page.get_by_label("Next question automatically")
     if switch.count():
         switch.uncheck()
     page.evaluate("scrollTo(0, 0)")

@@ -202,11 +202,11 @@ def test_who_does_not_want_it_goes_on_by_enter_and_the_choice_is_remembered(
     page: Page, site: Installation, person: str
 ) -> None:
     join(page, site, "triplet", person)
-    page.get_by_label("An answer goes on by itself").uncheck()
+    page.get_by_label("Next question automatically").uncheck()
     page.keyboard.press("1")
     expect(page.locator("[data-count]")).to_have_text("1 of 4")
     page.reload()
-    expect(page.get_by_label("An answer goes on by itself")).not_to_be_checked()
+    expect(page.get_by_label("Next question automatically")).not_to_be_checked()
 
 
 def test_what_is_left_for_later_comes_back_before_the_end(

@@ -145,24 +145,22 @@ def test_the_sentences_say_what_the_figures_mean() -> None:
         .replace("\N{NARROW NO-BREAK SPACE}", " ")
     )
     assert said.startswith("No metric is ahead: cider and bleu-1 cannot be told apart (")
-    assert said.endswith("Chance is 50 %. One judge agrees with the majority of the others on 82 %.")
+    assert said.endswith("Chance is 50 %. One participant agrees with the majority of the others on 82 %.")
     said = accuracy_sentence(CORRELATION)
     assert said.startswith("bleu-1 is ahead of rouge-l (t tests by item, Holm’s correction): it orders 100 ")
     assert "Chance is 0; 1 is the same order." in said
-    assert said.endswith("Intervals and tests are for other items, and for these people alone.")
+    assert said.endswith("Intervals and tests generalise to other items, but not to other participants.")
     assert "Compute now" in accuracy_sentence({"metrics": ACCURACY["metrics"]})
     assert agreement_sentence(AGREEMENT) == (
         "Judges agree with alpha .62 (95 % interval .57 to .67, nominal) on 100 items with two judgments or "
-        "more; 0 is chance, 1 full agreement. HI pairs are clearest to them (.92)."
+        "more; 0 is chance, 1 full agreement. Agreement is highest on HI pairs (.92)."
     )
     close = {"HC": cell(0.9) | ALPHA, "HI": cell(0.92) | ALPHA}
-    assert "clearest" not in agreement_sentence(AGREEMENT | {"by_kind": close})
-    assert (
-        progress_sentence(PROGRESS) == "40 of 120 judgments are in (33 %); 1 of 6 pages of work are complete."
-    )
+    assert "highest" not in agreement_sentence(AGREEMENT | {"by_kind": close})
+    assert progress_sentence(PROGRESS) == "Judgments: 40 of 120 (33 %). Pages of work complete: 1 of 6."
     assert workers_sentence(WORKERS, 0.7) == (
-        "2 participants; of 2 who answered check questions, 1 got at least 70 % of them right. The judgments of 1 "
-        "participant are set aside. The median participant takes 3.0 s an item."
+        "2 participants; of 2 who answered check questions, 1 reached the pass mark of 70 %. The judgments of 1 "
+        "participant are not used. The median participant takes 3.0 s per item."
     )
 
 
@@ -171,7 +169,7 @@ def test_workers_who_saw_no_control_item_are_shown_by_their_pace() -> None:
         row | {"controls_seen": 0, "controls_right": 0, "controls_share": None, "used": True}
         for row in WORKERS
     ]
-    assert "median seconds an item" in words(workers_figure(rows, 0.7))
+    assert "median seconds per item" in words(workers_figure(rows, 0.7))
     assert "none of them answered a check question" in workers_sentence(rows, 0.7)
 
 
@@ -190,10 +188,10 @@ def test_where_there_is_nothing_to_draw_there_is_only_a_sentence() -> None:
     assert accuracy_figure({}) == agreement_figure(nothing) == workers_figure([], 0.7) == ""
     empty = PROGRESS | {"judgments": 0, "timeline": []}
     assert progress_figure(empty) == ""
-    assert accuracy_sentence({}) == "No metric was held against people's judgments yet."
-    assert agreement_sentence(nothing) == "No item has two judgments that count yet."
-    assert workers_sentence([], 0.7) == "No participant has finished a page of work that counts yet."
-    assert progress_sentence(empty) == "No judgments yet. 120 are wanted on 6 pages of work."
+    assert accuracy_sentence({}) == "No metric has been compared with people's judgments yet."
+    assert agreement_sentence(nothing) == "No item has two judgments yet."
+    assert workers_sentence([], 0.7) == "No page of work submitted yet."
+    assert progress_sentence(empty) == "No judgments yet, of 120. Pages of work: 6."
 
 
 @pytest.mark.django_db

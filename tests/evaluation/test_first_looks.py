@@ -43,7 +43,7 @@ def test_a_page_says_that_it_is_being_counted_and_then_shows_what_it_always_show
         usual = words(designer.get(address))
     first = designer.get(address)
     assert first.status_code == 200
-    assert "figures are counted for the first time" in words(first)
+    assert "results are being computed for the first time" in words(first)
     assert f'hx-get="{address}"' in first.content.decode()
     waiting = designer.get(address, headers=HTMX)
     assert (waiting.status_code, waiting.content) == (204, b"")

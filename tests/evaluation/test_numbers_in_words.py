@@ -2,10 +2,10 @@
 
 from django.utils.translation import override
 
-from common.amounts import spell_number, spell_seconds
+from common.amounts import spell_hours, spell_number, spell_seconds
 from evaluation.presentation.content import format_cell
 from evaluation.results.plots import progress_sentence
-from judgments.templatetags.judgments_tags import coefficient, file_size, hours
+from judgments.templatetags.judgments_tags import coefficient, file_size
 
 
 def test_one_imported_judgment_is_said_in_the_singular() -> None:
@@ -16,10 +16,10 @@ def test_one_imported_judgment_is_said_in_the_singular() -> None:
 
 def test_no_comma_parts_thousands_on_german_pages() -> None:
     assert spell_seconds(5_000 * 3600) == "5,000 h"
-    assert hours(5_000) == "about 5,000 h"
+    assert spell_hours(5_000) == "about 5,000 h"
     with override("de"):
         assert spell_seconds(5_000 * 3600) == "5\N{NARROW NO-BREAK SPACE}000 h"
-        assert "," not in hours(5_000)
+        assert "," not in spell_hours(5_000)
 
 
 def test_participants_read_decimals_as_in_their_language_and_staff_a_point() -> None:

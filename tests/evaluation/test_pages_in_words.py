@@ -13,7 +13,7 @@ from annotation.models import Judgment
 from evaluation.models import Consensus
 from evaluation.results.aggregation import aggregate_study
 from evaluation.results.meta_evaluation import evaluate_study
-from judgments.admin.base import QuorumAdmin, in_short
+from judgments.admin.base import QuorumAdmin, format_short
 from judgments.models import Job, Study, StudyEvent
 from judgments.studies.generation.hits import generate_hits
 from tests.evaluation.reporting import graded, pairwise, words
@@ -41,14 +41,14 @@ def test_a_draft_promises_no_figures_and_calls_nothing_imported(designer: Client
 
 def test_judgments_can_be_taken_home_before_anything_is_computed(designer: Client) -> None:
     study = pairwise().study
-    assert "Write a file of the judgments" in words(designer.get(page(study, "exports")))
+    assert "Export the judgments" in words(designer.get(page(study, "exports")))
     assert "Compute with other metrics" in words(designer.get(page(study, "results")))
 
 
 def test_imported_judgments_without_hits_are_called_imported(designer: Client) -> None:
     made = StudyOf(make_dataset("pets", {"a.jpg": ["A dog ."]}), "graded", imported=True)
     shown = words(designer.get(page(made.study, "results")))
-    assert "imported judgments have none here" in shown
+    assert "none, as the judgments were imported" in shown
 
 
 def test_a_frozen_design_shows_texts_as_workers_read_them(designer: Client) -> None:
@@ -85,9 +85,9 @@ def test_an_answered_copy_says_so_though_other_work_failed(designer: Client) -> 
     about = {"study": made.study.slug}
     ended = timezone.now()
     Job.objects.create(kind="release", args=about, state="failed", error="No space left.", finished_at=ended)
-    assert "The rehearsal crowd is done" in words(designer.get(page(made.study, "rehearsal")))
+    assert "The rehearsal has finished" in words(designer.get(page(made.study, "rehearsal")))
     Job.objects.create(kind="rehearse", args=about)
-    assert "when the rehearsal crowd is done" in words(designer.get(page(made.study, "rehearsal")))
+    assert "when the rehearsal has finished" in words(designer.get(page(made.study, "rehearsal")))
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_an_answered_copy_says_so_though_other_work_failed(designer: Client) -> 
     [(None, "–"), (2.0, "2"), (2 / 3, "0.6667"), (0.25, "0.25"), (-0.00004, "0"), (12345.6789, "12345.6789")],
 )
 def test_numbers_in_lists_are_no_longer_than_they_need_to_be(value: float | None, said: str) -> None:
-    assert in_short(value) == said
+    assert format_short(value) == said
 
 
 def test_lists_of_consensus_and_scores_are_short(designer: Client) -> None:
@@ -137,7 +137,7 @@ def test_empty_lists_say_where_their_rows_come_from(designer: Client) -> None:
 def test_a_search_that_finds_nothing_leads_back_to_all(designer: Client) -> None:
     make_animals()
     shown = designer.get(reverse("admin:judgments_item_changelist") + "?q=unicorn").content.decode()
-    assert "Nothing here fits the search and the filters." in shown
+    assert "No results for this search and these filters." in shown
     assert '<a class="q-button" href="?">Show all</a>' in shown
 
 

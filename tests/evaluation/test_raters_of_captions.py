@@ -81,7 +81,7 @@ def test_results_report_and_release_have_one_interval(graded: Study, tmp_path: P
 def test_every_door_says_that_intervals_are_for_people_who_are_no_persons_alone(
     graded: Study, tmp_path: Path, admin_client: Client
 ) -> None:
-    alone = "Intervals and tests are for other items, and for these people alone."
+    alone = "Intervals and tests generalise to other items, but not to other participants."
     Worker.objects.filter(assignments__study=graded).update(anonymous=True, study=graded)
     printed = StringIO()
     call_command("evaluate", graded.slug, "--metrics", ",".join(METRICS), stdout=printed)

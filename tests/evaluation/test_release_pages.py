@@ -67,7 +67,7 @@ def a_release(study: Study, version: str) -> None:
 def test_a_release_is_made_taken_home_and_verified(
     designer: Client, study: Study, settings: Settings
 ) -> None:
-    assert "Nothing was released yet" in words(designer.get(page(study)))
+    assert "No releases yet" in words(designer.get(page(study)))
     do(designer, study, "release", **TERMS, title="Dogs & cats", citation="Us (2026)")
     assert work("release").state == Job.State.DONE
     release = Release.objects.get()
@@ -94,10 +94,10 @@ def test_a_release_is_made_taken_home_and_verified(
     do(designer, study, "verify-release", version="1.0")
     work("verify_release")
     verified = words(designer.get(page(study)))
-    assert "Does not hold" in verified
+    assert "Verification failed" in verified
     assert "judgments.jsonl" in verified
     path.unlink()
-    assert "Its file is not kept here" in words(designer.get(page(study)))
+    assert "stored here" in words(designer.get(page(study)))
     assert designer.get(page(study, "release-file") + "?version=1.0").status_code == 404
     assert "is not kept here" in words(do(designer, study, "verify-release", version="1.0"))
 

@@ -18,6 +18,7 @@ from django.urls import reverse
 
 from annotation.rehearsal.crowd import RehearsalCrowd
 from annotation.rehearsal.run import rehearse
+from common.amounts import p_in_text, p_value
 from config.observing.logs import without_secrets
 from evaluation.data.judgment_sets.records import UnitRow
 from evaluation.errors import ExportError
@@ -31,8 +32,6 @@ from evaluation.presentation.content import (
     Plot,
     Report,
     Table,
-    apa_p_value,
-    p_in_text,
 )
 from evaluation.presentation.rendering import render_report, render_table
 from evaluation.reports import storage
@@ -375,7 +374,7 @@ def levels(plot: Plot) -> set[str]:
     ],
 )
 def test_a_p_is_printed_as_journals_do(p: float, table: str, sentence: str) -> None:
-    assert apa_p_value(p) == table
+    assert p_value(p) == table
     assert p_in_text(p) == sentence
 
 
@@ -614,7 +613,7 @@ def test_the_page_shows_the_report_and_gives_its_files_to_who_may_see_the_study(
     make_report(designer, study)
     shown = designer.get(address(study))
     assert "Krippendorff's alpha" in words(shown)
-    assert "came in or changed" not in words(shown)
+    assert "have been added or changed" not in words(shown)
     assert b'id="report-accuracy-title"' in shown.content
     assert r"\includegraphics[width=\linewidth]{figures/accuracy.pdf}" in words(shown)
     archive = designer.get(address(study, "report-file"))
@@ -634,7 +633,7 @@ def test_the_page_shows_the_report_and_gives_its_files_to_who_may_see_the_study(
     assert stranger.post(step).status_code in (403, 404)
     assert Job.objects.filter(kind="report").count() == 1
     Path(next(tmp_path.glob("*.zip"))).unlink()
-    assert "not there any more" in words(designer.get(address(study)))
+    assert "no longer exist" in words(designer.get(address(study)))
 
 
 @pytest.mark.parametrize("protocol", ["pairwise", pytest.param("graded", marks=pytest.mark.long)])
@@ -673,7 +672,7 @@ def test_a_link_shows_the_report_without_an_account_until_it_is_taken_back(
     viewer.force_login(User.objects.create_user("viewer", is_staff=True))
     give_role(study=study, user=User.objects.get(username="viewer"), role="viewer")
     assert viewer.post(do).status_code == 403
-    assert "Make a link to read" not in words(viewer.get(address(study)))
+    assert "Create a read-only link" not in words(viewer.get(address(study)))
     first = designer.post(call, {}, content_type="application/json").json()["address"]
     designer.post(do, {"page": "report"})
     (link,) = re.findall(r"http://testserver/shared/\S+", words(designer.get(address(study))))
@@ -721,7 +720,7 @@ def test_the_page_says_when_judgments_came_in_since_and_costs_the_same_for_any_n
         designer.get(address(made.study))
     hit = made.hit("h2", [made.unit("u5", "a.jpg", first="A dog")])
     made.answer(hit, "w-1", [3])
-    assert "came in or changed since" in words(designer.get(address(made.study)))
+    assert "have been added or changed since" in words(designer.get(address(made.study)))
 
 
 @pytest.mark.usefixtures("undrawn")
@@ -776,7 +775,7 @@ def test_the_numbers_and_every_file_of_a_report_are_fetched_with_a_token(
     (analysis,) = program.get("/api/reports/", {"what": "meta-evaluation"}, headers=headers).json()["results"]
     refused = program.get(f"/api/reports/{analysis['id']}/files/", headers=headers)
     assert refused.status_code == 404
-    assert "is no report" in refused.json()["detail"]
+    assert "is not a report" in refused.json()["detail"]
     _, narrow = create_token(
         user=User.objects.get(username="designer"), name="other", scopes=["exports:read"]
     )
@@ -813,7 +812,7 @@ def test_readings_and_naive_intervals_of_pairs(designer: Client, capsys: pytest.
     ]  # fmt: skip
     assert agreement["alpha"]["clusters"]
     assert "clusters" not in newest(study, Analysis.What.AGGREGATION).result["agreement"]["alpha"]
-    assert "Someone asked for naive intervals" in words(designer.get(address(study, "results")))
+    assert "These are naive intervals" in words(designer.get(address(study, "results")))
     with pytest.raises(CommandError, match="clusters"):
         call_command("aggregate", study.slug, clusters="by-moon")
 

@@ -89,7 +89,7 @@ MISTAKES: dict[str, tuple[Call, str]] = {
     ),
     "no licence": (Call("release", "releases", "", {}), "licence"),
     "an unknown licence": (Call("release", "releases", "release", {"licence": "CC1"}), "licence"),
-    "no version": (Call("release", "releases", "release", {"licence": "MIT", "version": "one"}), ""),
+    "not a version": (Call("release", "releases", "release", {"licence": "MIT", "version": "one"}), ""),
     "a long title": (Call("release", "releases", "release", {"licence": "MIT", "title": "x" * 301}), "title"),
     "too many workers": (Call("rehearse", "rehearsals", "rehearse", {"workers": 200_000}), "workers"),
     "no share": (Call("rehearse", "rehearsals", "rehearse", {"spammers": 1.5}), "spammers"),
@@ -184,7 +184,7 @@ def test_a_command_refuses_what_a_job_does_at_this_moment(command: str, study: S
     Job.objects.create(kind=command, args=about, state="running", owner="a|1|2|3", heartbeat=now)
     answer = by_command(study, call)
     assert not answer.done
-    assert "under way already" in answer.sentence
+    assert "already running" in answer.sentence
 
 
 @pytest.mark.parametrize("state", ["queued", "running"])

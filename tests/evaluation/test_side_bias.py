@@ -115,7 +115,7 @@ def test_every_door_says_it(
     call_command("aggregate", biased.slug, output=tmp_path / "consensus.json")
     bias = json.loads((tmp_path / "consensus.json").read_text())["agreement"]["side_bias"]
     figures = [f"{100 * bias[name]:.0f}" for name in ("value", "low", "high")]
-    sentence = "{} % of {} choices fell on the left (95 % interval {} to {} %, p ".format(
+    sentence = "The left side was chosen in {} % of {} answers (95 % interval {} to {} %, p ".format(
         figures[0], bias["n"], *figures[1:]
     )
     report = unescape(written(biased, tmp_path / "report")["index.html"].decode())
@@ -138,7 +138,7 @@ FIRST, SECOND = "first-left", "second-left"
 @pytest.mark.parametrize(
     ("sides", "imported", "sentence"),
     [
-        ([FIRST, SECOND, FIRST], False, r"interval .*, p [=<] .*\); sides are drawn by lot"),
+        ([FIRST, SECOND, FIRST], False, r"interval .*, p [=<] .*\)\. Sides are random"),
         ([FIRST, SECOND, FIRST], True, r"interval \S+ to \S+ %\)\."),
         ([FIRST, FIRST, FIRST], False, None),
         ([], False, None),
@@ -157,9 +157,9 @@ def test_a_half_is_expected_only_where_sides_were_drawn(
     call_command("aggregate", study.study.slug)
     printed = capsys.readouterr().out.replace("\u00a0", " ")
     if sentence is None:
-        assert "fell on the left" not in printed
+        assert "left side was chosen" not in printed
     else:
-        assert re.search(rf"83 % of 6 choices fell on the left \(95 % {sentence}", printed)
+        assert re.search(rf"left side was chosen in 83 % of 6 answers \(95 % {sentence}", printed)
 
 
 def test_results_of_earlier_versions_verify(biased: Study) -> None:

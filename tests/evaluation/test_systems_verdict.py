@@ -105,9 +105,11 @@ def test_one_item_is_too_few_to_say() -> None:
     verdict = verdict_on_systems(
         outputs(np.random.default_rng(7).normal([3.0, 0.0], 0.1, (1, 2))).standings(MEAN)
     )
-    assert verdict["sentence"].startswith("No winner yet: system-0 and system-1 cannot be told apart (no p).")
+    assert verdict["sentence"].startswith(
+        "No winner yet: system-0 and system-1 cannot be told apart (too few data to test)."
+    )
     assert (
-        "Their differences cannot be tested, so nobody can say how many items would settle it."
+        "Their differences cannot be tested, so the number of items needed to decide it is unknown."
         in verdict["sentence"]
     )
 

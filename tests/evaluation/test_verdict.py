@@ -15,10 +15,9 @@ from django.core.management import call_command
 from django.test import Client
 from pytest_django import Settings as DjangoSettings
 
-from common.amounts import as_json
+from common.amounts import NO_BREAK, as_json
 from evaluation.data.releases.bundle import MANIFEST
 from evaluation.data.releases.rows import Settings
-from evaluation.presentation.content import NARROW
 from evaluation.reports.releases.verification import verify_bundle
 from evaluation.reports.storage import build_report
 from evaluation.results.aggregation import aggregate_study
@@ -45,7 +44,7 @@ def of_pairs(**wrong: range) -> Verdict:
 
 
 def plain_spaces(verdict: Verdict) -> Verdict:
-    return {**verdict, "sentence": verdict["sentence"].replace(NARROW, " ")}
+    return {**verdict, "sentence": verdict["sentence"].replace(NO_BREAK, " ")}
 
 
 def test_a_metric_is_ahead_where_exact_tests_part_it_from_each_other_one() -> None:
@@ -106,7 +105,7 @@ def test_correlations_are_parted_by_tests_of_their_differences() -> None:
     assert "No metric is ahead of all others: " in close["sentence"]
     assert "; c is behind (p < .001, t tests by item, Holm’s correction). " in close["sentence"]
     assert close["sentence"].endswith(
-        f" {close['more']:,} new items would settle it in four of five studies, if they differ as it now looks."
+        f"as it looks, {close['more']:,} new items would decide it in four of five studies."
     )
     undefined = {"value": None, "low": None, "high": None, "n": 2, "reason": "all scores are equal"}
     scores, nobody = {"a": np.zeros(2)}, np.full(2, np.nan)
@@ -155,18 +154,20 @@ def test_every_door_says_the_same_of_the_same_judgments(
     assert all(name in sentence for name in said["leaders"])
     Study.objects.filter(pk=study.pk).update(state=Study.State.OPEN)
     shown = words(designer.get(page(study, "results")))
-    assert sentence.replace(NARROW, " ") in shown.replace(NARROW, " ")
-    assert ("Not settled:" in shown) is not said["settled"]
+    assert sentence.replace(NO_BREAK, " ") in shown.replace(NO_BREAK, " ")
+    assert ("Not decided:" in shown) is not said["settled"]
     (section,) = (one for one in build_report(study).sections if one.name == "metrics")
     assert section.sentences[0].startswith(sentence)
     make_report(designer, study)
-    assert sentence.replace(NARROW, " ") in words(designer.get(page(study, "report"))).replace(NARROW, " ")
-    files = contents(next(tmp_path.rglob("*.zip")))
-    assert sentence.replace(NARROW, " ") in files["report.json"].decode().replace("\\u202f", " ").replace(
-        NARROW, " "
+    assert sentence.replace(NO_BREAK, " ") in words(designer.get(page(study, "report"))).replace(
+        NO_BREAK, " "
     )
-    paper = unescape(re.sub(r"<[^>]+>", "", files["index.html"].decode())).replace(NARROW, " ")
-    assert sentence.replace(NARROW, " ") in " ".join(paper.split())
+    files = contents(next(tmp_path.rglob("*.zip")))
+    assert sentence.replace(NO_BREAK, " ") in files["report.json"].decode().replace("\\u202f", " ").replace(
+        NO_BREAK, " "
+    )
+    paper = unescape(re.sub(r"<[^>]+>", "", files["index.html"].decode())).replace(NO_BREAK, " ")
+    assert sentence.replace(NO_BREAK, " ") in " ".join(paper.split())
     told = designer.get(f"/api/studies/{study.slug}/evaluation/").json()
     assert told["result"]["verdict"]["all"] == said
     out = StringIO()

@@ -131,7 +131,7 @@ class TestUploading:
     @pytest.mark.parametrize(
         ("language", "said"),
         [
-            ("en", ("Columns not used: one, two.", "name the column caption “reference”")),
+            ("en", ("Columns not used: one, two.", "rename the column caption to “reference”")),
             ("de", ("Spalten nicht verwendet: one, two.", "nennen Sie die Spalte caption „reference“")),
         ],
     )
@@ -251,7 +251,7 @@ class TestUploading:
         page = self.look(designer, upload("zoo.csv", CSV), upload("a.jpg", picture_bytes()))
         assert "1 image has no picture: b.jpg" in words(page)
         refused = self.confirm(designer, page)
-        assert "Some images have no picture" in words(refused)
+        assert "no picture" in words(refused)
         assert not Job.objects.exists()
         self.confirm(designer, refused, without_pictures="on")
         assert run_job(Job.objects.get().pk)
@@ -268,7 +268,7 @@ class TestUploading:
         )
         assert "1 image has no picture: a.jpg" in words(page)
         refused = self.confirm(designer, page)
-        assert "Some images have no picture" in words(refused)
+        assert "no picture" in words(refused)
         self.confirm(designer, refused, match_names="on")
         assert run_job(Job.objects.get().pk), Job.objects.get().error
         assert not Dataset.objects.get().items.filter(picture="").exists()
@@ -287,7 +287,7 @@ class TestUploading:
 
     def test_a_name_with_a_blank_in_it_is_told_what_a_name_may_hold(self, designer: Client) -> None:
         shown = words(self.send(designer, name="my photos"))
-        assert "Only letters from a to z, digits, hyphens and underscores can be used" in shown
+        assert "Use only letters from a to z, digits, hyphens and underscores" in shown
         assert "slug" not in shown
 
     def test_a_new_study_from_a_datasets_page_is_about_that_dataset(self, designer: Client) -> None:

@@ -33,7 +33,7 @@ class Counting:
 @pytest.fixture
 def counting() -> Iterator[Counting]:
     yield Counting()
-    figures._KNOWN.pop("test", None)
+    figures._FIGURES.pop("test", None)
 
 
 def figures_of(counting: Counting, **values: object) -> Figures[int]:
@@ -84,11 +84,11 @@ def test_earlier_jobs_that_counted_are_not_kept(counting: Counting) -> None:
 def test_who_does_something_sees_at_once_what_came_of_it_where_that_is_quick(counting: Counting) -> None:
     study, figures = make_study(), figures_of(counting)
     cached_figures(study, figures)
-    CachedFigures.objects.update(seconds=memory.QUICK)
+    CachedFigures.objects.update(seconds=memory.QUICK_SECONDS)
     note_event(study=study, what="controls-struck", sentence="One was struck.", why="wrong")
     assert cached_figures(study, figures) == ShownFigures(2)
     Study.objects.filter(pk=study.pk).update(state="closed")
-    CachedFigures.objects.update(seconds=memory.QUICK)
+    CachedFigures.objects.update(seconds=memory.QUICK_SECONDS)
     assert cached_figures(Study.objects.get(pk=study.pk), figures) == ShownFigures(3)
 
 
@@ -97,7 +97,7 @@ def test_where_it_is_not_quick_nobody_waits_and_the_page_says_that_it_counts_aga
 ) -> None:
     study, figures = make_study(), figures_of(counting)
     cached_figures(study, figures)
-    CachedFigures.objects.update(seconds=memory.QUICK + 1)
+    CachedFigures.objects.update(seconds=memory.QUICK_SECONDS + 1)
     note_event(study=study, what="controls-struck", sentence="One was struck.", why="wrong")
     shown = cached_figures(study, figures)
     assert (shown.value, shown.again) == (1, True)
@@ -111,7 +111,7 @@ def test_figures_that_follow_from_their_version_alone_never_grow_old_and_are_nev
     study, version = make_study(), ["first"]
     figures = figures_of(counting, version=lambda study: version, exact=True)
     cached_figures(study, figures)
-    age(seconds=memory.QUICK + 1)
+    age(seconds=memory.QUICK_SECONDS + 1)
     assert cached_figures(study, figures).again is False
     version[0] = "second"
     assert cached_figures(study, figures) == ShownFigures(None, again=True)

@@ -52,9 +52,9 @@ def test_pairs_and_references_are_cut_and_the_sentence_says_so() -> None:
     values, said = cut("vedantam-2015-triplet", make_dataset())
     assert values["sampling"]["references"] == "all"
     assert 0 < values["sampling"]["pairs"]["MM"] < 1000
-    assert any("The preset asks for 1,000 of each kind." in one for one in said)
+    assert any("The preset has 1,000 of each kind." in one for one in said)
     assert any("fewer than the 48 of the preset" in one for one in said)
-    assert any("requirements of the paper" in one for one in said)
+    assert any("The paper's requirements" in one for one in said)
     assert values["workers"]["approved_at_least"] == 0
 
 
@@ -62,7 +62,7 @@ def test_the_form_begins_filled_cut_and_named(designer: Client) -> None:
     make_dataset()
     make_study("triplet", slug="triplets-animals")
     shown = designer.get(reverse(NEW) + "?preset=vedantam-2015-triplet&dataset=animals")
-    assert "Cut to the data" in words(shown)
+    assert "Adjusted to your data" in words(shown)
     assert shown.context["form"]["name"].value() == "Triplets, animals (2)"
     design = shown.context["form"].sketch()
     assert plan_study(design, Dataset.objects.get()).units
@@ -71,7 +71,7 @@ def test_the_form_begins_filled_cut_and_named(designer: Client) -> None:
 def test_a_card_says_what_the_dataset_lacks_and_leads_nowhere(designer: Client) -> None:
     make_dataset()
     shown = designer.get(reverse(NEW))
-    assert "It needs pictures with labelled boxes and a caption: 0 of 12 items have it." in words(shown)
+    assert "Needs pictures with labelled boxes and a caption; 0 of 12 items have it." in words(shown)
     assert "preset=wang-gaizauskas-2015-grounding" not in shown.content.decode()
     assert "preset=vedantam-2015-pairwise&amp;dataset=animals" in shown.content.decode()
 
@@ -139,8 +139,8 @@ def test_other_protocols_judge_every_text(texts: Dataset, preset: str, units: in
 
 def test_what_needs_pictures_is_not_offered_for_texts(designer: Client, texts: Dataset) -> None:
     shown = words(designer.get(reverse(NEW)))
-    assert "It needs a picture for each item: 0 of 36 items have it." in shown
-    assert "It needs people's captions to compare with: 0 of 36 items have it." in shown
+    assert "Needs a picture for each item; 0 of 36 items have it." in shown
+    assert "Needs people's captions to compare with; 0 of 36 items have it." in shown
 
 
 class TestWhatYouWantToKnow:
@@ -180,10 +180,10 @@ class TestWhatYouWantToKnow:
 
     def test_the_results_begin_with_the_answer(self, designer: Client) -> None:
         study = rehearsed_pairs()
-        for purpose, first in (("systems", "Which system wins?"), ("metrics", "What was found")):
+        for purpose, first in (("systems", "Which system wins?"), ("metrics", "Main results")):
             Study.objects.filter(pk=study.pk).update(design=study.design | {"purpose": purpose})
             shown = words(designer.get(page(study, "results")))
-            assert min(("Which system wins?", "What was found"), key=shown.index) == first
+            assert min(("Which system wins?", "Main results"), key=shown.index) == first
 
 
 def rehearsed_pairs() -> Study:

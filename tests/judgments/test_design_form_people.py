@@ -167,7 +167,7 @@ def test_more_rows_than_a_page_holds_stay_as_they_are() -> None:
             "Questions of the quiz, Spanish: number 1 is missing",
         ),
         (SPANISH | {"translations-0-language": ""}, "translations", "Row 1: nothing under “Language”"),
-        ({"workers-countries": "UK"}, "workers-countries", "'UK' is no country"),
+        ({"workers-countries": "UK"}, "workers-countries", "'UK' is not a country"),
     ],
 )
 def test_what_cannot_be_is_said_beside_its_field(changes: dict[str, str], field: str, said: str) -> None:
@@ -180,5 +180,5 @@ def test_rows_are_read_as_lines() -> None:
     said = describe_value(
         "examples", [{"scene": "A dog.", "shown": ["A dog runs."], "answer": "4", "why": ""}]
     )
-    assert said == "Picture in words: A dog. · Texts shown: A dog runs. · Answer: 4"
+    assert said == "Description of the picture: A dog. · Texts shown: A dog runs. · Answer: 4"
     assert describe_value("examples", []) == "–"

@@ -15,7 +15,7 @@ from pytest_django import DjangoAssertNumQueries, Settings
 
 from config import urls
 from config.api.framework import server_error
-from judgments.importers.textio import QUIRKS, ImportNotes
+from judgments.importers.textio import QUIRK_NOTES, ImportNotes
 from judgments.models import Dataset, Job, Study
 from tests.annotation.foreign_pages import english_on
 from tests.studies import make_study
@@ -130,7 +130,7 @@ def test_a_failure_of_a_staff_page_is_said_in_the_admins_frame_without_a_query(
 
 def test_the_notes_of_an_import_are_german_with_their_numbers_and_names(german: Client) -> None:
     notes = ImportNotes()
-    for quirk in QUIRKS:
+    for quirk in QUIRK_NOTES:
         notes.count(quirk, 1234, detail="spalte")
     stored = [
         *notes.sentences(),

@@ -20,10 +20,10 @@ def test_a_list_leafs_no_further_than_its_bound_and_says_that_there_is_more(
     study = make_study()
     hits = HIT.objects.filter(study=study).count()
     address = reverse("admin:judgments_hit_changelist")
-    assert "There are more rows" not in words(designer.get(address))
+    assert "rows are shown; use filters" not in words(designer.get(address))
     monkeypatch.setattr(BoundedPaginator, "most", hits - 1)
     shown = words(designer.get(address))
-    assert f"There are more rows than these {hits - 1}: filters and the search lead to the others." in shown
+    assert f"Only {hits - 1} rows are shown; use filters or search to find others." in shown
     assert designer.get(address).context["cl"].result_count == hits - 1
 
 
@@ -47,7 +47,7 @@ def test_the_plan_of_a_draft_of_a_large_dataset_is_counted_in_the_background(
     assert cached_figures.MANY_ROWS > 1
     monkeypatch.setattr(cached_figures, "MANY_ROWS", 1)
     study = make_study(opened=False)
-    assert "Counting on a real draw" in words(designer.get(page(study, "plan")))
+    assert "Computing…" in words(designer.get(page(study, "plan")))
     (job,) = Job.objects.filter(kind="figures")
     assert run_job(job.pk)
     shown = words(designer.get(page(study, "plan")))
@@ -110,17 +110,17 @@ def test_a_role_is_given_by_name_where_there_are_too_many_accounts_to_choose_fro
     for name in ("ada", "ben", "cleo"):
         User.objects.create_user(name, is_staff=True)
     User.objects.create_user("worker-like", is_staff=False)
-    assert "choose a person" in words(designer.get(page(study, "people")))
+    assert "choose an adjudicator" in words(designer.get(page(study, "people")))
     monkeypatch.setattr(views, "MOST_OFFERED", 1)
     monkeypatch.setattr(views, "ON_A_PAGE", 1)
     shown = designer.get(page(study, "people"))
-    assert "choose a person" not in words(shown)
+    assert "choose an adjudicator" not in words(shown)
     assert len(shown.context["accounts"]) == 1
     step = reverse("admin:judgments_study_do", args=[study.pk, "give-role"])
     for name in ("ben", "cleo"):
         designer.post(step, {"page": "people", "username": name, "role": "viewer"})
     assert set(study.roles.values_list("user__username", flat=True)) >= {"ben", "cleo"}
     answer = designer.post(step, {"page": "people", "username": "worker-like", "role": "viewer"}, follow=True)
-    assert "there is no account of staff named 'worker-like'" in words(answer)
+    assert "named 'worker-like'" in words(answer)
     assert not study.roles.filter(user__username="worker-like").exists()
     assert designer.get(page(study, "people")).context["page"].paginator.num_pages >= 2

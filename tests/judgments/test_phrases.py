@@ -6,12 +6,12 @@ import pytest
 
 from judgments.drawing.phrases import (
     clauses,
+    count_texts_by_ngram,
     frequent_phrases,
     known_titles,
     ngrams,
     normalise_phrase,
     spellings_of_grams,
-    spread_of,
     titles_in,
     vocabulary,
     words_of,
@@ -78,7 +78,7 @@ def test_a_title_may_run_across_a_comma_but_a_frequent_run_may_not():
 
 def test_without_titles_runs_are_offered_that_stand_twice_or_in_several_texts():
     texts = [CAMPUS, "A fire in Dallas Love Field .", "Dallas Love Field was closed ."]
-    spread = spread_of(texts, STOP)
+    spread = count_texts_by_ngram(texts, STOP)
     assert frequent_phrases(CAMPUS, spread, STOP) == ["university of texas"]
     assert frequent_phrases(texts[1], spread, STOP) == ["dallas love field"]
     assert frequent_phrases("nothing comes twice", spread, STOP) == []

@@ -3,14 +3,15 @@
 import pytest
 from django.db import DataError
 
-from common.rows import FEW, ROWS_AT_ONCE, ROWS_IN_STATEMENT, insert_columns, insert_rows
+from common.rows import MOST_PREPARED_ROWS, ROWS_AT_ONCE, ROWS_IN_STATEMENT, insert_columns, insert_rows
 from judgments.models import System, Unit
+from tests.refusals import refuses
 from tests.studies import make_study
 
 
 @pytest.mark.django_db
 def test_a_column_that_is_too_short_is_refused_instead_of_cutting_the_others() -> None:
-    with pytest.raises(ValueError, match="columns of System have different lengths"):
+    with refuses(ValueError, "System"):
         insert_columns(System, {"dataset_id": [1, 1], "name": ["a"]})
     assert not System.objects.exists()
 
@@ -18,7 +19,14 @@ def test_a_column_that_is_too_short_is_refused_instead_of_cutting_the_others() -
 @pytest.mark.django_db
 @pytest.mark.parametrize(
     "count",
-    [1, FEW, FEW + 1, ROWS_IN_STATEMENT, ROWS_IN_STATEMENT + 1, ROWS_AT_ONCE + 2 * ROWS_IN_STATEMENT - 1],
+    [
+        1,
+        MOST_PREPARED_ROWS,
+        MOST_PREPARED_ROWS + 1,
+        ROWS_IN_STATEMENT,
+        ROWS_IN_STATEMENT + 1,
+        ROWS_AT_ONCE + 2 * ROWS_IN_STATEMENT - 1,
+    ],
 )
 @pytest.mark.parametrize(
     ("expected", "content", "kind"),
@@ -55,7 +63,7 @@ def test_many_rows_hold_the_values_that_were_given(
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("count", [1, FEW + 1])
+@pytest.mark.parametrize("count", [1, MOST_PREPARED_ROWS + 1])
 def test_a_number_that_is_too_large_is_refused_instead_of_rounded(count: int) -> None:
     study = make_study("graded")
     item = study.dataset.items.first()

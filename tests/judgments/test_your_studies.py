@@ -36,10 +36,10 @@ def test_each_state_has_one_next_action(designer: Client) -> None:
         action = entry_of(designer, study)["next"]
         seen.append((action.label, action.link))
     assert seen == [
-        ("Go on designing", page(study, "change")),
-        ("Launch it", page(study, "launch")),
-        ("Watch it", page(study, "board")),
-        ("See the findings", page(study, "results")),
+        ("Continue the design", page(study, "change")),
+        ("Launch the study", page(study, "launch")),
+        ("Open the dashboard", page(study, "board")),
+        ("View the results", page(study, "results")),
     ]
 
 
@@ -60,7 +60,7 @@ def test_progress_is_counted_and_what_waits_comes_before_everything_else(designe
         ("2 messages to the crowd failed", page(study, "crowd")),
         ("one flag to review", page(study, "review")),
         ("one page of work to approve and pay", page(study, "work")),
-        ("check questions used up by one participant", page(study, "controls")),
+        ("one participant has used up the check questions", page(study, "controls")),
     ]
     assert (entry["next"].label, entry["next"].link) == ("See what failed", page(study, "crowd"))
     mark_closed(study=study)
@@ -77,7 +77,7 @@ def test_an_account_sees_the_studies_in_which_it_has_a_role(client: Client) -> N
     seen, _ = make_study(slug="seen"), make_study(slug="unseen")
     viewer = User.objects.create_user("vera", password="x", is_staff=True)
     client.force_login(viewer)
-    assert "no part in a study yet" in words(client.get(reverse(INDEX)))
+    assert "no role in a study yet" in words(client.get(reverse(INDEX)))
     give_role(study=seen, user=viewer, role="viewer")
     assert [entry["study"].slug for entry in client.get(reverse(INDEX)).context["studies"]] == ["seen"]
 
@@ -95,13 +95,13 @@ def test_what_waits_is_shown_to_those_who_may_do_it(client: Client) -> None:
         label: str = entry_of(client, study)["next"].label
         return label
 
-    assert next_as("viewer") == "Watch it"
+    assert next_as("viewer") == "Open the dashboard"
     assert next_as("reviewer") == "Approve work"
     assert next_as("designer") == "See what failed"
-    assert next_as("designer", simulated=True) == "Watch it"
+    assert next_as("designer", simulated=True) == "Open the dashboard"
     assert next_as("designer", state="generated") == "See the rehearsal"
-    assert next_as("viewer", simulated=False) == "See the checklist"
-    assert next_as("viewer", state="draft") == "See the design"
+    assert next_as("viewer", simulated=False) == "View the checklist"
+    assert next_as("viewer", state="draft") == "View the design"
 
 
 def test_many_studies_ask_no_more_of_the_database_than_one(client: Client) -> None:

@@ -14,13 +14,13 @@ from xml.etree.ElementTree import Element, ParseError
 from defusedxml.common import DefusedXmlException
 from defusedxml.ElementTree import fromstring
 
-from annotation.crowds.mturk.questions import FORBIDDEN, INSTEAD, SCHEMAS, storable
+from annotation.crowds.mturk.questions import FORBIDDEN, REPLACEMENT_CHARACTER, SCHEMAS, replace_forbidden
 from common.errors import QuorumError
 
 MOST_ANSWER_BYTES = 2_000_000  # thirty times the longest question
 MOST_FIELDS = 5_000
-JOINED = "|"  # separates the checked values of one name
-ANSWERS = re.compile(
+VALUE_SEPARATOR = "|"  # separates the checked values of one name
+ROOT_TAG = re.compile(
     rf"\{{{re.escape(SCHEMAS)}/\d{{4}}-\d\d-\d\d/QuestionFormAnswers\.xsd\}}QuestionFormAnswers"
 )
 REFERENCE = re.compile(r"&#(?:x([0-9a-fA-F]+)|([0-9]+));")
@@ -60,7 +60,7 @@ def parse_answer_document(document: str) -> tuple[FieldAnswer, ...]:
         raise AnswersUnreadable(
             "The answers declare a document type or entities; expected a plain QuestionFormAnswers."
         ) from None
-    if not ANSWERS.fullmatch(tree.tag):
+    if not ROOT_TAG.fullmatch(tree.tag):
         raise AnswersUnreadable(f"The answers are a {tree.tag[:200]!r}; expected QuestionFormAnswers.")
     if len(tree) > MOST_FIELDS:
         raise AnswersUnreadable(f"The answers have {len(tree):,} fields; expected at most {MOST_FIELDS:,}.")
@@ -90,14 +90,14 @@ def fields_of(answers: Iterable[FieldAnswer]) -> dict[str, str]:
     for answer in answers:
         distinct = values.setdefault(answer.name, [])
         distinct += [value for value in answer.values if value not in distinct]
-    return {name: JOINED.join(distinct) for name, distinct in values.items()}
+    return {name: VALUE_SEPARATOR.join(distinct) for name, distinct in values.items()}
 
 
 def _repaired(document: str) -> str:
     """Make a document parseable: join surrogate pairs, replace other forbidden characters."""
     text = REFERENCE.sub(_keep_allowed_reference, document)
     text = PAIR.sub(lambda pair: pair[0].encode("utf-16", "surrogatepass").decode("utf-16"), text)
-    return storable(text)
+    return replace_forbidden(text)
 
 
 def _keep_allowed_reference(reference: re.Match[str]) -> str:
@@ -106,5 +106,5 @@ def _keep_allowed_reference(reference: re.Match[str]) -> str:
     if 0xD800 <= number <= 0xDFFF:
         return chr(number)  # half of a pair, joined later
     if number > 0x10FFFF or FORBIDDEN.match(chr(number)):
-        return INSTEAD
+        return REPLACEMENT_CHARACTER
     return reference[0]

@@ -23,7 +23,7 @@ from annotation.crowds.base import (
 from annotation.crowds.mturk.client import (
     LIVE,
     SANDBOX,
-    NotAtTurk,
+    NotFoundAtTurk,
     TurkHIT,
     TurkRefused,
     WrongStateAtTurk,
@@ -33,7 +33,7 @@ from annotation.crowds.mturk.client import (
 from annotation.crowds.mturk.frames import sites_of
 from annotation.crowds.mturk.listings import (
     description_of,
-    is_tested_there,
+    has_qualification_test,
     question_of_hit,
     title_of,
     token_in_annotation,
@@ -53,7 +53,7 @@ from judgments.studies.designs import design_of
 
 # MTURK.md 2, Money
 FEE, MANY_FEE, MASTERS_FEE = Decimal(20), Decimal(20), Decimal(5)
-MANY = 10  # slots from which the fee is higher; a HIT with fewer can never reach it
+HIGHER_FEE_SLOTS = 10  # slots from which the fee is higher; a HIT with fewer can never reach it
 LEAST_FEE = 1  # cents
 
 
@@ -76,14 +76,18 @@ class MTurkBackend(CrowdBackend):
                 "another server with its API."
             )
         if platform == LIVE:
-            sentence = _("Participants find it at %(site)s; what they do there costs real money.")
+            sentence = _("Participants find it at %(site)s; their work there costs real money.")
         else:
-            sentence = _("Participants find it at %(site)s, the sandbox; no money is paid there.")
+            sentence = _("Participants find it at %(site)s, the sandbox, where no money is paid.")
         return sentence % {"site": sites_of(platform)[0]}
 
     def price(self, design: StudyDesign, *, places: int) -> Price:
         """Add a fee of 20 %, 40 % from ten slots on, and 5 % for Masters; at least a cent, rounded half up."""
-        percent = FEE + (MANY_FEE if places >= MANY else 0) + (MASTERS_FEE if design.crowd.masters else 0)
+        percent = (
+            FEE
+            + (MANY_FEE if places >= HIGHER_FEE_SLOTS else 0)
+            + (MASTERS_FEE if design.crowd.masters else 0)
+        )
         reward = design.crowd.reward_cents
         return Price(reward_cents=reward, fee_cents=fee_of(reward, percent, least=LEAST_FEE))
 
@@ -99,14 +103,13 @@ class MTurkBackend(CrowdBackend):
 
     def refuse_places(self, publication: Publication, places: int) -> None:
         """Refuse to cross the fee step (InvalidMaximumAssignmentsIncrease)."""
-        if publication.places < MANY <= publication.places + places:
+        if publication.places < HIGHER_FEE_SLOTS <= publication.places + places:
             raise WrongState(
                 _(
-                    "Nothing was changed: a HIT that Mechanical Turk has with fewer than %(many)s "
-                    "places (%(places)s) can never have %(many)s or more; open the study again to put "
-                    "up another one."
+                    "Nothing was changed: a HIT that was published at Mechanical Turk with fewer than %(many)s places "
+                    "(%(places)s) can never have %(many)s or more; open the study again to publish another one."
                 )
-                % {"many": MANY, "places": publication.places}
+                % {"many": HIGHER_FEE_SLOTS, "places": publication.places}
             )
 
     def refuse(self, study: Study, design: StudyDesign) -> None:
@@ -145,7 +148,7 @@ class MTurkBackend(CrowdBackend):
             )
         try:
             qualification_requirements(design.workers, more=[])
-            if is_tested_there(design):
+            if has_qualification_test(design):
                 quiz_backend().qualification_test(design, title=title_of(design))
             for hit in HIT.objects.filter(study=study).order_by("position"):
                 question_of_hit(study, design, hit)
@@ -170,14 +173,14 @@ class MTurkBackend(CrowdBackend):
         for external_id in wanted.keys() - seen:
             try:
                 hit = client.hit(external_id)
-            except NotAtTurk:
+            except NotFoundAtTurk:
                 continue
             yield _read_publication(hit, wanted[external_id].token)
 
     def fetch_work(self, publication: Publication) -> Iterator[SeenWork]:
         try:
             yield from client_of(publication.platform).assignments(publication.external_id)
-        except (NotAtTurk, WrongStateAtTurk):  # deleted meanwhile
+        except (NotFoundAtTurk, WrongStateAtTurk):  # deleted meanwhile
             return
 
     def knows_work(

@@ -45,11 +45,11 @@ MOST_MESSAGES = 10  # the queue's maximum per request
 MOST_RECEIVES = 100
 EVENTS = ["AssignmentSubmitted", "AssignmentReturned", "AssignmentAbandoned", "HITReviewable", "HITExpired"]
 PAGE = 100  # maximum rows of a list's page
-READS = 5  # attempts of a call that changes nothing
+READ_ATTEMPTS = 5  # attempts of a call that changes nothing
 LONGEST_PAUSE = 8.0
 CONNECT_SECONDS, READ_SECONDS = 5, 30
 VISITOR_SECONDS = 3  # for an answer while a visitor waits
-THROTTLED = {
+THROTTLING_CODES = {
     "ThrottlingException",
     "Throttling",
     "TooManyRequestsException",
@@ -57,14 +57,14 @@ THROTTLED = {
     "SlowDown",
 }
 # the request was not authorised: wrong, missing or old keys, or a wrong clock
-NOT_LET_IN = {
+UNAUTHORIZED_CODES = {
     "AccessDeniedException", "AccessDenied", "ExpiredTokenException", "IncompleteSignature",
     "InvalidClientTokenId", "InvalidSignatureException", "MissingAuthenticationToken", "RequestExpired",
     "SignatureDoesNotMatch", "UnrecognizedClientException",
 }  # fmt: skip
 
 _clients: dict[tuple[str, str, str, int], Any] = {}
-_making = threading.Lock()
+_clients_lock = threading.Lock()
 
 
 class TurkRefused(Refused):
@@ -75,7 +75,7 @@ class TurkRefused(Refused):
         self.code = code
 
 
-class NotAtTurk(TurkRefused):
+class NotFoundAtTurk(TurkRefused):
     """No such HIT, assignment, worker or qualification, or not yet."""
 
 
@@ -83,7 +83,7 @@ class WrongStateAtTurk(TurkRefused):
     """Another state: somebody else, or the service, acted before."""
 
 
-class AskedBefore(TurkRefused):
+class TokenAlreadyUsed(TurkRefused):
     """The token was used before: the earlier call succeeded."""
 
 
@@ -179,9 +179,9 @@ def error_of(operation: str, response: Mapping[str, Any]) -> Exception:
     message = str(response.get("Message") or inner.get("Message") or "")
     refusal = f"Mechanical Turk refused {operation}: {message}"
     status = response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
-    if name in THROTTLED or status == 429:
+    if name in THROTTLING_CODES or status == 429:
         return TryLater(f"Mechanical Turk asks for fewer calls: {message}", undone=True)
-    if name in NOT_LET_IN:
+    if name in UNAUTHORIZED_CODES:
         return TryLater(
             f"Mechanical Turk does not accept the account's keys: {message}", undone=True, final=True
         )
@@ -194,9 +194,9 @@ def error_of(operation: str, response: Mapping[str, Any]) -> Exception:
     if code == "HitAlreadyExists":
         return HitAlreadyExists(refusal, hit=_hit_named(message))
     if "already been processed" in message:
-        return AskedBefore(refusal, code=code)
+        return TokenAlreadyUsed(refusal, code=code)
     if code.endswith("DoesNotExist"):
-        return NotAtTurk(refusal, code=code)
+        return NotFoundAtTurk(refusal, code=code)
     if re.fullmatch(r"Invalid\w+State", code):
         return WrongStateAtTurk(refusal, code=code)
     return TurkRefused(refusal, code=code)
@@ -230,7 +230,7 @@ def client_of(platform: str, *, hurried: bool = False) -> TurkClient:
     """Return a client; a ``hurried`` one tries once and waits only as long as a visitor would."""
     seconds = VISITOR_SECONDS if hurried else READ_SECONDS
     client = _client("mturk", platform, endpoint_of(platform), seconds=seconds)
-    return TurkClient(client, reads=1 if hurried else READS)
+    return TurkClient(client, reads=1 if hurried else READ_ATTEMPTS)
 
 
 def receive_messages(platform: str) -> Iterator[str]:
@@ -259,7 +259,7 @@ def _client(service: str, platform: str, endpoint: str, *, seconds: int = READ_S
     from botocore.config import Config
 
     key = (service, platform, endpoint, seconds)
-    with _making:
+    with _clients_lock:
         if key not in _clients:
             session = botocore.session.Session()
             session.register_component("data_loader", _descriptions())
@@ -288,7 +288,7 @@ def _descriptions() -> Any:
 class TurkClient:
     """The calls of the backend. All raise ``TurkRefused``, ``TryLater`` or ``OutOfFunds``."""
 
-    def __init__(self, client: Any, *, reads: int = READS) -> None:
+    def __init__(self, client: Any, *, reads: int = READ_ATTEMPTS) -> None:
         self._client, self._reads = client, reads
 
     def balance_cents(self) -> int:
@@ -299,7 +299,7 @@ class TurkClient:
         type_id: str = self._read("create_hit_type", "HITTypeId", **properties)["HITTypeId"]
         return type_id
 
-    def tell_events(self, hit_type: str, *, transport: str, destination: str) -> None:
+    def set_notification(self, hit_type: str, *, transport: str, destination: str) -> None:
         notification = {
             "Destination": destination, "Transport": transport, "Version": "2006-05-05", "EventTypes": EVENTS,
         }  # fmt: skip
@@ -328,7 +328,7 @@ class TurkClient:
         return map(hit_of, self._pages("list_hits", "HITs"))
 
     def add_places(self, hit: str, *, places: int, token: str) -> None:
-        """Add slots, once for each token within 24 hours (``AskedBefore``)."""
+        """Add slots, once for each token within 24 hours (``TokenAlreadyUsed``)."""
         self._ask(
             "create_additional_assignments_for_hit",
             HITId=hit,
@@ -337,7 +337,7 @@ class TurkClient:
         )
 
     def set_expiration(self, hit: str, at: datetime) -> None:
-        """Set the end for new workers. An equal time may be refused (``AskedBefore``, Dallinger#3109)."""
+        """Set the end for new workers. An equal time may be refused (``TokenAlreadyUsed``, Dallinger#3109)."""
         self._ask("update_expiration_for_hit", HITId=hit, ExpireAt=at)
 
     def delete(self, hit: str) -> None:
@@ -363,7 +363,7 @@ class TurkClient:
         self._ask("reject_assignment", AssignmentId=assignment, RequesterFeedback=feedback)
 
     def send_bonus(self, bonus: TurkBonus, *, token: str) -> None:
-        """Pay a bonus, once for each token within 24 hours (``AskedBefore``)."""
+        """Pay a bonus, once for each token within 24 hours (``TokenAlreadyUsed``)."""
         self._ask(
             "send_bonus",
             WorkerId=bonus.worker,
@@ -429,7 +429,7 @@ class TurkClient:
                 QualificationTypeId=qualification,
                 WorkerId=worker,
             )
-        except (NotAtTurk, WrongStateAtTurk):
+        except (NotFoundAtTurk, WrongStateAtTurk):
             return
 
     def _pages(self, operation: str, member: str, **parameters: Any) -> Iterator[dict[str, Any]]:

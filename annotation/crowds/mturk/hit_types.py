@@ -11,12 +11,12 @@ from django.conf import settings
 
 from annotation.crowds.base import Refused, TryLater
 from annotation.crowds.mturk.client import LIVE, TurkClient, TurkRefused, dollars
-from annotation.crowds.mturk.listings import description_of, is_tested_there, title_of
+from annotation.crowds.mturk.listings import description_of, has_qualification_test, title_of
 from annotation.crowds.mturk.requirements import (
     Requirement,
-    has,
     is_master,
     qualification_requirements,
+    require_qualification,
     score_at_least,
 )
 from annotation.crowds.people import ids_not_passed_on, installation_word
@@ -26,7 +26,7 @@ from judgments.design.study_design import StudyDesign
 from judgments.models import Study
 
 LONGEST_DELAY = timedelta(days=30)  # the service's limit for automatic approval
-NET = timedelta(days=7)  # delay of the service's automatic approval after ours
+APPROVAL_DELAY = timedelta(days=7)  # delay of the service's automatic approval after ours
 
 TEST_SECONDS = 3600
 RETRY_SECONDS = 3600  # between two attempts at a test
@@ -39,8 +39,8 @@ known_qualifications: dict[tuple[str, str], str] = {}  # those of the account by
 def hit_type_of(client: TurkClient, platform: str, study: Study, design: StudyDesign) -> str:
     crowd = design.crowd
     more = [is_master(live=platform == LIVE)] if crowd.masters else []
-    more += _has_or_lacks(client, design.workers, platform=platform)
-    if is_tested_there(design):
+    more += _own_qualification_requirements(client, design.workers, platform=platform)
+    if has_qualification_test(design):
         test = quiz_backend().qualification_test(design, title=title_of(design))
         more.append(score_at_least(_test(client, study, design), test.needed))
     properties: dict[str, Any] = {
@@ -57,12 +57,12 @@ def hit_type_of(client: TurkClient, platform: str, study: Study, design: StudyDe
     people = {name: ids_not_passed_on(platform, name) for name in names}
     key = (f"{platform} {settings.MTURK_ENDPOINT}", json.dumps([properties, people], sort_keys=True))
     if key not in known_hit_types:
-        _pass_on(client, people)
+        _grant_qualifications(client, people)
         type_id = client.hit_type(properties)
         if settings.MTURK_SQS_QUEUE:
-            client.tell_events(type_id, transport="SQS", destination=settings.MTURK_SQS_QUEUE)
+            client.set_notification(type_id, transport="SQS", destination=settings.MTURK_SQS_QUEUE)
         elif settings.MTURK_SNS_TOPIC:
-            client.tell_events(type_id, transport="SNS", destination=settings.MTURK_SNS_TOPIC)
+            client.set_notification(type_id, transport="SNS", destination=settings.MTURK_SNS_TOPIC)
         known_hit_types[key] = type_id
     return known_hit_types[key]
 
@@ -70,10 +70,12 @@ def hit_type_of(client: TurkClient, platform: str, study: Study, design: StudyDe
 def auto_approval(design: StudyDesign) -> timedelta:
     """Return the service's delay of approval, longer than ours, in case this server disappears."""
     hours = design.crowd.approve_after_hours
-    return min(LONGEST_DELAY, timedelta(hours=hours) + NET) if hours else LONGEST_DELAY
+    return min(LONGEST_DELAY, timedelta(hours=hours) + APPROVAL_DELAY) if hours else LONGEST_DELAY
 
 
-def _has_or_lacks(client: TurkClient, workers: Workers, *, platform: str) -> list[Requirement]:
+def _own_qualification_requirements(
+    client: TurkClient, workers: Workers, *, platform: str
+) -> list[Requirement]:
     """Return the requirements of our qualifications. Create a missing one that keeps people out."""
     requirements = []
     for name in (*workers.requires, *workers.forbids):
@@ -83,7 +85,7 @@ def _has_or_lacks(client: TurkClient, workers: Workers, *, platform: str) -> lis
                 f"Nothing was put up: workers.requires names {name!r}, which nobody has at Mechanical Turk; give the "
                 "qualification to somebody first."
             )
-        requirements.append(has(known or qualification_id(client, name), wanted=wanted))
+        requirements.append(require_qualification(known or qualification_id(client, name), wanted=wanted))
     return requirements
 
 
@@ -97,7 +99,7 @@ def _find_qualification(client: TurkClient, platform: str, name: str) -> str | N
     return known_qualifications[key]
 
 
-def _pass_on(client: TurkClient, people: Mapping[str, Collection[str]]) -> None:
+def _grant_qualifications(client: TurkClient, people: Mapping[str, Collection[str]]) -> None:
     """Tell the service of people who got a qualification before any study of theirs was open."""
     for name, ids in people.items():
         for worker in ids:

@@ -20,7 +20,7 @@ from judgments.design.quiz import asks_anything
 from judgments.design.study_design import StudyDesign, design_in
 from judgments.models import HIT, Study
 
-ENTRY = "/s/{slug}/mturk/"
+ENTRY_PATH = "/s/{slug}/mturk/"
 
 
 def annotation_of(token: str, study: Study) -> str:
@@ -40,7 +40,7 @@ def description_of(design: StudyDesign) -> str:
     return (design.crowd.description or plain_text(design.question))[:2000]
 
 
-def is_tested_there(design: StudyDesign) -> bool:
+def has_qualification_test(design: StudyDesign) -> bool:
     """Return whether the quiz becomes a qualification test of the service: it has only questions."""
     return bool(asks_anything(design.quiz)) and not design.quiz.items
 
@@ -60,7 +60,7 @@ def question_of_hit(study: Study, design: StudyDesign, hit: HIT) -> str:
             language=language,
         )
     return external_question(
-        url=settings.PUBLIC_URL + ENTRY.format(slug=study.slug),
+        url=settings.PUBLIC_URL + ENTRY_PATH.format(slug=study.slug),
         hit=hit.key,
         loopback=urlsplit(settings.MTURK_ENDPOINT).hostname in THIS_MACHINE,
     )

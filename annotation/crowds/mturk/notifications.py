@@ -28,12 +28,12 @@ CERTIFICATE = re.compile(r"/[A-Za-z0-9_-]+\.pem")
 # signed members in order
 NOTIFICATION = ("Message", "MessageId", "Subject", "Timestamp", "TopicArn", "Type")
 CONFIRMATION = ("Message", "MessageId", "SubscribeURL", "Timestamp", "Token", "TopicArn", "Type")
-SIGNED: dict[str, tuple[str, ...]] = {
+SIGNED_FIELDS: dict[str, tuple[str, ...]] = {
     "Notification": NOTIFICATION,
     "SubscriptionConfirmation": CONFIRMATION,
     "UnsubscribeConfirmation": CONFIRMATION,
 }
-OPTIONAL = "Subject"
+OPTIONAL_FIELD = "Subject"
 HIT_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 MOST_BYTES = 1_000_000  # four times the maximum of SNS and SQS
 SECONDS = 10
@@ -104,7 +104,9 @@ def read_sqs(body: str | bytes) -> Set[str]:
 def string_to_sign(message: Mapping[str, Any]) -> bytes:
     """Return the signed names and values, each on a line; leave missing ones out."""
     return "".join(
-        f"{name}\n{message[name]}\n" for name in SIGNED[message["Type"]] if message.get(name) is not None
+        f"{name}\n{message[name]}\n"
+        for name in SIGNED_FIELDS[message["Type"]]
+        if message.get(name) is not None
     ).encode(errors="surrogatepass")
 
 
@@ -131,7 +133,7 @@ def _parsed(body: str | bytes) -> dict[str, Any]:
     if len(body) > MOST_BYTES:
         raise NotificationUnreadable(f"The notification is longer than {MOST_BYTES:,} bytes.")
     try:
-        document = load_json(body, object_pairs_hook=_once)
+        document = load_json(body, object_pairs_hook=_unique_members)
     except ValueError:
         raise NotificationUnreadable("The notification is not whole JSON; expected one object.") from None
     if not isinstance(document, dict):
@@ -139,7 +141,7 @@ def _parsed(body: str | bytes) -> dict[str, Any]:
     return document
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _unique_members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members = dict(pairs)
     if len(members) != len(pairs):
         raise NotificationUnreadable("The notification has a name twice; expected each once.")
@@ -177,7 +179,7 @@ def _verify(
     if parts.query or parts.fragment or not CERTIFICATE.fullmatch(parts.path):
         # the host may also serve other text, as the answer of an action
         raise NotificationForged(f"SigningCertURL is {address[:200]!r}, no address of a certificate.")
-    if "SubscribeURL" in SIGNED[message["Type"]]:
+    if "SubscribeURL" in SIGNED_FIELDS[message["Type"]]:
         _of_amazon(message, "SubscribeURL")
     _check_signature(message, now=now, pem=certificate(address))
 
@@ -185,11 +187,11 @@ def _verify(
 def _check_form(message: Mapping[str, Any]) -> datetime:
     """Check that a message has its signed members, and return when it was signed."""
     kind = message.get("Type")
-    if not isinstance(kind, str) or kind not in SIGNED:
-        raise NotificationUnreadable(f"Type is {str(kind)[:80]!r}; expected {', '.join(SIGNED)}.")
-    for name in SIGNED[kind]:
+    if not isinstance(kind, str) or kind not in SIGNED_FIELDS:
+        raise NotificationUnreadable(f"Type is {str(kind)[:80]!r}; expected {', '.join(SIGNED_FIELDS)}.")
+    for name in SIGNED_FIELDS[kind]:
         value = message.get(name)
-        if not (isinstance(value, str) and value) and not (name == OPTIONAL and value is None):
+        if not (isinstance(value, str) and value) and not (name == OPTIONAL_FIELD and value is None):
             raise NotificationUnreadable(f"{name} of the message is missing or no text.")
     try:
         at = datetime.fromisoformat(message["Timestamp"])

@@ -16,9 +16,9 @@ from django.utils.dateparse import parse_datetime
 
 from annotation.crowds.base import Ability, Refused, TryLater
 from annotation.crowds.mturk.client import (
-    AskedBefore,
     HitAlreadyExists,
-    NotAtTurk,
+    NotFoundAtTurk,
+    TokenAlreadyUsed,
     TurkBonus,
     TurkClient,
     TurkHIT,
@@ -37,10 +37,10 @@ from judgments.studies.designs import design_of
 
 Status = CrowdSession.Status
 
-REMEMBERED = timedelta(hours=23)  # the service remembers tokens for 24 hours
+TOKEN_LIFETIME = timedelta(hours=23)  # the service remembers tokens for 24 hours
 
-DECIDED_MEANWHILE = 600.0  # seconds after which a HIT with undecided work is looked at again
-UNKNOWN_YET = 60.0  # seconds after which a fresh submission is requested again (ParlAI#2957)
+DECISION_WAIT_SECONDS = 600.0  # seconds after which a HIT with undecided work is looked at again
+SUBMISSION_WAIT_SECONDS = 60.0  # seconds after which a fresh submission is requested again (ParlAI#2957)
 
 LONGEST_FEEDBACK = 1024
 
@@ -48,13 +48,13 @@ LONGEST_FEEDBACK = 1024
 def _is_old(call: CrowdCall) -> bool:
     """Return whether an attempt may have succeeded whose token is forgotten."""
     began, now = call.first_started_at, call.started_at or timezone.now()
-    return began is not None and now - began > REMEMBERED
+    return began is not None and now - began > TOKEN_LIFETIME
 
 
 def _publish(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
     publication, study = call.publication_now(), call.study
     if _is_old(call):
-        existing = _marked(client, study, call.key)
+        existing = _find_by_token(client, study, call.key)
         if existing is not None:
             return _published(existing)
     design = design_of(study)
@@ -71,20 +71,20 @@ def _publish(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
             token=call.key,
         )
     except HitAlreadyExists as there:
-        existing = client.hit(there.hit) if there.hit else _marked(client, study, call.key)
+        existing = client.hit(there.hit) if there.hit else _find_by_token(client, study, call.key)
         if existing is None:
             raise TryLater(
                 "Mechanical Turk says that the HIT is there already, and does not show it."
             ) from None
         hit = existing
-    except NotAtTurk as problem:  # the HIT type was removed meanwhile
+    except NotFoundAtTurk as problem:  # the HIT type was removed meanwhile
         known_hit_types.clear()
         known_qualifications.clear()
         raise TryLater(str(problem), undone=True) from None
     return _published(hit)
 
 
-def _marked(client: TurkClient, study: Study, token: str) -> TurkHIT | None:
+def _find_by_token(client: TurkClient, study: Study, token: str) -> TurkHIT | None:
     return next((hit for hit in client.hits() if token_in_annotation(hit.annotation, study) == token), None)
 
 
@@ -114,7 +114,7 @@ def _expire(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
     publication = call.publication_now()
     try:
         hit = client.hit(publication.external_id)
-    except NotAtTurk:
+    except NotFoundAtTurk:
         return {}  # it is gone, and so closed
     if hit.status == "Disposed" or (hit.expires_at is not None and hit.expires_at <= timezone.now()):
         return {}
@@ -133,7 +133,7 @@ def _delete(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
             raise TryLater(
                 f"HIT {publication.external_id} is not deleted: assignment {work.external_id} is "
                 f"{work.status.title()} there, and {here.get(work.external_id, 'not decided')} here.",
-                after=DECIDED_MEANWHILE,
+                after=DECISION_WAIT_SECONDS,
                 undone=True,
             )
     try:
@@ -147,7 +147,7 @@ def _delete(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
 def _is_gone(client: TurkClient, hit: str) -> bool:
     try:
         return client.hit(hit).status == "Disposed"
-    except NotAtTurk:
+    except NotFoundAtTurk:
         return True
 
 
@@ -192,10 +192,12 @@ def _decide(
 def _status(client: TurkClient, session: CrowdSession) -> str:
     try:
         there = client.assignment(session.external_id)
-    except (NotAtTurk, WrongStateAtTurk) as problem:
+    except (NotFoundAtTurk, WrongStateAtTurk) as problem:
         if session.confirmed:  # it was there before
             raise Refused(f"{problem} It may have been deleted there.") from None
-        raise TryLater(f"{problem} It may not be known there yet.", after=UNKNOWN_YET, undone=True) from None
+        raise TryLater(
+            f"{problem} It may not be known there yet.", after=SUBMISSION_WAIT_SECONDS, undone=True
+        ) from None
     if there.worker != raw_id(session.worker):
         raise Refused(
             f"Assignment {session.external_id} at Mechanical Turk is another worker's by now; nothing was decided."
@@ -272,7 +274,7 @@ def raw_id(worker: Worker) -> str:
 def _once(order: Callable[[], None]) -> None:
     try:
         order()
-    except AskedBefore:
+    except TokenAlreadyUsed:
         return  # done by an earlier attempt
 
 

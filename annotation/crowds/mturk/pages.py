@@ -33,10 +33,10 @@ from judgments.design.study_design import StudyDesign
 from judgments.kinds import KINDS
 from judgments.models import HIT, Unit
 
-ANYBODY = Worker(name="html question")  # one document serves all workers of a HIT
+PLACEHOLDER_WORKER = Worker(name="html question")  # one document serves all workers of a HIT
 ORIGIN = re.compile(r"https?://[A-Za-z0-9.-]+(:\d+)?")  # http: an emulator on this machine
 BETWEEN_TAGS = re.compile(r">\s*\n\s*<")
-KEYS = re.compile(r'<kbd aria-hidden="true">[^<]*</kbd>')  # keys need scripts, which are missing here
+KEY_HINTS = re.compile(r'<kbd aria-hidden="true">[^<]*</kbd>')  # keys need scripts, which are missing here
 
 
 def html_question(*, design: StudyDesign, hit: HIT, **page: Any) -> str:
@@ -93,7 +93,7 @@ def html_page(
             "mirror": bool(mirror),
             "language": language,
         }
-        return _inlined(context)
+        return _render_inlined(context)
 
 
 def language_of(design: StudyDesign) -> str:
@@ -107,7 +107,7 @@ def language_of(design: StudyDesign) -> str:
 def layouts(*, design: StudyDesign, hit: HIT, units: Sequence[Unit]) -> list[Layout]:
     """Return the layouts of a HIT's document: the drawn one, and its mirror if the kind has sides."""
     kind = KINDS[design.protocol].for_design(design)
-    drawn = draw_layout(design=design, hit=hit, worker=ANYBODY, units=units, with_withdrawn=True)
+    drawn = draw_layout(design=design, hit=hit, worker=PLACEHOLDER_WORKER, units=units, with_withdrawn=True)
     if not drawn.sides:
         return [drawn]
     return [drawn, Layout(order=drawn.order, sides=[kind.sides.mirror(side) for side in drawn.sides])]
@@ -174,7 +174,7 @@ def _check_host(host: str) -> None:
         )
 
 
-def _inlined(context: dict[str, Any]) -> str:
+def _render_inlined(context: dict[str, Any]) -> str:
     """Render the document with inlined script and styles, and a policy that allows nothing else."""
     script = _script()
     policy = (
@@ -184,7 +184,7 @@ def _inlined(context: dict[str, Any]) -> str:
     inside = {"policy": policy, "script": SafeString(f"<script>{script}</script>")}
     # the content determines the styles
     bare = str(render_to_string("annotation/mturk/page.html", context | inside))
-    bare = KEYS.sub("", BETWEEN_TAGS.sub(">\n<", bare))
+    bare = KEY_HINTS.sub("", BETWEEN_TAGS.sub(">\n<", bare))
     head, body = bare.split("</head>", 1)
     return f"{head}<style>{styles_for(bare, _sheet())}</style>\n</head>{body}"
 

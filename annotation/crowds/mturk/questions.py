@@ -16,20 +16,20 @@ SCHEMAS = "http://mechanicalturk.amazonaws.com/AWSMechanicalTurkDataSchemas"
 EXTERNAL_QUESTION = f"{SCHEMAS}/2006-07-14/ExternalQuestion.xsd"
 HTML_QUESTION = f"{SCHEMAS}/2011-11-11/HTMLQuestion.xsd"
 
-INSTEAD = "\ufffd"  # replaces characters that cannot be shown
+REPLACEMENT_CHARACTER = "\ufffd"  # replaces characters that cannot be shown
 
 # XML 1.0 section 2.2 allows no others, not even as references
 FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 MOST_BYTES = 65_535
 RESERVED = ("assignmentId", "hitId", "turkSubmitTo", "workerId")
-CONTENT = "quorum-content"  # the place of the page; no other text of that document contains it
+CONTENT_PLACEHOLDER = "quorum-content"  # the place of the page; no other text of that document contains it
 
-FOLLOWS_THE_WINDOW = 0  # a frame's height in pixels
+WINDOW_HEIGHT = 0  # a frame's height in pixels
 
 
-def storable(text: str) -> str:
-    return FORBIDDEN.sub(INSTEAD, text)
+def replace_forbidden(text: str) -> str:
+    return FORBIDDEN.sub(REPLACEMENT_CHARACTER, text)
 
 
 def root_element(name: str, namespace: str) -> Element:
@@ -39,7 +39,7 @@ def root_element(name: str, namespace: str) -> Element:
 def add_element(parent: Element, name: str, text: str | int | None = None) -> Element:
     child = SubElement(parent, name)
     if text is not None:
-        child.text = storable(str(text))
+        child.text = replace_forbidden(str(text))
     return child
 
 
@@ -61,18 +61,18 @@ def external_question(*, url: str, hit: str, loopback: bool = False) -> str:
     _check_address(url, hit=hit, loopback=loopback)
     document = root_element("ExternalQuestion", EXTERNAL_QUESTION)
     add_element(document, "ExternalURL", url)
-    add_element(document, "FrameHeight", FOLLOWS_THE_WINDOW)
+    add_element(document, "FrameHeight", WINDOW_HEIGHT)
     return _check_question_size(serialized(document), hit=hit)
 
 
 def html_question_of(page: str, *, hit: str) -> str:
     """Return the XML that contains ``page``, a whole HTML document, in CDATA."""
     document = root_element("HTMLQuestion", HTML_QUESTION)
-    add_element(document, "HTMLContent", CONTENT)
-    add_element(document, "FrameHeight", FOLLOWS_THE_WINDOW)
-    before, _, after = serialized(document).partition(CONTENT)
+    add_element(document, "HTMLContent", CONTENT_PLACEHOLDER)
+    add_element(document, "FrameHeight", WINDOW_HEIGHT)
+    before, _, after = serialized(document).partition(CONTENT_PLACEHOLDER)
     # CDATA ends at the first "]]>", so split one inside the page
-    inside = storable(page).replace("]]>", "]]]]><![CDATA[>")
+    inside = replace_forbidden(page).replace("]]>", "]]]]><![CDATA[>")
     return _check_question_size(f"{before}<![CDATA[{inside}]]>{after}", hit=hit)
 
 

@@ -63,7 +63,7 @@ def score_at_least(qualification: str, value: int) -> Requirement:
     }
 
 
-def has(qualification: str, *, wanted: bool) -> Requirement:
+def require_qualification(qualification: str, *, wanted: bool) -> Requirement:
     """Require one of our own qualifications, or that a worker lacks it."""
     return _hidden(qualification, "Exists" if wanted else "DoesNotExist")
 

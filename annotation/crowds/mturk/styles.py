@@ -9,10 +9,10 @@ COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 CLASS = re.compile(r'class="([^"]*)"')
 TAG = re.compile(r"<([a-z][a-z0-9]*)")
 # parts of a selector about other elements, or without names: `:is(...)`, `:has(...)`, `[name="value"]`
-ASIDE = re.compile(r"\((?:[^()]|\([^()]*\))*\)|\[[^\]]*\]")
+SELECTOR_ARGUMENTS = re.compile(r"\((?:[^()]|\([^()]*\))*\)|\[[^\]]*\]")
 NEEDED_CLASS = re.compile(r"\.([a-zA-Z][\w-]*)")
 NEEDED_TAG = re.compile(r"(?:^|[\s>+~,])([a-z][a-z0-9]*)")
-ALWAYS = frozenset({"html", "body"})
+ROOT_TAGS = frozenset({"html", "body"})
 
 
 def styles_for(page: str, sheet: str) -> str:
@@ -21,14 +21,14 @@ def styles_for(page: str, sheet: str) -> str:
     No string in the sheet may contain a brace or a semicolon.
     """
     classes = {name for value in CLASS.findall(page) for name in value.split()}
-    tags = ALWAYS | set(TAG.findall(page))
-    return "".join(_kept(COMMENT.sub("", sheet), classes, tags))
+    tags = ROOT_TAGS | set(TAG.findall(page))
+    return "".join(_used_rules(COMMENT.sub("", sheet), classes, tags))
 
 
-def _kept(sheet: str, classes: Collection[str], tags: Collection[str]) -> Iterator[str]:
+def _used_rules(sheet: str, classes: Collection[str], tags: Collection[str]) -> Iterator[str]:
     for head, body in _rules(sheet):
         if head.startswith("@media"):
-            inner = "".join(_kept(body, classes, tags))
+            inner = "".join(_used_rules(body, classes, tags))
             if inner:
                 yield f"{head}{{{inner}}}"
             continue
@@ -64,7 +64,7 @@ def _split_selectors(selectors: str) -> list[str]:
 
 
 def _may_match(selector: str, classes: Collection[str], tags: Collection[str]) -> bool:
-    bare = ASIDE.sub("", selector)
+    bare = SELECTOR_ARGUMENTS.sub("", selector)
     return all(name in classes for name in NEEDED_CLASS.findall(bare)) and all(
         name in tags for name in NEEDED_TAG.findall(bare)
     )

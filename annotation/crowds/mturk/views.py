@@ -55,7 +55,10 @@ from judgments.models import Study
 from judgments.studies.designs import design_of
 from judgments.studies.studies import find_study
 
-UP = (Publication.State.PUBLISHED, Publication.State.EXPIRED)  # who accepted before the end may finish
+ANSWERABLE_STATES = (
+    Publication.State.PUBLISHED,
+    Publication.State.EXPIRED,
+)  # who accepted before the end may finish
 
 
 @never_cache
@@ -109,7 +112,11 @@ def _should_read_first(session: CrowdSession, design: StudyDesign) -> bool:
 def _publication(study: Study, arrival: Arrival) -> Publication:
     rows = Publication.objects.select_related("study", "hit")
     publication = rows.filter(
-        study=study, platform=study.platform, external_id=arrival.hit, state__in=UP, hit__isnull=False
+        study=study,
+        platform=study.platform,
+        external_id=arrival.hit,
+        state__in=ANSWERABLE_STATES,
+        hit__isnull=False,
     ).first()
     if publication is None:
         raise ArrivalRefused(

@@ -30,13 +30,13 @@ from judgments.models import Study
 from judgments.studies.designs import design_of
 
 TRIES = 6  # per call and run
-ALL_TRIES = 60  # per call, before a person has to look
-IN_A_ROW = 25  # unanswered calls that end a run
+MOST_TRIES = 60  # per call, before a person has to look
+MOST_UNANSWERED = 25  # unanswered calls that end a run
 LONGEST_WAIT = 30.0  # seconds that a run waits for a call; longer waits are left to the next run
 # calls that are not made once the money is used up
-COSTS = (Ability.PUBLISH, Ability.EXTEND, Ability.BONUS)
-UNDER_WAY = (CrowdCall.State.WAITING, CrowdCall.State.STARTED)
-UNDECIDED_CALLS = (*UNDER_WAY, CrowdCall.State.FAILED)  # a slower runner may complete a failed call
+PAID_ABILITIES = (Ability.PUBLISH, Ability.EXTEND, Ability.BONUS)
+UNFINISHED_STATES = (CrowdCall.State.WAITING, CrowdCall.State.STARTED)
+UNDECIDED_CALLS = (*UNFINISHED_STATES, CrowdCall.State.FAILED)  # a slower runner may complete a failed call
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +61,9 @@ def carry_out_calls(
     backend = backend_of(study)
     tried: Counter[int] = Counter()
     stopped = _lacking_funds(study, backend)
-    skipped: tuple[str, ...] = tuple(COSTS) if stopped else ()
+    skipped: tuple[str, ...] = tuple(PAID_ABILITIES) if stopped else ()
     done = parked = unanswered = 0
-    while unanswered < IN_A_ROW:
+    while unanswered < MOST_UNANSWERED:
         call = _next_call(study, tried, skipped)
         if call is None:
             break
@@ -91,10 +91,10 @@ def carry_out_calls(
         except OutOfFunds as problem:
             stopped = error_of_call(call, str(problem))
             _put_back(call, stopped, after=0.0, undone=True)
-            skipped = tuple(COSTS)
+            skipped = tuple(PAID_ABILITIES)
         except TryLater as problem:
             message = error_of_call(call, str(problem))
-            if call.attempts >= ALL_TRIES:
+            if call.attempts >= MOST_TRIES:
                 parked += _park(
                     call,
                     f"Given up after {call.attempts} attempts: {message}",
@@ -107,15 +107,15 @@ def carry_out_calls(
                 stopped = message
                 break
         if progress is not None:
-            left = CrowdCall.objects.filter(study=study, state__in=UNDER_WAY).count()
+            left = CrowdCall.objects.filter(study=study, state__in=UNFINISHED_STATES).count()
             progress(done / max(1, done + left), f"{done} done, {left} to go")
-    waiting = CrowdCall.objects.filter(study=study, state__in=UNDER_WAY).count()
+    waiting = CrowdCall.objects.filter(study=study, state__in=UNFINISHED_STATES).count()
     return DeliveryResult(done=done, parked=parked, waiting=waiting, stopped=stopped)
 
 
 def _lacking_funds(study: Study, backend: CrowdBackend) -> str:
     """Return why the balance does not cover what waits; "" if it does or is unknown."""
-    calls = at_crowd(CrowdCall, study).filter(kind__in=COSTS)
+    calls = at_crowd(CrowdCall, study).filter(kind__in=PAID_ABILITIES)
     fresh = calls.filter(state=CrowdCall.State.WAITING, first_started_at__isnull=True)
     wanted = fresh.aggregate(cents=Sum("reserved_cents"))["cents"] or 0
     if not wanted:

@@ -27,7 +27,7 @@ from judgments.models import Study
 
 Status = CrowdSession.Status
 UNDECIDED_SESSIONS = (Status.WORKING, Status.SUBMITTED)
-DECIDED = (Status.APPROVED, Status.REJECTED)
+DECIDED_STATUSES = (Status.APPROVED, Status.REJECTED)
 
 
 @transaction.atomic
@@ -172,7 +172,11 @@ def settle_session(
     # Not the study's row: who holds the budget would wait for it at the commit, and this for the budget.
     rows = CrowdSession.objects.select_for_update(of=("self", "publication"))
     locked = rows.select_related("publication", "study").get(pk=session.pk)
-    if status not in DECIDED or locked.status == status or locked.booked == CrowdSession.Booked.SPENT:
+    if (
+        status not in DECIDED_STATUSES
+        or locked.status == status
+        or locked.booked == CrowdSession.Booked.SPENT
+    ):
         return False
     locked.status = status
     if status == Status.APPROVED:

@@ -22,7 +22,7 @@ from judgments.models import Study
 LONGEST_MESSAGE = 4096
 LONGEST_SUBJECT = 200
 MOST_NAMED = 1_000  # in a log entry
-ABOUT_PEOPLE = {
+WORKER_ACTIONS = {
     Ability.BLOCK: "block",
     Ability.UNBLOCK: "take back its block of",
     Ability.QUALIFY: "give a qualification to",
@@ -70,8 +70,8 @@ def write_message(
     )
     if created:
         reserve_for_call(call=call, cents=cents, by=by)
-        if kind in ABOUT_PEOPLE and worker is not None:
-            message = f"The crowd is asked to {ABOUT_PEOPLE[kind]} {worker.name}."
+        if kind in WORKER_ACTIONS and worker is not None:
+            message = f"The crowd is asked to {WORKER_ACTIONS[kind]} {worker.name}."
             note_event(study=study, what=f"{kind}-asked", sentence=message, why=why, by=by, call=call.pk)
     return call
 

@@ -42,16 +42,16 @@ from judgments.studies.designs import design_of
 
 Status = CrowdSession.Status
 # done in our books; the panel learns of it from lists that a person uploads there
-ON_PAPER = frozenset({Ability.PUBLISH, Ability.EXTEND, Ability.EXPIRE, Ability.BONUS})
+MANUAL_ABILITIES = frozenset({Ability.PUBLISH, Ability.EXTEND, Ability.EXPIRE, Ability.BONUS})
 CODE_LENGTH = 10
 LONGEST_ID = 100
 MOST_LINKS = 20_000
-A_DAY = 24 * 3600
+DAY_SECONDS = 24 * 3600
 SALT = "quorum.panel"
 # starts with a letter or digit, so that no spreadsheet takes it for a formula
-AN_ID = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._@+:~-]{{0,{LONGEST_ID - 1}}}")
+ID_PATTERN = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._@+:~-]{{0,{LONGEST_ID - 1}}}")
 # states of a session's assignments; returned and expired ones do not count
-ITS_PAGES = ("reserved", "accepted", "submitted", "approved", "rejected", "invalidated")
+COUNTED_STATES = ("reserved", "accepted", "submitted", "approved", "rejected", "invalidated")
 OUTCOME_OF: dict[str, str] = {
     Status.SUBMITTED: "completed",
     Status.APPROVED: "completed",
@@ -69,7 +69,7 @@ class ExternalBackend(CrowdBackend):
 
     name = "external"
     title = "an external panel"
-    can = ON_PAPER | {Ability.COST}
+    can = MANUAL_ABILITIES | {Ability.COST}
 
     def person_of(self, design: StudyDesign) -> str:
         return worker_parameter(design.panel)
@@ -96,7 +96,7 @@ class ExternalBackend(CrowdBackend):
     def describe_entrance(self, study: Study) -> str:
         sentence = pgettext(
             "staff",
-            "The panel sends its people to /s/%(slug)s/panel/ on this server; the study's page has the link.",
+            "The panel sends participants to /s/%(slug)s/panel/ on this server; the study's page has the link.",
         ) % {"slug": study.slug}
         return sentence if design_of(study).panel.knows_its_people else f"{sentence} {describe_unsigned()}"
 
@@ -118,13 +118,13 @@ class ExternalBackend(CrowdBackend):
 
     def carry_out(self, call: CrowdCall) -> dict[str, Any]:
         """Complete calls that concern only our books."""
-        if call.kind not in ON_PAPER:
+        if call.kind not in MANUAL_ABILITIES:
             raise Refused(f"The crowd {self.title} cannot be asked to {call.kind}.")
         return {"external_id": call.key} if call.kind == Ability.PUBLISH else {}
 
 
 def describe_unsigned() -> str:
-    return pgettext("staff", "Its links are not signed: whoever has one can take places with made-up ids.")
+    return pgettext("staff", "Its links are not signed: anyone who has one can take places with made-up ids.")
 
 
 def entry_path(study: Study, design: StudyDesign) -> str:
@@ -167,7 +167,7 @@ def _id(query: Mapping[str, str], name: str, *, needed: bool = True) -> str:
             )
             % {"name": name}
         )
-    if value and not AN_ID.fullmatch(value):
+    if value and not ID_PATTERN.fullmatch(value):
         if not needed:
             return ""
         raise LinkProblem(
@@ -222,7 +222,7 @@ def sign_ids(study: Study, ids: PanelIds) -> str:
 def read_signed_ids(study: Study, seal: str) -> PanelIds:
     """Return the ids of a form signed less than a day ago."""
     try:
-        pk, worker, session, project = signing.loads(seal, salt=SALT, max_age=A_DAY)
+        pk, worker, session, project = signing.loads(seal, salt=SALT, max_age=DAY_SECONDS)
         if pk != study.pk:
             raise ValueError("another study's form")
     except (signing.BadSignature, ValueError, TypeError):
@@ -247,7 +247,7 @@ def session_with_room(*, study: Study, design: StudyDesign, worker: Worker) -> C
     session = latest_session(study=study, worker=worker)
     if session is None or session.status != Status.WORKING:
         return None
-    taken = Assignment.objects.filter(session=session, state__in=ITS_PAGES).count()
+    taken = Assignment.objects.filter(session=session, state__in=COUNTED_STATES).count()
     return session if taken < design.panel.hits else None
 
 
@@ -328,7 +328,7 @@ def signed_links(*, study: Study, people: str, address: str) -> list[tuple[str, 
     ids = [line.strip() for line in people.splitlines() if line.strip()]
     if not 1 <= len(ids) <= MOST_LINKS:
         raise WrongState(f"No links were made: {len(ids)} ids were given; expected 1 to {MOST_LINKS:,}.")
-    wrong = next((worker for worker in ids if not AN_ID.fullmatch(worker)), None)
+    wrong = next((worker for worker in ids if not ID_PATTERN.fullmatch(worker)), None)
     if wrong is not None:
         raise WrongState(
             f"No links were made: {wrong[:80]!r} is no id; expected letters, digits and ._@+:~-, one id a line."

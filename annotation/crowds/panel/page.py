@@ -34,7 +34,7 @@ from annotation.crowds.panel.backend import (
 )
 from annotation.crowds.panel.reconciling import (
     LIST_COLUMNS,
-    Compared,
+    ComparedSubmission,
     ListProblem,
     PanelListLine,
     as_csv,
@@ -51,12 +51,12 @@ from annotation.crowds.people import forget_raw_ids
 from annotation.models import CrowdSession, Publication, RawId
 from annotation.money.orders import confirmable
 from common.errors import WrongState
-from common.incoming import HEAD
+from common.incoming import MOST_REQUEST_BYTES
 from common.incoming.bounded_files import TextRefused, uploaded_text
 from common.incoming.json_documents import load_json
 from judgments.access.roles import Right
 from judgments.admin.base import row_or_404, signed_in
-from judgments.admin.jobs import LEADS_TO
+from judgments.admin.jobs import RESULT_PAGES
 from judgments.datasets import uploads
 from judgments.design.panel_links import session_parameter
 from judgments.design.panels import OUTCOMES, PANEL_PRESETS
@@ -71,30 +71,30 @@ from judgments.studies.studies import find_study
 from judgments.studies.study_page import add_step, study_page, study_page_address
 
 SALT = "quorum.panel-list"  # of a list that travels in the page
-AN_HOUR = 3600  # seconds in which such a list can be confirmed
+LIST_SECONDS = 3600  # seconds in which such a list can be confirmed
 MOST_BYTES = 5_000_000  # of an uploaded list
 READ_LIST = "read_panel_list"  # the kind of job
-SHOWN = 300  # lines of each group on the page; the list to download has all
+MOST_LINES_SHOWN = 300  # lines of each group on the page; the list to download has all
 # outcome of a session -> when it comes about
-WORDS = {
-    "completed": gettext_noop("all pages of the session are submitted"),
-    "screened-out": gettext_noop("a requirement, the quiz or a detector stopped the person"),
-    "timed-out": gettext_noop("the person was away too long, and the place was given to somebody else"),
-    "returned": gettext_noop("the person gave the session back, or did not agree"),
-    "full": gettext_noop("nothing was left"),
+OUTCOME_WORDS = {
+    "completed": gettext_noop("all pages of work of the session are submitted"),
+    "screened-out": gettext_noop("a requirement, the quiz or a detector screened the participant out"),
+    "timed-out": gettext_noop("the participant was away too long, and the place went to somebody else"),
+    "returned": gettext_noop("the participant returned the session, or did not consent"),
+    "full": gettext_noop("no place was left"),
 }
 # verdict on a session, title and explanation of the group, in the order of the page
-GROUPS = (
-    ("pay", gettext_noop("To pay"), gettext_noop("Finished here, and not approved there yet.")),
-    ("no", gettext_noop("Not to pay"), gettext_noop("With the reason.")),
-    ("wait", gettext_noop("Under way"), gettext_noop("Nothing to do yet.")),
+VERDICT_GROUPS = (
+    ("pay", gettext_noop("To pay"), gettext_noop("Finished here, not yet approved there.")),
+    ("no", gettext_noop("Not to pay"), gettext_noop("Each with its reason.")),
+    ("wait", gettext_noop("In progress"), gettext_noop("Nothing to do yet.")),
     ("paid", gettext_noop("Paid"), gettext_noop("Approved there.")),
     (
         "only-there",
-        gettext_noop("Only in the panel's list"),
-        gettext_noop("No session here belongs to them."),
+        gettext_noop("Only in the panel’s list"),
+        gettext_noop("No session here matches them."),
     ),
-    ("only-here", gettext_noop("Only here"), gettext_noop("The list does not have them.")),
+    ("only-here", gettext_noop("Only here"), gettext_noop("Missing from the list.")),
 )
 
 
@@ -158,7 +158,7 @@ def _outcome(study: Study, design: StudyDesign, outcome: str) -> dict[str, str]:
     shown = PanelIds(worker="WORKER", session="SESSION")
     return {
         "name": outcome,
-        "when": _(WORDS[outcome]),
+        "when": _(OUTCOME_WORDS[outcome]),
         "code": "" if design.panel.personal_codes else code,
         "back": address_back(design, outcome, code=code, ids=shown),
     }
@@ -179,7 +179,7 @@ def _reconcile(request: HttpRequest, study: Study) -> HttpResponse:
         return _leave_to_job(
             request, study, _job_of(request, study, request.POST["job"]).args["upload"], columns
         )
-    if upload is not None and HEAD < (upload.size or 0) <= MOST_BYTES:
+    if upload is not None and MOST_REQUEST_BYTES < (upload.size or 0) <= MOST_BYTES:
         upload.name = "list.csv"
         return _leave_to_job(request, study, uploads.keep([upload]), columns)
     text = _text_of(request)
@@ -214,7 +214,9 @@ def _show_read_list(request: HttpRequest, study: Study, pk: str) -> HttpResponse
         uploads.discard_upload(upload)
         return _show_list(request, study, [PanelListLine(*row) for row in shown["rows"]])
     except FileNotFoundError:
-        return _show_problem(request, study, {"problem": _("The list is gone; please upload it again.")})
+        return _show_problem(
+            request, study, {"problem": _("The uploaded list has expired; please upload it again.")}
+        )
     except WrongState as error:
         return _show_problem(request, study, {"problem": str(error)})
 
@@ -231,8 +233,8 @@ def _show_list(request: HttpRequest, study: Study, submissions: Sequence[PanelLi
     page |= {
         "subtitle": _("The panel's list"),
         "groups": [
-            {"title": _(title), "about": _(about), "rows": group[:SHOWN], "count": len(group)}
-            for name, title, about in GROUPS
+            {"title": _(title), "about": _(about), "rows": group[:MOST_LINES_SHOWN], "count": len(group)}
+            for name, title, about in VERDICT_GROUPS
             if (group := [row for row in compared if row.verdict == name])
         ],
         "odd": sum(row.odd for row in compared),
@@ -245,7 +247,7 @@ def _show_list(request: HttpRequest, study: Study, submissions: Sequence[PanelLi
     return TemplateResponse(request, "admin/annotation/study_reconcile.html", page)
 
 
-def _to_approve(row: Compared) -> bool:
+def _to_approve(row: ComparedSubmission) -> bool:
     return row.verdict == "pay" and row.here is not None and row.here.status == CrowdSession.Status.SUBMITTED
 
 
@@ -258,9 +260,9 @@ def _text_of(request: HttpRequest) -> str:
     upload = request.FILES.get("list")
     if upload is None:
         try:
-            return str(signing.loads(request.POST.get("text", ""), salt=SALT, max_age=AN_HOUR))
+            return str(signing.loads(request.POST.get("text", ""), salt=SALT, max_age=LIST_SECONDS))
         except signing.BadSignature:
-            raise WrongState(_("Nothing was compared: choose the panel's list first, a CSV file.")) from None
+            raise WrongState(_("Nothing was compared: choose the panel's list (a CSV file) first.")) from None
     try:
         return uploaded_text(upload, most=MOST_BYTES)
     except TextRefused as error:
@@ -269,7 +271,7 @@ def _text_of(request: HttpRequest) -> str:
 
 def _sealed_list(request: HttpRequest, study: Study) -> list[PanelListLine]:
     try:
-        pk, rows = signing.loads(request.POST.get("sealed", ""), salt=SALT, max_age=AN_HOUR)
+        pk, rows = signing.loads(request.POST.get("sealed", ""), salt=SALT, max_age=LIST_SECONDS)
         if pk == study.pk:
             return [PanelListLine(*row) for row in rows]
     except (signing.BadSignature, ValueError, TypeError):
@@ -289,13 +291,13 @@ def _book(request: HttpRequest, study: Study) -> HttpResponse:
     if booked.changed:
         message = (
             _(
-                "Booked: %(approved)s approved, %(rejected)s rejected, %(ended)s ended, %(unmatched)s paid there that "
-                "do not count here. The same list again changes nothing."
+                "Recorded: %(approved)s approved, %(rejected)s rejected, %(ended)s ended, %(unmatched)s "
+                "paid there that do not count here. Uploading the same list again changes nothing."
             )
             if booked.unmatched
             else _(
-                "Booked: %(approved)s approved, %(rejected)s rejected, %(ended)s ended. The same list again changes "
-                "nothing."
+                "Recorded: %(approved)s approved, %(rejected)s rejected, %(ended)s ended. Uploading the "
+                "same list again changes nothing."
             )
         )
         messages.success(
@@ -303,7 +305,7 @@ def _book(request: HttpRequest, study: Study) -> HttpResponse:
             message % asdict(booked),
         )
     else:
-        messages.info(request, _("Nothing was changed: all that the list says was booked before."))
+        messages.info(request, _("Nothing was changed: everything in the list was recorded before."))
     return redirect(study_page_address(study, "panel"))
 
 
@@ -338,8 +340,8 @@ def _signed_links(request: HttpRequest, study: Study) -> HttpResponse:
 def _pay_for_pages(*, study: Study, by: User | None, why: str) -> Outcome:
     count = pay_pages(study=study, why=why, by=by)
     message = ngettext(
-        "One bonus is booked; the next bonus list has it.",
-        "%(count)s bonuses are booked; the next bonus list has them.",
+        "One bonus is recorded; it will be in the next bonus list.",
+        "%(count)s bonuses are recorded; they will be in the next bonus list.",
         count,
     )
     return Outcome(message % {"count": count})
@@ -364,7 +366,7 @@ def _forget(request: HttpRequest, study: Study) -> HttpResponse:
     return redirect(study_page_address(study, "panel"))
 
 
-LEADS_TO[READ_LIST] = lambda job: study_page_address(find_study(job.args["study"]), "panel")
+RESULT_PAGES[READ_LIST] = lambda job: study_page_address(find_study(job.args["study"]), "panel")
 add_step(
     StudyStep(name="reconcile", label="Compare with the panel's list", run=_reconcile, permission=Right.VIEW)
 )
@@ -376,5 +378,7 @@ add_step(
 add_step(StudyStep(name="signed-links", label="Make signed links", run=_signed_links))
 add_step(StudyStep(name="book-list", label="Book the panel's list", run=_book))
 add_step(StudyStep(name="bonus-list", label="Make a bonus list", run=_bonus_list))
-add_step(StudyStep(name="pay-pages", label="Pay for pages of sessions that ended early", run=_pay_pages))
+add_step(
+    StudyStep(name="pay-pages", label="Pay for pages of work of sessions that ended early", run=_pay_pages)
+)
 add_step(StudyStep(name="forget-ids", label="Delete raw ids", run=_forget))

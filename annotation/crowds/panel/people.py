@@ -33,7 +33,7 @@ from annotation.crowds.panel.backend import (
     session_name,
 )
 from annotation.crowds.people import pseudonym, worker_token
-from annotation.crowds.sessions import exclude_unknown_work, person_sent
+from annotation.crowds.sessions import exclude_unknown_work, worker_for_crowd_id
 from annotation.errors import (
     AddressFull,
     AllSlotsTaken,
@@ -59,8 +59,8 @@ from judgments.studies.designs import design_of
 
 Status = CrowdSession.Status
 MOST_TRIES = 5  # of a person whom the crowd names to get a place
-TAKES_A_PLACE = (Status.WORKING, Status.SUBMITTED, Status.APPROVED)
-TOOK_PART = (Status.SUBMITTED, Status.APPROVED, Status.REJECTED)
+PLACE_STATUSES = (Status.WORKING, Status.SUBMITTED, Status.APPROVED)
+PARTICIPANT_STATUSES = (Status.SUBMITTED, Status.APPROVED, Status.REJECTED)
 SCREENING = (CountryProblem, RequirementNotMet, WorkPaused, WorkerExcluded)
 
 
@@ -216,7 +216,7 @@ def _enter(
     done = panel_sessions(study).filter(status__in=[Status.SUBMITTED, Status.APPROVED]).count()
     if made_up and not may_take_seat(study, unfinished=publication.places - done):
         raise AddressFull
-    worker = person_sent(study=study, raw=ids.worker, name=worker_parameter(design.panel))
+    worker = worker_for_crowd_id(study=study, raw=ids.worker, name=worker_parameter(design.panel))
     Worker.objects.filter(pk=worker.pk, token_hash="").update(
         token_hash=hash_secret(worker_token(worker.platform, worker.name))
     )
@@ -254,7 +254,7 @@ def _settle_arrival(
     replace: bool | None,
 ) -> None:
     worker = session.worker
-    if any(previous.status in TOOK_PART for previous in earlier):
+    if any(previous.status in PARTICIPANT_STATUSES for previous in earlier):
         end_session_with_status(session=session, status=Status.RETURNED, why="The person took part before.")
         return
     if any(previous.status == Status.SCREENED_OUT for previous in earlier):
@@ -285,7 +285,7 @@ def _settle_arrival(
 def _has_place(session: CrowdSession, design: StudyDesign) -> bool:
     """Return whether a slot is left, counting those of abandoned sessions."""
     publication = session.publication
-    taken = CrowdSession.objects.filter(publication=publication, status__in=TAKES_A_PLACE)
+    taken = CrowdSession.objects.filter(publication=publication, status__in=PLACE_STATUSES)
     others = taken.exclude(pk=session.pk)
     if others.count() >= publication.places:
         time_out(study=session.study, minutes=design.crowd.lease_minutes)

@@ -28,7 +28,7 @@ from annotation.models import CrowdCall, CrowdSession, LedgerEntry, Publication,
 from annotation.money.bookings import pay_unmatched, unmatched_key
 from annotation.money.limits import one_order
 from annotation.money.payments import ask_for_bonus, decide_session
-from annotation.quality.reviews import ABANDONED, reasons_against
+from annotation.quality.reviews import ABANDONED_STATUSES, reasons_against
 from common.amounts import spell_cents, thousands
 from common.errors import QuorumError, WrongState
 from common.files import csv_line, guard_formula
@@ -40,7 +40,7 @@ from judgments.models import Study
 from judgments.studies.designs import design_of
 
 Status = CrowdSession.Status
-OVER_THERE = (Status.RETURNED, Status.TIMED_OUT)
+ENDED_STATUSES = (Status.RETURNED, Status.TIMED_OUT)
 MOST_ROWS = 20_000
 MOST_CHARACTERS = 5_000_000
 LIST_COLUMNS = ("worker", "session", "status", "code")
@@ -72,7 +72,7 @@ STATUSES = {
     "awaitingaction": "working",
 }
 PARTIAL = 900  # number of a session's bonus for its pages, apart from those given by people
-NO_CODE = ("nocode", "nan", "none", "")
+MISSING_CODES = ("nocode", "nan", "none", "")
 
 
 class ListProblem(QuorumError):
@@ -114,7 +114,7 @@ def read_submissions(
             % {"text": thousands(len(text)), "most": thousands(MOST_CHARACTERS)}
         )
     if "\x00" in text:
-        raise ListProblem(_("The list holds the character U+0000, so that it is no text; expected CSV."))
+        raise ListProblem(_("The list holds the character U+0000, so it is not CSV."))
     lines = _lines(text.removeprefix("\ufeff"))
     _number, header = next(lines, (0, []))
     if not header:
@@ -147,14 +147,14 @@ def _lines(text: str) -> Iterator[tuple[int, list[str]]]:
         yield from ((reader.line_num, cells) for cells in reader if any(cell.strip() for cell in cells))
     except csv.Error as error:
         raise ListProblem(
-            _("Line %(line_num)s of the list is no CSV: %(error)s.")
+            _("Line %(line_num)s of the list is not CSV: %(error)s.")
             % {"line_num": reader.line_num, "error": error}
         ) from None
 
 
 def _places(header: Sequence[str], panel: Panel, chosen: Mapping[str, str]) -> dict[str, int]:
     """Return column indices by LIST_COLUMNS; the worker's column is required."""
-    plain = [_plain(name) for name in header]
+    plain = [_normalise_name(name) for name in header]
     usual = PANEL_PRESETS[panel.preset].columns
     columns: dict[str, int] = {}
     for kind in LIST_COLUMNS:
@@ -167,20 +167,20 @@ def _places(header: Sequence[str], panel: Panel, chosen: Mapping[str, str]) -> d
                 )
             columns[kind] = header.index(name)
             continue
-        names = [_plain(name) for name in (*getattr(usual, kind), getattr(panel, kind, ""))]
+        names = [_normalise_name(name) for name in (*getattr(usual, kind), getattr(panel, kind, ""))]
         column = next((plain.index(name) for name in names if name and name in plain), None)
         if column is not None:
             columns[kind] = column
     if "worker" not in columns:
         raise ListProblem(
-            _("Which column of the list holds the person's id? It has %(header)s.")
+            _("Which column of the list holds the participant's id? It has %(header)s.")
             % {"header": ", ".join(header)[:500]},
             columns=header,
         )
     return columns
 
 
-def _plain(name: str) -> str:
+def _normalise_name(name: str) -> str:
     return re.sub(r"[^a-z0-9]", "", name.lower())
 
 
@@ -198,9 +198,9 @@ def _submission(number: int, cells: Sequence[str], columns: Mapping[str, int]) -
         line=number,
         worker=cell("worker")[:200],
         session=cell("session")[:200],
-        status=STATUSES.get(_plain(status), ""),
+        status=STATUSES.get(_normalise_name(status), ""),
         panel_status=status[:80],
-        code="" if code.lower() in NO_CODE else code[:80],
+        code="" if code.lower() in MISSING_CODES else code[:80],
     )
 
 
@@ -217,7 +217,7 @@ class _Verdict(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class ComparedSubmission:
     """A submission on both sides: ``there`` in the list, ``here`` our session.
 
     Attributes:
@@ -239,7 +239,7 @@ class Compared:
 
 
 @dataclass(frozen=True, slots=True)
-class Booked:
+class BookingCounts:
     approved: int = 0
     rejected: int = 0
     ended: int = 0
@@ -251,7 +251,7 @@ class Booked:
         return self.approved + self.rejected + self.ended + self.unmatched
 
 
-def compare_panel_list(*, study: Study, submissions: Sequence[PanelListLine]) -> list[Compared]:
+def compare_panel_list(*, study: Study, submissions: Sequence[PanelListLine]) -> list[ComparedSubmission]:
     """Compare the list's lines with our sessions, then add sessions that are not listed. Write nothing."""
     if not study.platform or not study.publications.filter(hit=None).exists():
         raise WrongState(
@@ -278,19 +278,19 @@ def compare_panel_list(*, study: Study, submissions: Sequence[PanelListLine]) ->
                 None,
             )
         if here is None or not is_session_of(here, name, erased):
-            compared.append(_only_there(there, another=name in by_worker, known_id=here is not None))
+            compared.append(_compare_list_line(there, another=name in by_worker, known_id=here is not None))
             continue
         del sessions[here.external_id]
         reasons, code = against.get(here.worker_id, []), here.code or codes[here.external_id]
         verdict = _compare_both(there, here, code=code, finished=finished, against=reasons)
-        compared.append(Compared(there, here, there.worker, *verdict))
+        compared.append(ComparedSubmission(there, here, there.worker, *verdict))
     compared = _with_unmatched(study, compared)
     raw_ids = _raw_ids(study)
-    compared += [_only_here(here, raw_ids.get(here.worker_id, "")) for here in sessions.values()]
+    compared += [_compare_session(here, raw_ids.get(here.worker_id, "")) for here in sessions.values()]
     return compared
 
 
-def _with_unmatched(study: Study, compared: list[Compared]) -> list[Compared]:
+def _with_unmatched(study: Study, compared: list[ComparedSubmission]) -> list[ComparedSubmission]:
     entries = LedgerEntry.objects.filter(budget__study=study, what="unmatched")
     booked = set(entries.values_list("key", flat=True))
     return [
@@ -299,7 +299,7 @@ def _with_unmatched(study: Study, compared: list[Compared]) -> list[Compared]:
     ]
 
 
-def _unmatched(study: Study, row: Compared) -> str:
+def _unmatched(study: Study, row: ComparedSubmission) -> str:
     there = row.there
     if there is None or there.status != Status.APPROVED or row.verdict not in ("no", "only-there"):
         return ""
@@ -313,21 +313,21 @@ def _raw_ids(study: Study) -> dict[int, str]:
     return dict(rows.values_list("worker", "value"))
 
 
-def _only_there(there: PanelListLine, *, another: bool, known_id: bool) -> Compared:
+def _compare_list_line(there: PanelListLine, *, another: bool, known_id: bool) -> ComparedSubmission:
     if known_id:
-        reason = _("This submission came here with another person's id.")
+        reason = _("This submission came here with another participant's id.")
     elif another:
-        reason = _("The person came here, but not with this submission.")
+        reason = _("The participant came here, but not with this submission.")
     else:
-        reason = _("Nobody came here with this id.")
+        reason = _("No participant came here with this id.")
     odd = known_id or there.status in (Status.SUBMITTED, Status.APPROVED)
-    return Compared(there, None, there.worker, "only-there", reason, odd=odd)
+    return ComparedSubmission(there, None, there.worker, "only-there", reason, odd=odd)
 
 
-def _only_here(here: CrowdSession, raw: str) -> Compared:
+def _compare_session(here: CrowdSession, raw: str) -> ComparedSubmission:
     done = here.status in (Status.SUBMITTED, Status.APPROVED)
-    reason = _("The list does not have it; here it is %(status)s.") % {"status": here.get_status_display()}
-    return Compared(None, here, raw, "only-here", reason, odd=done)
+    reason = _("Not in the list; here it is %(status)s.") % {"status": here.get_status_display()}
+    return ComparedSubmission(None, here, raw, "only-here", reason, odd=done)
 
 
 def _compare_both(
@@ -336,7 +336,7 @@ def _compare_both(
     if here.booked == CrowdSession.Booked.SPENT:
         return _paid_here(there)
     if there.status == "":
-        sentence = _("The panel says %(said)r, which is not understood here.") % {"said": there.panel_status}
+        sentence = _("The panel's status %(said)r is unknown here.") % {"said": there.panel_status}
         return _Verdict("wait", sentence, odd=True)
     if here.status in (Status.SUBMITTED, Status.REJECTED):
         return _finished_here(there, here, code=code, against=against)
@@ -347,7 +347,7 @@ def _paid_here(there: PanelListLine) -> _Verdict:
     if there.status == Status.APPROVED:
         return _Verdict("paid", _("Approved here and there."))
     if there.status == Status.SUBMITTED:
-        return _Verdict("pay", _("Approved here, and not there yet."))
+        return _Verdict("pay", _("Approved here, not yet there."))
     return _Verdict(
         "no", _("Approved here, but the panel says %(said)r.") % {"said": there.panel_status}, odd=True
     )
@@ -366,17 +366,19 @@ def _finished_here(
             "no", _("Rejected here: %(value)s") % {"value": here.feedback or "no reason was noted"}
         )
     if there.status == Status.RETURNED:
-        return _Verdict("no", _("Finished here, but given back there."), books=Status.RETURNED, odd=True)
+        return _Verdict("no", _("Finished here, but returned there."), books=Status.RETURNED, odd=True)
     if against:
-        return _Verdict("no", _("Look at the work first: %(reasons)s") % {"reasons": " ".join(against)})
+        return _Verdict("no", _("Review the work first: %(reasons)s") % {"reasons": " ".join(against)})
     if there.status == Status.WORKING:
         return _Verdict(
-            "wait", _("Finished here; there it is under way: the person has not gone back yet."), odd=True
+            "wait",
+            _("Finished here, in progress there: the participant has not returned to the panel yet."),
+            odd=True,
         )
     if there.status in (Status.TIMED_OUT, Status.SCREENED_OUT):
         return _Verdict(
             "pay",
-            _("Finished here; there it is %(said)r: pay it by hand there.") % {"said": there.panel_status},
+            _("Finished here, but %(said)r there: pay it by hand there.") % {"said": there.panel_status},
             odd=True,
         )
     if there.code.lower() != code.lower():
@@ -395,7 +397,7 @@ def _finished_here(
 
 def _unfinished_here(there: PanelListLine, here: CrowdSession, *, finished: Collection[str]) -> _Verdict:
     state = here.get_status_display()
-    books = there.status if here.status == Status.WORKING and there.status in OVER_THERE else ""
+    books = there.status if here.status == Status.WORKING and there.status in ENDED_STATUSES else ""
     why = f": {here.feedback}" if here.feedback else ""
     if there.status == Status.APPROVED:
         return _Verdict(
@@ -420,10 +422,10 @@ def _unfinished_here(there: PanelListLine, here: CrowdSession, *, finished: Coll
             odd=here.status == Status.WORKING,
         )
     if there.status == Status.WORKING and here.status == Status.WORKING:
-        return _Verdict("wait", _("Under way here and there."))
+        return _Verdict("wait", _("In progress here and there."))
     return _Verdict(
         "no",
-        _("There it is %(said)r, here %(state)s%(why)s.")
+        _("Status there: %(said)r; here: %(state)s%(why)s.")
         % {"said": there.panel_status, "state": state, "why": why},
         books,
     )
@@ -432,7 +434,7 @@ def _unfinished_here(there: PanelListLine, here: CrowdSession, *, finished: Coll
 @transaction.atomic
 def book_list(
     *, study: Study, submissions: Sequence[PanelListLine], approve: bool = False, by: User | None = None
-) -> Booked:
+) -> BookingCounts:
     """Book the panel's statuses; ``approve`` all sessions to be paid. A repeated call changes nothing.
 
     Unmatched payments of the panel count as spent, and are flagged.
@@ -461,7 +463,7 @@ def book_list(
     tidy_up(study=study)
     for publication in at_crowd(Publication, study).filter(hit=None):
         release_unfilled(publication=publication)
-    booked = Booked(
+    booked = BookingCounts(
         counts[Status.APPROVED],
         counts[Status.REJECTED],
         counts["ended"],
@@ -488,7 +490,7 @@ def _end(session: CrowdSession, status: str) -> int:
     )
 
 
-def payment_list(study: Study, compared: Sequence[Compared]) -> list[list[object]]:
+def payment_list(study: Study, compared: Sequence[ComparedSubmission]) -> list[list[object]]:
     publications = {publication.pk: publication for publication in study.publications.all()}
     rows: list[list[object]] = [
         ["participant id", "submission id", "amount", "status there", "code there", "why"]
@@ -519,7 +521,7 @@ def unpaid_pages(study: Study) -> list[Partial]:
     requested = CrowdCall.objects.filter(study=study, kind=Ability.BONUS, payload__partial=True)
     good = Q(assignments__state__in=["submitted", "approved"])
     paid_there = LedgerEntry.objects.filter(budget__study=study, what="unmatched", session__isnull=False)
-    ended = panel_sessions(study).filter(status__in=ABANDONED)
+    ended = panel_sessions(study).filter(status__in=ABANDONED_STATUSES)
     ended = ended.exclude(pk__in=requested.values("session")).exclude(pk__in=paid_there.values("session"))
     counted = (
         ended.annotate(n=Count("assignments", filter=good)).filter(n__gt=0).select_related("worker", "study")
@@ -582,7 +584,7 @@ def bonus_list(*, study: Study, number: int = 0, by: User | None = None) -> tupl
     lines = _bonus_lines(study, wanted)
     if not lines:
         raise WrongState(
-            _("Nothing was listed: the raw id of %(worker)s was deleted, so that nobody can be paid by it.")
+            _("Nothing was listed: the raw id of %(worker)s was deleted, so this participant cannot be paid.")
             % {"worker": wanted[0].worker}
         )
     if not number:

@@ -24,14 +24,14 @@ from judgments.models import Item, Study
 from judgments.studies.pages import was_opened
 from judgments.templatetags.judgments_tags import cents
 
-TOLERABLE = 0.05  # chance that a careful person's answers are set aside
+TOLERABLE_LOSS = 0.05  # chance that a careful person's answers are set aside
 
 # what an obstacle is about -> the title of its point, and the key of the design where it is mended
-MENDED_AT = {
+OBSTACLE_PLACES = {
     "requirements": (
         gettext_noop("Participants"),
         "workers.requirements",
-        gettext_noop("Change what is asked"),
+        gettext_noop("Change the question"),
     ),
     "quiz": (
         gettext_noop("Quiz or check questions"),
@@ -56,10 +56,10 @@ def _obstacles(launch: Launch) -> Iterable[Point]:
         problem = replace_keys_by_labels(obstacle.sentence, launch.design)
         if obstacle.about == "state" and study.state == Study.State.DRAFT:
             if not launch.problem:
-                sentence = _("%(words)s That freezes the design.") % {"words": problem}
+                sentence = _("%(words)s This freezes the design.") % {"words": problem}
                 yield launch.point(_("Pages of work"), blocks, sentence)
         else:
-            title, key, link_words = MENDED_AT.get(obstacle.about, MENDED_AT["crowd"])
+            title, key, link_words = OBSTACLE_PLACES.get(obstacle.about, OBSTACLE_PLACES["crowd"])
             yield launch.point(_(title), blocks, problem, key=key, link_words=_(link_words))
 
 
@@ -88,13 +88,13 @@ def _contact(launch: Launch) -> Iterable[Point]:
         launch.point(
             _("Contact"),
             Readiness.READY,
-            _("Participants can ask: %(contact)s") % {"contact": design.contact.strip()},
+            _("Contact for participants: %(contact)s") % {"contact": design.contact.strip()},
         )
         if design.contact.strip()
         else launch.point(
             _("Contact"),
             Readiness.MISSING,
-            _("Participants find nobody to ask if something goes wrong."),
+            _("Participants have nobody to contact if something goes wrong."),
             key="contact",
         )
     )
@@ -106,7 +106,7 @@ def _links(launch: Launch) -> Iterable[Point]:
         key = "panel.api" if panel.preset in CROWDS else ""
         if panel.preset == "plain":
             key = "panel.signature"
-        yield launch.point(_("Links of the panel"), Readiness.MISSING, describe_unsigned(), key=key)
+        yield launch.point(_("Panel links"), Readiness.MISSING, describe_unsigned(), key=key)
 
 
 def _attention(launch: Launch) -> Iterable[Point]:
@@ -116,7 +116,7 @@ def _attention(launch: Launch) -> Iterable[Point]:
         yield launch.point(
             title,
             Readiness.MISSING,
-            _("Nothing tells careful participants from careless ones."),
+            _("Nothing detects careless answers."),
             key="controls.per_hit",
             link_words=_("Add check questions"),
         )
@@ -124,9 +124,9 @@ def _attention(launch: Launch) -> Iterable[Point]:
     sentence = _("A quiz comes before the work.")
     if controls:
         sentence = (
-            _("A quiz comes before the work, and check questions are in it (%(n)s on each page).")
+            _("A quiz comes before the work, and each page of work has check questions (%(n)s).")
             if quiz
-            else _("Check questions are in the work (%(n)s on each page).")
+            else _("Each page of work has check questions (%(n)s).")
         ) % {"n": controls}
     rule, rates = launch.design.controls, describe_rule(launch.design)
     if not rates:
@@ -135,18 +135,18 @@ def _attention(launch: Launch) -> Iterable[Point]:
     seen, careful = chance_of_exclusion(launch.design, CAREFUL)
     usual, met = usual_least(rule.threshold), launch.most_checks_met
     parts, key = [sentence, rates], ""
-    if careful > TOLERABLE:
+    if careful > TOLERABLE_LOSS:
         key = "controls.least"
         if rule.sets_aside(seen, seen - 1):
-            parts.append(_("One wrong answer is enough."))
+            parts.append(_("One wrong answer is enough to be below the pass mark."))
         if usual > rule.least:
-            remedy = _("Wait for %(n)s check questions: then it is at most 1 of 100 careful people.")
+            remedy = _("At check question %(n)s, it would concern at most 1 of 100 careful participants.")
             parts.append(remedy % {"n": usual})
     elif met is not None and met < max(rule.least, usual):
         key = "controls.per_hit"
         remedy = _(
-            "A participant meets %(n)s different ones at most, too few to tell care from guessing. Ask for more on "
-            "each page, or add pictures, or items that you know the answer of."
+            "The most that one participant can get is %(n)s, too few to tell careful answers from guesses. Ask for "
+            "more on each page, or add pictures or known-good items."
         )
         parts.append(remedy % {"n": met})
     readiness, link_words = Readiness.MISSING if key else Readiness.READY, _("Change the check questions")
@@ -159,8 +159,8 @@ def _pictures(launch: Launch) -> Iterable[Point]:
     elsewhere = Item.objects.filter(dataset=launch.study.dataset_id, picture="").exclude(url="").count()
     if elsewhere:
         sentence = ngettext(
-            "One picture lies on another server: its size is not known, so that the page may jump while it loads.",
-            "%(n)s pictures lie on other servers: their size is not known, so that the page may jump while they load.",
+            "One picture is on another server. Its size is unknown, so the page may shift while it loads.",
+            "%(n)s pictures are on other servers. Their sizes are unknown, so the page may shift while they load.",
             elsewhere,
         )
         yield Point(_("Pictures"), Readiness.MISSING, sentence % {"n": thousands(elsewhere)})
@@ -170,7 +170,7 @@ def _pay(launch: Launch) -> Iterable[Point]:
     crowd, forecast, currency = launch.design.crowd, launch.forecast, launch.design.currency
     title = _("Pay")
     if not crowd.reward_cents:
-        yield launch.point(title, Readiness.READY, _("Participants are not paid by this study."))
+        yield launch.point(title, Readiness.READY, _("This study pays nothing."))
         return
     if forecast is None or forecast.wage_cents is None:
         yield launch.point(title, Readiness.UNKNOWN, launch.why_unknown)
@@ -185,8 +185,8 @@ def _pay(launch: Launch) -> Iterable[Point]:
     }
     if missing:
         sentence = _(
-            "An hour should pay %(wage)s, at %(seconds)s s an item: below the wage floor of %(floor)s. A page would "
-            "have to pay %(fair)s."
+            "Expected hourly wage: %(wage)s, at %(seconds)s s per item. This is below the wage floor of "
+            "%(floor)s; a page of work would have to pay %(fair)s."
         )
         yield launch.point(
             title,
@@ -196,11 +196,13 @@ def _pay(launch: Launch) -> Iterable[Point]:
             link_words=_("Change the pay"),
         )
     elif floor:
-        sentence = _("An hour should pay %(wage)s, at %(seconds)s s an item; the wage floor is %(floor)s.")
+        sentence = _(
+            "Expected hourly wage: %(wage)s, at %(seconds)s s per item. The wage floor is %(floor)s."
+        )
         yield launch.point(title, Readiness.READY, sentence % figures)
     else:
         sentence = _(
-            "An hour should pay %(wage)s, at %(seconds)s s an item. No wage floor is set, so that slow "
+            "Expected hourly wage: %(wage)s, at %(seconds)s s per item. There is no wage floor, so slow "
             "participants may earn much less."
         )
         yield launch.point(
@@ -208,7 +210,7 @@ def _pay(launch: Launch) -> Iterable[Point]:
             Readiness.MISSING,
             sentence % figures,
             key="crowd.floor_cents_per_hour",
-            link_words=_("Set a floor"),
+            link_words=_("Set a wage floor"),
         )
 
 
@@ -219,12 +221,12 @@ def _cost(launch: Launch) -> Iterable[Point]:
         yield launch.point(title, Readiness.UNKNOWN, launch.why_unknown)
         return
     if not forecast.cents:
-        yield launch.point(title, Readiness.READY, _("Nothing: no reward is paid."))
+        yield launch.point(title, Readiness.READY, _("No cost: the study pays no reward."))
         return
     sentence = (
-        _("%(cost)s for %(n)s pieces of work, %(fees)s of it fees.")
+        _("%(cost)s, including %(fees)s fees. Submissions to pay: %(n)s.")
         if forecast.fee_cents
-        else _("%(cost)s for %(n)s pieces of work.")
+        else _("%(cost)s. Submissions to pay: %(n)s.")
     ) % {
         "cost": cents(forecast.cents, currency),
         "n": thousands(forecast.places),
@@ -236,16 +238,16 @@ def _cost(launch: Launch) -> Iterable[Point]:
     whole = cents(budget, currency)
     publishes = Ability.PUBLISH in backend.can
     if not backend.sends_people and not budget:
-        note = _("You pay it yourself: no crowd does.")
+        note = _("You pay participants yourself; no crowd does it.")
         yield launch.point(title, Readiness.READY, f"{sentence} {note}")
     elif forecast.cents <= budget:
-        left = _("Of the budget of %(budget)s, %(left)s stay for bonuses.") % {
+        left = _("The budget of %(budget)s leaves %(left)s for bonuses.") % {
             "budget": whole,
             "left": cents(budget - forecast.cents, currency),
         }
         yield launch.point(title, Readiness.READY, f"{sentence} {left}")
     elif launch.study.state == Study.State.DRAFT or opened or not publishes:
-        short = _("The budget of %(budget)s does not reach.") % {"budget": whole}
+        short = _("The budget of %(budget)s is not enough.") % {"budget": whole}
         yield launch.point(
             title,
             Readiness.BLOCKS if publishes and not opened else Readiness.MISSING,

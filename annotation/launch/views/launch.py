@@ -24,13 +24,17 @@ from judgments.studies.study_page import study_page_address
 
 
 class Readiness(StrEnum):
-    """The readiness of a point of the checklist; the values are the words shown."""
+    """The readiness of a point of the checklist; calls name the values."""
 
     READY = gettext_noop("ready")
     MISSING = gettext_noop("missing")  # the study opens without it
     DOUBTFUL = gettext_noop("doubtful")  # it opens if somebody insists
     BLOCKS = gettext_noop("blocks")
     UNKNOWN = gettext_noop("not known yet")
+
+    @property
+    def label(self) -> str:
+        return _("to improve") if self is Readiness.MISSING else _(self.value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +82,8 @@ class Launch:
     @property
     def why_unknown(self) -> str:
         if self.problem:
-            return _("Known once pages of work can be drawn from the design.")
-        return _("The plan is being counted.")
+            return _("Known once the design can generate pages of work.")
+        return _("The plan is being computed.")
 
     def point(
         self,

@@ -34,7 +34,7 @@ KEY = OpenApiParameter(
     description=f"1 to {KEY_LENGTH} visible characters of your choice, new for every new request. The same request "
     "under the same key is answered as the first time and changes nothing.",
 )
-REPLAYED = "Idempotency-Replayed"
+REPLAYED_HEADER = "Idempotency-Replayed"
 
 
 class PreviewReply(work.Schema):
@@ -69,13 +69,13 @@ class DoneReply(work.Schema):
     )
 
 
-PREVIEWS: dict[Any, Any] = {
+PREVIEW_RESPONSES: dict[Any, Any] = {
     200: PreviewReply,
     400: work.Problem,
     404: work.Problem,
     409: OpenApiResponse(work.Problem, description="Not possible now."),
 }
-DONE: dict[Any, Any] = {
+DONE_RESPONSES: dict[Any, Any] = {
     202: DoneReply,
     400: work.Problem,
     404: work.Problem,
@@ -122,7 +122,7 @@ class MoneyView(APIView):
             by=by,
             do=lambda: do().value,
         )
-        headers = {REPLAYED: "true"} if replayed else {}
+        headers = {REPLAYED_HEADER: "true"} if replayed else {}
         return Response(answer, status=status.HTTP_202_ACCEPTED, headers=headers)
 
 
@@ -157,7 +157,7 @@ def money_path(operation: Operation, *, preview: str, of: str) -> URLPattern:
     described: type[MoneyView] = extend_schema_view(
         get=extend_schema(
             parameters=[previewed] if previewed().fields else [],
-            responses=PREVIEWS,
+            responses=PREVIEW_RESPONSES,
             operation_id=f"{operation_id}_preview",
             summary=preview,
             description=of,
@@ -165,7 +165,7 @@ def money_path(operation: Operation, *, preview: str, of: str) -> URLPattern:
         post=extend_schema(
             request=_with_confirm(parameters),
             parameters=[KEY],
-            responses=DONE,
+            responses=DONE_RESPONSES,
             operation_id=operation_id,
             summary=operation.summary,
             description=operation.description,

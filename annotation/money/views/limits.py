@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 else:
     _Form = forms.ModelForm
 
-LATEST = 20
+MOST_REQUESTS_SHOWN = 20
 
 
 class LimitForm(_Form):
@@ -38,7 +38,7 @@ class LimitForm(_Form):
         queryset=User.objects.filter(is_staff=True).order_by("username"),
         required=False,
         empty_label=gettext_lazy("the whole installation"),
-        help_text=gettext_lazy("An account's own limits hold instead of those for each account."),
+        help_text=gettext_lazy("An account's own limits replace the limits for each account."),
         widget=UnfoldAdminSelectWidget,
     )
     currency = forms.RegexField(
@@ -47,17 +47,19 @@ class LimitForm(_Form):
         help_text=gettext_lazy("Three letters, such as USD."),
         widget=UnfoldAdminTextInputWidget,
     )
-    day_cents = AmountField(gettext_lazy("A day"), gettext_lazy("Empty: no limit."))
-    total_cents = AmountField(gettext_lazy("In all"), gettext_lazy("Reserved and spent. Empty: no limit."))
+    day_cents = AmountField(gettext_lazy("Per day"), gettext_lazy("Empty: no limit."))
+    total_cents = AmountField(
+        gettext_lazy("In total"), gettext_lazy("Sum of reserved and spent amounts. Empty: no limit.")
+    )
     account_day_cents = AmountField(
-        gettext_lazy("Each account, a day"), gettext_lazy("Of accounts without limits of their own.")
+        gettext_lazy("Each account, per day"), gettext_lazy("For accounts without limits of their own.")
     )
     account_total_cents = AmountField(
-        gettext_lazy("Each account, in all"), gettext_lazy("Of accounts without limits of their own.")
+        gettext_lazy("Each account, in total"), gettext_lazy("For accounts without limits of their own.")
     )
     confirm_cents = AmountField(
-        gettext_lazy("A second person confirms above"),
-        gettext_lazy("For one order. Empty: nobody need confirm."),
+        gettext_lazy("Confirmation by a second person above"),
+        gettext_lazy("Per order. Empty: no confirmation is needed."),
     )
 
     class Meta:
@@ -72,7 +74,7 @@ class LimitForm(_Form):
             raise forms.ValidationError(str(problem)) from problem
         same = SpendingLimit.objects.filter(account=values.get("account"), currency=values.get("currency"))
         if same.exclude(pk=self.instance.pk).exists():
-            raise forms.ValidationError(_("There are such limits already; change those."))
+            raise forms.ValidationError(_("These limits exist already; change them instead."))
         return values
 
 
@@ -98,9 +100,9 @@ class SpendingLimitAdmin(QuorumAdmin):
             **self.admin_site.each_context(request),
             "title": _("Money"),
             "spending_by_account": spending_by_account(),
-            "waiting": list(rows.filter(state="waiting").order_by("pk")[:LATEST]),
+            "waiting": list(rows.filter(state="waiting").order_by("pk")[:MOST_REQUESTS_SHOWN]),
             "waiting_count": rows.filter(state="waiting").count(),
-            "decided": list(rows.exclude(state="waiting")[:LATEST]),
+            "decided": list(rows.exclude(state="waiting")[:MOST_REQUESTS_SHOWN]),
             "may_change": self.has_change_permission(request),
             "may_add": self.has_add_permission(request),
             "may_confirm": request.user.has_perm(CONFIRM),

@@ -45,7 +45,7 @@ class SpendingRequestSerializer(RowSerializer[SpendingRequest]):
         ]  # fmt: skip
 
 
-DECIDED = {200: SpendingRequestSerializer, 403: work.Problem, 409: work.Problem}
+DECISION_RESPONSES = {200: SpendingRequestSerializer, 403: work.Problem, 409: work.Problem}
 
 
 class SpendingRequestResource(Resource):
@@ -56,7 +56,7 @@ class SpendingRequestResource(Resource):
     serializer_class = SpendingRequestSerializer
     filterset_class = filters_of(SpendingRequest, "state", "operation", study=study_filter())
 
-    @extend_schema(request=None, responses=DECIDED)
+    @extend_schema(request=None, responses=DECISION_RESPONSES)
     @action(detail=True, methods=["post"])
     def confirm(self, request: Request, pk: str) -> Response:
         """Carry it out, once, by another account than asked for it."""
@@ -65,7 +65,7 @@ class SpendingRequestResource(Resource):
             raise PermissionDenied
         return self._answer(confirm_request(request=row.pk, by=staff_of(request)))
 
-    @extend_schema(request=RefusalRequest, responses=DECIDED)
+    @extend_schema(request=RefusalRequest, responses=DECISION_RESPONSES)
     @action(detail=True, methods=["post"])
     def refuse(self, request: Request, pk: str) -> Response:
         """End it without doing it; who asked may do so too."""

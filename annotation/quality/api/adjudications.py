@@ -78,7 +78,7 @@ class AdjudicationResource(Resource):
         operations.send_units,
         reply=AdjudicationSerializer,
         many=True,
-        responses={404: work.Problem, 409: work.NOT_NOW},
+        responses={404: work.Problem, 409: work.CONFLICT_RESPONSE},
     )
     withdraw = row_action(
         operations.withdraw, "withdraw", reply=AdjudicationSerializer, responses={404: work.Problem}
@@ -101,7 +101,7 @@ class AdjudicationResource(Resource):
 
     @extend_schema(
         request=operations.DecideRequest,
-        responses={200: AdjudicationSerializer, 404: work.Problem, 409: work.NOT_NOW},
+        responses={200: AdjudicationSerializer, 404: work.Problem, 409: work.CONFLICT_RESPONSE},
         description="The final answer, by the adjudicator alone, as they see the unit; the same again is harmless.",
     )
     @action(detail=True, methods=["post"])

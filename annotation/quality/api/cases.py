@@ -25,7 +25,7 @@ DECIDED_BEFORE = {
     409: OpenApiResponse(work.Problem, description="It was decided before; nothing was changed.")
 }
 
-PROBLEMS = {400: work.Problem, 404: work.Problem, 409: work.NOT_NOW}
+PROBLEMS = {400: work.Problem, 404: work.Problem, 409: work.CONFLICT_RESPONSE}
 
 
 class ExclusionSerializer(RowSerializer[Exclusion]):

@@ -19,16 +19,16 @@ from annotation.quality.detectors.schedule import alpha_share
 from common.amounts import percent
 from quorum.numeric.arrays import Flags, Floats
 
-ENOUGH_PAIRS = 30  # pairs of others' answers needed to estimate their agreement
+LEAST_PAIRS = 30  # pairs of others' answers needed to estimate their agreement
 
 
 class Disagreement(SequentialRule):
     """Agreement with the majority of the others, corrected for chance as in Cohen's kappa."""
 
     name = "disagreement"
-    title = gettext_noop("Disagrees with everybody")
+    title = gettext_noop("Disagrees with the others")
     description = gettext_noop(
-        "Agrees with the others less than chance, or a share of their own agreement, explains."
+        "Agrees with the others no more than chance, or much less than they agree among themselves."
     )
     needs_others = True
 
@@ -69,8 +69,8 @@ class Disagreement(SequentialRule):
 
     def describe(self, numbers: Mapping[str, Any]) -> str:
         return _(
-            "Agrees with the others' majority on %(agreeing)s of %(n)s items (%(share)s), where at least %(expected)s "
-            "are expected; so few come by chance in %(chance)s cases."
+            "Agrees with the majority of the others on %(agreeing)s of %(n)s items (%(share)s); at least "
+            "%(expected)s are expected. Probability of so few by chance: %(chance)s."
         ) % {
             "agreeing": numbers["agreeing"],
             "n": numbers["n"],
@@ -112,7 +112,7 @@ def _crowd_kappa(history: History, distance: float) -> float:
     counts = history.others.astype(np.float64)
     n = counts.sum(axis=1)
     pairs = float((n * (n - 1)).sum())
-    if pairs < 2 * ENOUGH_PAIRS:
+    if pairs < 2 * LEAST_PAIRS:
         return 0.0
     close = (np.abs(history.labels[:, None] - history.labels[None, :]) <= distance).astype(np.float64)
     same = float(((counts @ close) * counts).sum() - n.sum())
@@ -125,7 +125,7 @@ class ControlAccuracy(Rule):
     """Running accuracy on control items (H13 §4.3.2 asks for 70 % at the end)."""
 
     name = "control-accuracy"
-    title = gettext_noop("Check questions missed")
+    title = gettext_noop("Fails check questions")
     description = gettext_noop("Gets too few check questions right.")
     controls_only = True
 
@@ -155,7 +155,9 @@ class ControlAccuracy(Rule):
 
     def describe(self, numbers: Mapping[str, Any]) -> str:
         threshold = percent(numbers["threshold"])
-        sentence = _("%(right)s of %(n)s check questions right (%(share)s); %(threshold)s are asked for.") % {
+        sentence = _(
+            "%(right)s of %(n)s check questions right (%(share)s); the pass mark is %(threshold)s."
+        ) % {
             "right": numbers["right"],
             "n": numbers["n"],
             "share": percent(numbers["right"] / numbers["n"]),
@@ -163,7 +165,7 @@ class ControlAccuracy(Rule):
         }
         if "p" not in numbers:
             return sentence
-        chance = _("Somebody who gets %(threshold)s right does so badly in %(chance)s cases.") % {
+        chance = _("Probability of so few for a participant who gets %(threshold)s right: %(chance)s.") % {
             "threshold": threshold,
             "chance": describe_chance(numbers["p"]),
         }
@@ -172,8 +174,8 @@ class ControlAccuracy(Rule):
 
 class RepeatConsistency(Rule):
     name = "repeat-consistency"
-    title = gettext_noop("Contradicts themselves")
-    description = gettext_noop("Answers a repeated item otherwise than before.")
+    title = gettext_noop("Inconsistent answers")
+    description = gettext_noop("Answers repeated items differently.")
     controls_only = True
 
     least: Annotated[int, Field(ge=1, le=10_000)] = 5
@@ -187,7 +189,7 @@ class RepeatConsistency(Rule):
         return self.make_finding(history, n=n, same=same, threshold=self.threshold)
 
     def describe(self, numbers: Mapping[str, Any]) -> str:
-        return _("%(same)s of %(n)s items shown twice were answered the same way both times.") % {
+        return _("%(same)s of %(n)s repeated items got the same answer both times.") % {
             "same": numbers["same"],
             "n": numbers["n"],
         }
@@ -253,14 +255,14 @@ def alternation_chance(groups: Iterable[tuple[int, int]], changes: int) -> float
     return float(min(1.0, together[changes:].sum()))
 
 
-ENOUGH_OTHERS = 20  # others' answers needed to estimate the usual shares
+LEAST_OTHER_ANSWERS = 20  # others' answers needed to estimate the usual shares
 
 
 class SideBias(SequentialRule):
     """A binomial test on left and right. Sides are drawn, so an honest worker chooses left about half the time."""
 
     name = "side-bias"
-    title = gettext_noop("One side")
+    title = gettext_noop("Side bias")
     description = gettext_noop("Chooses the option on one side far more often than the other.")
 
     tolerance: Annotated[float, Field(ge=0, lt=0.5)] = 0.1
@@ -286,13 +288,13 @@ class SideBias(SequentialRule):
         n, left = numbers["n"], numbers["left"]
         sentence = (
             _(
-                "%(most)s of %(n)s answers took the option on the left; sides are drawn, so somebody who looks gets "
-                "there by chance in %(chance)s cases."
+                "%(most)s of %(n)s answers chose the left option. Sides are random, so the probability of "
+                "this by chance is %(chance)s."
             )
             if left > n - left
             else _(
-                "%(most)s of %(n)s answers took the option on the right; sides are drawn, so somebody who looks gets "
-                "there by chance in %(chance)s cases."
+                "%(most)s of %(n)s answers chose the right option. Sides are random, so the probability of "
+                "this by chance is %(chance)s."
             )
         )
         return sentence % {"most": max(left, n - left), "n": n, "chance": describe_chance(numbers["p"])}
@@ -302,10 +304,8 @@ class StraightLining(SequentialRule):
     """The longest run of one answer as seen, compared with the others' answers on the same units."""
 
     name = "straight-lining"
-    title = gettext_noop("Same answer over and over")
-    description = gettext_noop(
-        "Gives the same answer so many times in a row that the items cannot explain it."
-    )
+    title = gettext_noop("Repeated answer")
+    description = gettext_noop("Gives the same answer many times in a row, more than the items can explain.")
     needs_others = True
 
     tolerance: Annotated[float, Field(ge=0, lt=1)] = 0.5
@@ -326,13 +326,13 @@ class StraightLining(SequentialRule):
         n = int(known.sum())
         if not level or n < self.least:
             return None
-        if not history.answers.sided and history.others[known].sum() < ENOUGH_OTHERS:
+        if not history.answers.sided and history.others[known].sum() < LEAST_OTHER_ANSWERS:
             return None
         seen = history.seen[known]
         runs: list[tuple[float, int, float]] = []
         for value in np.unique(seen).tolist():
             length = longest_run(seen == value)
-            runs.append((run_chance(self._usual(history, known, value), length), length, value))
+            runs.append((run_chance(self._answer_probability(history, known, value), length), length, value))
         p, length, value = min(runs, key=lambda run: (run[0], -run[1]))
         p = min(1.0, p * max(history.answers.values, 1))
         if p > level:
@@ -341,11 +341,11 @@ class StraightLining(SequentialRule):
 
     def describe(self, numbers: Mapping[str, Any]) -> str:
         return _(
-            "The same answer %(run)s times in a row, among %(n)s; others' answers on the same items make such a run a "
-            "matter of chance in %(chance)s cases."
+            "The same answer %(run)s times in a row, of %(n)s answers. Probability of such a run by chance, "
+            "given the others' answers to these items: %(chance)s."
         ) % {"run": numbers["run"], "n": numbers["n"], "chance": describe_chance(numbers["p"])}
 
-    def _usual(self, history: History, known: np.ndarray, value: float) -> Floats:
+    def _answer_probability(self, history: History, known: np.ndarray, value: float) -> Floats:
         """Return (N,) the probability that an honest worker answers ``value`` at each position, as seen."""
         counts = history.others_count[known]
         if history.answers.sided:
@@ -363,8 +363,8 @@ class Alternation(SequentialRule):
     """The runs test on too many changes: left, right, left, right."""
 
     name = "alternation"
-    title = gettext_noop("To and fro")
-    description = gettext_noop("Changes between two answers so regularly that the items cannot explain it.")
+    title = gettext_noop("Alternating answers")
+    description = gettext_noop("Alternates between two answers more regularly than the items can explain.")
 
     @classmethod
     def applies_to(cls, answers: AnswerFormat) -> bool:
@@ -399,8 +399,8 @@ class Alternation(SequentialRule):
 
     def describe(self, numbers: Mapping[str, Any]) -> str:
         return _(
-            "%(changes)s of %(of)s answers differ from the one before; in a random order of the same answers so many "
-            "do in %(chance)s cases."
+            "%(changes)s of %(of)s answers differ from the previous one. Probability of so many in a random "
+            "order of the same answers: %(chance)s."
         ) % {"changes": numbers["changes"], "of": numbers["of"], "chance": describe_chance(numbers["p"])}
 
 
@@ -409,7 +409,7 @@ class TooFast(Rule):
 
     name = "too-fast"
     title = gettext_noop("Too fast")
-    description = gettext_noop("Answers faster than anybody can look.")
+    description = gettext_noop("Answers faster than anyone can read the item.")
     needs_others = True
 
     seconds: Annotated[float, Field(ge=0, le=3600)] = 0.4
@@ -444,14 +444,10 @@ class TooFast(Rule):
         if "fast" in numbers:
             return _(
                 "%(fast)s of %(n)s answers took less than %(seconds)s s each; the median is %(median)s s."
-            ) % {
-                "fast": numbers["fast"],
-                "n": numbers["n"],
-                "seconds": f"{self.seconds:g}",
-                "median": median,
-            }
+            ) % {"fast": numbers["fast"], "n": numbers["n"], "seconds": f"{self.seconds:g}", "median": median}
         return _(
-            "The median answer took %(median)s s of active time; others take %(others)s s for the same items."
+            "The median answer took %(median)s s of active time; other participants take %(others)s s for "
+            "the same items."
         ) % {"median": median, "others": f"{numbers['others']:.1f}"}
 
 

@@ -38,7 +38,7 @@ def hidden_word(*, seed: int, hit: str, worker: str) -> str:
     return HIDDEN_WORDS[int(rng.integers(len(HIDDEN_WORDS)))]
 
 
-class SignOfProgram(Rule):
+class ProgramSign(Rule):
     only_flags: ClassVar[bool] = True
 
     @classmethod
@@ -46,16 +46,16 @@ class SignOfProgram(Rule):
         return answers.written
 
 
-class PastedText(SignOfProgram):
+class PastedText(ProgramSign):
     name = "pasted-text"
     title = gettext_noop("Pasted text")
     description = gettext_noop(
-        "Pastes text where it should be written. People who write elsewhere first, and some dictation programs, "
-        "paste too."
+        "Pastes text instead of typing it. Some honest participants paste too: they write elsewhere first, "
+        "or use a dictation program."
     )
     false_alarms = gettext_noop(
-        "False alarms: never measured. People who write elsewhere, let a program translate or correct, or dictate may "
-        "paste every answer."
+        "False positives: not measured. Participants who write elsewhere, use a translation or spelling "
+        "program, or dictate may paste every answer."
     )
 
     least: Annotated[int, Field(ge=1, le=10_000)] = 3
@@ -96,7 +96,7 @@ class PastedText(SignOfProgram):
         if not numbers.get("characters"):
             return sentence
         more = _(
-            "%(share)s of all characters came so; the tab was left while %(left)s of them were open."
+            "%(share)s of all characters were pasted; the participant left the tab during %(left)s of these answers."
         ) % {
             "share": percent(numbers["characters_pasted"] / numbers["characters"]),
             "left": numbers["left_the_tab"],
@@ -110,7 +110,7 @@ def is_pasted(signals: Mapping[str, int]) -> bool:
     return bool(signals.get("pasted"))
 
 
-class Typing(SignOfProgram):
+class Typing(ProgramSign):
     """Typing faster than any hand, or with even gaps.
 
     The fastest typist on record peaked at 212 words a minute (Guinness Book of World Records, 1985), 17.7 characters a
@@ -118,15 +118,15 @@ class Typing(SignOfProgram):
     """
 
     name = "typing"
-    title = gettext_noop("Typing that no hand does")
+    title = gettext_noop("Implausible typing")
     description = gettext_noop(
-        "Types faster than the fastest people, or with gaps between keys that are all alike. Dictation, input "
-        "methods, suggestions and phone keyboards are not looked at, unless they press keys as some programs for "
-        "dictation, abbreviations and disabled people do: such people are flagged wrongly."
+        "Types faster than the fastest people, or with nearly equal gaps between keys. Dictation, input "
+        "methods, suggestions and phone keyboards are not checked. Programs that simulate key presses, as "
+        "some dictation, abbreviation and accessibility tools do, cause false positives."
     )
     false_alarms = gettext_noop(
-        "False alarms: 0 of 2,329 people who typed 27,950 sentences (below 0.2 %), measured on desktop keyboards "
-        "(data of Dhakal et al. 2018)."
+        "False positives: 0 of 2,329 people who typed 27,950 sentences (below 0.2 %), measured on desktop "
+        "keyboards (data of Dhakal et al. 2018)."
     )
 
     least: Annotated[int, Field(ge=1, le=10_000)] = 3
@@ -174,9 +174,9 @@ class Typing(SignOfProgram):
 
     def describe(self, numbers: Mapping[str, Any]) -> str:
         return _(
-            "%(typed_so)s of %(n)s typed answers were typed as no hand does: %(fast)s faster than %(per_second)s "
-            "characters a second (the fastest %(fastest)s; people's record is 18), %(even)s with gaps between keys "
-            "that are nearly all alike."
+            "%(typed_so)s of %(n)s typed answers were typed implausibly: %(fast)s faster than "
+            "%(per_second)s characters per second (the fastest at %(fastest)s; the human record is 18), "
+            "%(even)s with nearly equal gaps between keys."
         ) % {
             **{name: numbers[name] for name in ("typed_so", "n", "fast", "even")},
             "per_second": f"{self.per_second:g}",
@@ -196,7 +196,7 @@ def relative_gap_spread(signals: Mapping[str, int]) -> float | None:
     return signals.get("gap_spread_ms", 0) / middle if middle else None
 
 
-class Phrasing(SignOfProgram):
+class Phrasing(ProgramSign):
     """Nearly the same sentences as other people wrote of other items.
 
     Similarity is Jaccard's, of sets of four characters (Broder 1997). The same short caption of one item is usual, so
@@ -204,14 +204,14 @@ class Phrasing(SignOfProgram):
     """
 
     name = "phrasing"
-    title = gettext_noop("Others' sentences")
+    title = gettext_noop("Copied sentences")
     description = gettext_noop(
-        "Writes nearly the same sentences as others had written of other items, far more often than people do."
+        "Writes sentences that nearly equal those others wrote about other items, far more often than usual."
     )
     needs_texts = True
     false_alarms = gettext_noop(
-        "False alarms: 0 of 1,200 made-up participants (below 0.4 %), of people's captions from before language models "
-        "whose writers are not named."
+        "False positives: 0 of 1,200 simulated participants (below 0.4 %), made of captions that anonymous "
+        "people wrote before language models."
     )
 
     least: Annotated[int, Field(ge=1, le=10_000)] = 5
@@ -234,7 +234,7 @@ class Phrasing(SignOfProgram):
         n = len(answers)
         if n < self.least or not history.others_texts:
             return None
-        alike = list(self._alike(answers, history))
+        alike = list(self._similar_texts(answers, history))
         if len(alike) < self.copies or len(alike) < self.share * n:
             return None
         people = len({answer["by"] for answer in alike})
@@ -245,14 +245,14 @@ class Phrasing(SignOfProgram):
 
     def describe(self, numbers: Mapping[str, Any]) -> str:
         return _(
-            "%(alike)s of %(n)s answers (%(share)s) are nearly what others had written of other items "
-            "(people who wrote these: %(people)s)."
+            "%(alike)s of %(n)s answers (%(share)s) nearly equal what others wrote about other items (by "
+            "this many people: %(people)s)."
         ) % {
             **{name: numbers[name] for name in ("alike", "n", "people")},
             "share": percent(numbers["alike"] / numbers["n"]),
         }
 
-    def _alike(
+    def _similar_texts(
         self, answers: Sequence[tuple[int, WrittenAnswer]], history: History
     ) -> Iterator[dict[str, Any]]:
         """Yield each own text that is nearly another one, with the most similar.
@@ -306,17 +306,17 @@ def jaccard_similarity(grams: frozenset[str], other: frozenset[str]) -> float:
     return common / (len(grams) + len(other) - common)
 
 
-class HiddenLine(SignOfProgram):
+class HiddenLine(ProgramSign):
     """A rare word that only a line for programs names."""
 
     name = "canary"
-    title = gettext_noop("The hidden line's word")
+    title = gettext_noop("Word of the hidden line")
     description = gettext_noop(
-        "Uses the rare word that only a hidden line of the page asks programs for. A program need not follow the "
-        "line, so an answer without the word shows nothing."
+        "Uses the rare word that a hidden line of the page asks programs to use. An answer without the word "
+        "proves nothing, as a program may ignore the line."
     )
     false_alarms = gettext_noop(
-        "False alarms: none of the words is in 134,470 captions that people wrote before 2016."
+        "False positives: none of the words occurs in 134,470 captions that people wrote before 2016."
     )
 
     least: Annotated[int, Field(ge=1, le=10_000)] = 1
@@ -340,9 +340,7 @@ class HiddenLine(SignOfProgram):
         )
 
     def describe(self, numbers: Mapping[str, Any]) -> str:
-        return _(
-            "%(found)s of %(n)s answers use the word that only the hidden line of their page names (%(words)s)."
-        ) % {
+        return _("%(found)s of %(n)s answers use the word of the hidden line of their page (%(words)s).") % {
             "found": numbers["found"],
             "n": numbers["n"],
             "words": ", ".join(sorted({text["word"] for text in numbers["texts"]})) or "…",

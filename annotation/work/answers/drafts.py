@@ -109,12 +109,14 @@ def refuse_ended(assignment: Assignment) -> None:
 def store_draft(assignment: Assignment, answers: Mapping[str, dict[str, Any]]) -> None:
     before, key = assignment.answers, answer_key(KINDS[assignment.study.protocol])
     assignment.answers = merge_answers(before, answers)
-    if _goes_on(before, assignment.answers, key):
+    if _has_new_answer(before, assignment.answers, key):
         assignment.answered_at = timezone.now()
     assignment.save(update_fields=["answers", "answered_at"])
 
 
-def _goes_on(before: Mapping[str, dict[str, Any]], after: Mapping[str, dict[str, Any]], key: str) -> bool:
+def _has_new_answer(
+    before: Mapping[str, dict[str, Any]], after: Mapping[str, dict[str, Any]], key: str
+) -> bool:
     """Return whether an item was answered that had no answer, or an open answer changed."""
     if key == "answer":
         return any(answer.get(key) != before.get(position, {}).get(key) for position, answer in after.items())

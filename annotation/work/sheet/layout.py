@@ -14,7 +14,7 @@ from judgments.design.study_design import StudyDesign
 from judgments.drawing.controls.dealing import REPEATS
 from judgments.drawing.controls.makers import REPEATED
 from judgments.drawing.draws import rng_for, shuffled
-from judgments.drawing.hits import order_with_twins_apart
+from judgments.drawing.hits import order_with_repeats_apart
 from judgments.drawing.material import screen_of
 from judgments.kinds import KINDS, Kind
 from judgments.models import HIT, Unit
@@ -59,7 +59,7 @@ def draw_layout(
         shown_group for group in drawn if (shown_group := [index for index in group if index not in unseen])
     ]
     twins = _repetitions(units, groups)
-    group_order = order_with_twins_apart(len(groups), twins, rng) if twins else range(len(groups))
+    group_order = order_with_repeats_apart(len(groups), twins, rng) if twins else range(len(groups))
     order = [index for number in group_order for index in groups[number]]
     shown = sorted(order)
     rng = rng_for(design.seed, f"sides {hit.key} {worker.name}")

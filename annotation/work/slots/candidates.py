@@ -36,7 +36,7 @@ from judgments.drawing.draws import rng_for
 from judgments.models import HIT, Study, Unit
 from judgments.studies.designs import design_of, stops_early
 
-LOOK_AGAIN = 15  # seconds after which who waits for a page looks again
+RETRY_SECONDS = 15  # seconds after which who waits for a page looks again
 
 _NOW = query_parameter("now", DateTimeField())
 _PARTICIPATIONS: PreparedQuery[Any] = PreparedQuery(

@@ -26,7 +26,7 @@ browser.force_login(User.objects.create_superuser("rosa", password="a long enoug
 page = f"/admin/judgments/dataset/{Dataset.objects.get().pk}"
 answer = {
     "state": job.state,
-    "linked": "What people reach" in browser.get(f"{page}/change/").content.decode(),
+    "linked": "Human performance" in browser.get(f"{page}/change/").content.decode(),
     "page": browser.get(f"{page}/bounds/", follow=True).status_code,
     "job": browser.get(f"/admin/judgments/job/{job.pk}/change/").status_code,
     "call": browser.post("/api/datasets/toy/bounds/").status_code,

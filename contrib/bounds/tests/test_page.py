@@ -21,7 +21,7 @@ def test_bounds_of_a_dataset_are_computed_and_shown_on_a_page(designer: Client) 
     )
     page = reverse("admin:judgments_dataset_bounds", args=[dataset.pk])
     assert page in designer.get(reverse("admin:judgments_dataset_change", args=[dataset.pk])).content.decode()
-    assert "Nothing was computed" in words(designer.get(page))
+    assert "No results for this dataset yet" in words(designer.get(page))
     second = list(IMAGES)[1]
     asked = {
         "metrics": "bleu-1, rouge-l",
@@ -33,7 +33,7 @@ def test_bounds_of_a_dataset_are_computed_and_shown_on_a_page(designer: Client) 
     assert designer.post(page, asked).status_code == 302
     again = designer.post(page, asked)
     assert again.status_code == 400
-    assert "under way already" in words(again)
+    assert "already running" in words(again)
     job = Job.objects.get(kind="leave_one_out")
     assert job.args == {
         "dataset": "pets",
@@ -46,7 +46,7 @@ def test_bounds_of_a_dataset_are_computed_and_shown_on_a_page(designer: Client) 
     job.refresh_from_db()
     assert job.result is not None
     shown = words(designer.get(page))
-    assert "6 captions of 2 items" in shown
+    assert "Captions: 6; items: 2" in shown
     assert "another dataset’s caption" in shown
     assert f"{job.result['metrics']['rouge-l']['upper']['macro']:.2f}".lstrip("0") in shown
     assert "How metrics rank the captions of an item" in shown

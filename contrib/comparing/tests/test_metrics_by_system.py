@@ -1,4 +1,4 @@
-"""Two metrics compared over the systems whose outputs people judged."""
+"""Comparison of two metrics over the systems whose outputs people judged."""
 
 import json
 from pathlib import Path

@@ -150,19 +150,19 @@ def test_every_kind_of_choices_has_a_board(protocol: str, stored: Study, designe
     shown = designer.get(page(study, "board"))
     assert shown.status_code == 200
     assert "Judgments" in words(shown)
-    assert "Agreement as it grows" in words(shown)
+    assert "Agreement over time" in words(shown)
 
 
 def test_before_anything_is_known_the_board_says_so_and_asks_for_its_figures_once(
     stored: Study, designer: Client
 ) -> None:
     study = casting.make_study(stored.dataset, "pairwise", slug="new")
-    assert "being computed" in words(designer.get(page(study, "board")))
+    assert "being computed …" in words(designer.get(page(study, "board")))
     designer.get(page(study, "board-live"))
     jobs = list(Job.objects.filter(kind="board"))
     assert len(jobs) == 1
     assert run_job(jobs[0].pk)
-    assert "No answer that counts is in yet" in words(designer.get(page(study, "board")))
+    assert "No judgments yet" in words(designer.get(page(study, "board")))
     assert "Figures of the board" not in words(designer.get(page(study, "board")))
 
 
@@ -199,7 +199,7 @@ def test_an_unchanged_board_costs_a_304(study: Study, designer: Client) -> None:
     pause_study(study=study, why="a caption is broken")
     third = designer.get(live, headers={"If-None-Match": first["ETag"]})
     assert third.status_code == 200
-    assert "no page of work is given out" in words(third)
+    assert "no pages of work are given out" in words(third)
 
 
 def test_the_cost_of_a_board_does_not_grow_with_its_rows(

@@ -11,8 +11,8 @@ from django.test import Client
 
 from annotation.models import Worker
 from annotation.quality.flags import exclude_worker
+from common.amounts import NO_BREAK
 from contrib.dashboard.snapshot import compute_snapshot, store_snapshot
-from evaluation.presentation.content import NARROW
 from evaluation.results.aggregation import aggregate_study
 from evaluation.results.meta_evaluation import evaluate_study
 from judgments.models import Study
@@ -49,9 +49,9 @@ def test_who_is_ahead(made: Callable[[], StudyOf], metrics: list[str], designer:
     aggregate_study(study=study)
     said = evaluate_study(study=study, metrics=metrics)["verdict"]["all"]
     Study.objects.filter(pk=study.pk).update(state=Study.State.OPEN)
-    shown = shown_of(designer, study).replace(NARROW, " ")
-    assert said["sentence"].replace(NARROW, " ") in shown
-    assert ("Not settled:" in shown) is not said["settled"]
+    shown = shown_of(designer, study).replace(NO_BREAK, " ")
+    assert said["sentence"].replace(NO_BREAK, " ") in shown
+    assert ("Not decided:" in shown) is not said["settled"]
     told = designer.get(f"/api/studies/{study.slug}/board/").json()["snapshot"]["evaluation"]
     assert told["kinds"]["all"]["verdict"] == said
 
@@ -74,7 +74,7 @@ def test_intervals_are_for_other_people_or_say_that_they_are_not(admin_client: C
         tau[name] for name in ("value", "low", "high")
     ]
     Worker.objects.filter(assignments__study=study).update(anonymous=True, study=study)
-    alone = "Intervals and tests are for other items, and for these people alone."
+    alone = "Intervals and tests generalise to other items, but not to other participants."
     assert alone in shown_of(admin_client, study)
 
 
@@ -174,13 +174,13 @@ def test_it_is_in_german_for_a_german_reader() -> None:
 
 def test_the_board_of_answers_in_words_claims_nothing_that_it_does_not_measure(designer: Client) -> None:
     shown = shown_of(designer, put_together(of_scenes("keywords"), ["dog"], ["dog"]))
-    assert "agreement is measured on the page Results" in shown
+    assert "see the agreement on the page Results" in shown
     assert "no two people judged the same unit" not in shown
-    assert "Metrics of captions are not held against these answers: keywords are no captions" in shown
-    assert "Which side do they choose?" not in shown
+    assert "Caption metrics are not compared with these answers: keywords are no captions" in shown
+    assert "Do participants prefer a side?" not in shown
 
 
 def test_the_board_of_pairs_says_which_side_is_chosen(designer: Client) -> None:
     shown = shown_of(designer, pairwise().study)
-    assert "Which side do they choose?" in shown
+    assert "Do participants prefer a side?" in shown
     assert "Agreement is measured on" not in shown

@@ -1,4 +1,4 @@
-"""Figures of the dashboard as a page and a screen reader meet them."""
+"""Results for the dashboard as a page and a screen reader meet them."""
 
 from contrib.dashboard.plots import earlier_figure, metrics_figure
 from evaluation.presentation.plots.figures import OKABE_ITO

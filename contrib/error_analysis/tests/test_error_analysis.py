@@ -88,7 +88,7 @@ def test_the_list_holds_what_is_opposed_with_votes_and_scores(pairs: StudyOf, de
     response = designer.get(f"{address}?metric=bleu-1")
     [row] = response.context["rows"]
     assert (row["key"], row["people"]) == ("p2", "2, by 1 of 1 item")
-    assert row["sure"] == "75 %"  # two of two votes
+    assert row["sure"] == "75\N{NO-BREAK SPACE}%"  # two of two votes
     assert [name for name, _, _ in row["scores"]] == [
         "bleu-1",
         *[name for name in METRICS if name != "bleu-1"],
@@ -120,7 +120,7 @@ def test_captions_whose_ranks_differ_are_listed_for_graded_studies(grades: Study
 
 def test_before_anything_is_computed_the_page_says_what_to_do(pairs: StudyOf, designer: Client) -> None:
     Analysis.objects.all().delete()
-    assert "Nothing to look at yet" in words(designer.get(page(pairs.study, "closer")))
+    assert "Nothing to show yet" in words(designer.get(page(pairs.study, "closer")))
     assert "p1" in words(designer.get(look(pairs.study, "p1")))
 
 
@@ -190,7 +190,7 @@ def test_a_large_study_is_ranked_by_a_job_and_new_results_are_ranked_anew(
     for _ in range(2):
         evaluated(pairs)
         first = designer.get(address)
-        assert "counted for the first time" in words(first)
+        assert "computed for the first time" in words(first)
         assert f'hx-get="{address}"' in first.content.decode()
         assert designer.get(address, headers={"HX-Request": "true"}).status_code == 204
         (job,) = Job.objects.filter(kind="figures", state="queued")

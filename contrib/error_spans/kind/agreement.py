@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from contrib.error_spans.kind.answers import CATEGORY, END, SEVERITY, START, placed
+from contrib.error_spans.kind.answers import CATEGORY, END, SEVERITY, START, spans_with_place
 from contrib.error_spans.kind.mqm import MQM, Mqm, score_of
 from judgments.drawing.documents import first_of_documents
-from judgments.kinds.base import CaptionScore, IncludedJudgment, KindResults, Results, or_none
+from judgments.kinds.base import CaptionScore, IncludedJudgment, KindResults, Results, nan_as_none
 from quorum.statistics.aggregation import standardised_mean
 from quorum.statistics.agreement import SpanAgreement, span_alpha, span_f1
 
@@ -50,7 +50,7 @@ def figures_of_spans(judged: Sequence[IncludedJudgment], weights: Mqm, *, seed: 
     texts = [judgment.unit.pk for judgment in judged]
     workers = [judgment.worker for judgment in judged]
     lengths = [len(judgment.unit.first.text) for judgment in judged]
-    marked = [placed(judgment.answer["spans"]) for judgment in judged]
+    marked = [spans_with_place(judgment.answer["spans"]) for judgment in judged]
     spans = [[(span[START], span[END]) for span in marks] for marks in marked]
     items = {judgment.unit.item.name: _document_of(judgment.unit) for judgment in judged}
     documents = first_of_documents(items.items())
@@ -64,7 +64,7 @@ def figures_of_spans(judged: Sequence[IncludedJudgment], weights: Mqm, *, seed: 
         mqm[judgment.unit.pk].append(weights.score(judgment.answer["spans"]))
     standard = standardised_mean(texts, workers, [score_of(judgment.answer, weights) for judgment in judged])
     rows = zip(standard.units.tolist(), standard.z.tolist(), strict=True)
-    z = {unit: or_none(value) for unit, value in rows}
+    z = {unit: nan_as_none(value) for unit, value in rows}
     return KindResults(
         units={unit: {"mqm": sum(marks) / len(marks), "z": z[unit]} for unit, marks in mqm.items()},
         study={
@@ -96,9 +96,9 @@ def _document_of(unit: Any) -> str:
 
 def _as_dict(agreement: SpanAgreement) -> dict[str, Any]:
     return {
-        "value": or_none(agreement.value),
-        "low": or_none(agreement.low),
-        "high": or_none(agreement.high),
+        "value": nan_as_none(agreement.value),
+        "low": nan_as_none(agreement.low),
+        "high": nan_as_none(agreement.high),
         "n": agreement.texts,
         "clusters": agreement.items,
         "judgments": agreement.judgments,

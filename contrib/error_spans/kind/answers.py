@@ -16,8 +16,8 @@ Span = Mapping[str, Any]
 SEVERITIES = ("minor", "major", "critical")  # the least first
 SEVERITY_KEYS = dict(zip(SEVERITIES, "mjk", strict=True))
 SEVERITY_WORDS = {"minor": _("Minor"), "major": _("Major"), "critical": _("Critical")}
-SAME = 15  # points by which two scores of one text may differ, as on a slider
-ALIKE = 0.5  # F1 from which two answers without scores mark the same
+SCORE_TOLERANCE = 15  # points by which two scores of one text may differ, as on a slider
+LEAST_F1 = 0.5  # F1 from which two answers without scores mark the same
 START, END, SEVERITY, CATEGORY = "start", "end", "severity", "category"
 
 
@@ -37,7 +37,7 @@ def in_order(spans: Iterable[Span]) -> list[dict[str, Any]]:
     ]
 
 
-def placed(spans: Iterable[Span]) -> list[Span]:
+def spans_with_place(spans: Iterable[Span]) -> list[Span]:
     return [span for span in spans if span[START] is not None]
 
 
@@ -59,7 +59,7 @@ def joined_words(
 
 
 def characters(spans: Iterable[Span]) -> set[int]:
-    return {at for span in placed(spans) for at in range(span[START], span[END])}
+    return {at for span in spans_with_place(spans) for at in range(span[START], span[END])}
 
 
 def character_f1(first_spans: Iterable[Span], second_spans: Iterable[Span]) -> float:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from contrib.error_spans.kind.answers import CATEGORY, END, SEVERITIES, SEVERITY, START, placed
+from contrib.error_spans.kind.answers import CATEGORY, END, SEVERITIES, SEVERITY, START, spans_with_place
 from contrib.error_spans.kind.mqm import MQM, Mqm, score_of
 from judgments.kinds.base import Consensus, OpenAggregation
 
@@ -24,13 +24,13 @@ class MajorityOfCharacters(OpenAggregation):
         self.mqm = mqm
 
     def combine(self, answers: list[dict[str, Any]]) -> Consensus:
-        return together(answers, self.mqm)
+        return merge_answers_of_unit(answers, self.mqm)
 
     def codes(self, unit: Any, answer: Any) -> dict[str, float]:
         return {"": score_of(answer, self.mqm)}
 
 
-def together(answers: Sequence[Mapping[str, Any]], mqm: Mqm = MQM) -> Consensus:
+def merge_answers_of_unit(answers: Sequence[Mapping[str, Any]], mqm: Mqm = MQM) -> Consensus:
     """Return the mean score, and the characters that more than half of the answers mark.
 
     Adjacent characters form one span while the leading severity and category stay the same; of equally frequent
@@ -40,7 +40,7 @@ def together(answers: Sequence[Mapping[str, Any]], mqm: Mqm = MQM) -> Consensus:
     marks: dict[int, list[tuple[str, str]]] = {}
     for answer in answers:
         strongest: dict[int, tuple[str, str]] = {}
-        for span in placed(answer["spans"]):
+        for span in spans_with_place(answer["spans"]):
             for at in range(span[START], span[END]):  # where spans overlap, the worst of them
                 mark_of_span = span[SEVERITY], span.get(CATEGORY, "")
                 if at not in strongest or SEVERITIES.index(mark_of_span[0]) > SEVERITIES.index(

@@ -17,7 +17,7 @@ from judgments.drawing.keys import candidate_key
 from judgments.drawing.material import Group, Image, Text
 from judgments.kinds.base import Kind
 
-DAMAGED = 0.25  # share of a text's words that a control item replaces
+REPLACED_SHARE = 0.25  # share of a text's words that a control item replaces
 LEAST_DAMAGED, LEAST_WORDS = 2, 4
 
 
@@ -88,7 +88,7 @@ def _damages(slot: ControlSlot, image: Image, texts: Sequence[Text]) -> Iterator
     donors = [text.text for other in slot.images if other.name != image.name for text in _texts(other)]
     for base in shuffled(texts, rng):
         tokens = word_bounds(base.text)
-        count = max(LEAST_DAMAGED, round(DAMAGED * len(tokens)))
+        count = max(LEAST_DAMAGED, round(REPLACED_SHARE * len(tokens)))
         if len(tokens) < LEAST_WORDS:
             continue
         first = int(rng.integers(len(tokens) - count + 1))

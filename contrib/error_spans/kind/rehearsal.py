@@ -9,10 +9,10 @@ import numpy as np
 
 from common.texts import word_bounds
 from contrib.error_spans.kind.answers import (
-    ALIKE,
     CATEGORY,
     END,
-    SAME,
+    LEAST_F1,
+    SCORE_TOLERANCE,
     SEVERITY,
     START,
     character_f1,
@@ -21,7 +21,7 @@ from contrib.error_spans.kind.answers import (
 from contrib.error_spans.kind.options import SpanOptions
 from judgments.kinds.base import Consensus, Rehearsal
 
-NEAR = 10  # points within which a rehearsal's score is found
+RECOVERY_TOLERANCE = 10  # points within which a rehearsal's score is found
 MISSED, MOVED, INVENTED = 0.15, 0.2, 0.1  # how often a careful simulated worker errs about a span
 
 
@@ -55,7 +55,7 @@ class SpanRehearsal(Rehearsal):
         score = truth.get("score", 0) + float(rng.normal(0, 4))
         if right:
             return self._answer(spans, score)
-        far = float(rng.integers(SAME + 1, 41))
+        far = float(rng.integers(SCORE_TOLERANCE + 1, 41))
         aside = [span for span in anything if not character_f1([span], truth["spans"])]
         return self._answer(aside, score - far if score > far else score + far)
 
@@ -63,8 +63,8 @@ class SpanRehearsal(Rehearsal):
         if consensus.value is None:
             return False
         if self.options.score:
-            return abs(consensus.value - truth["score"]) <= NEAR
-        return character_f1(consensus.answer["spans"], truth["spans"]) >= ALIKE
+            return abs(consensus.value - truth["score"]) <= RECOVERY_TOLERANCE
+        return character_f1(consensus.answer["spans"], truth["spans"]) >= LEAST_F1
 
     def _answer(self, spans: Sequence[Mapping[str, Any]], score: float) -> dict[str, Any]:
         scored = {"score": min(100, max(0, round(score)))} if self.options.score else {}

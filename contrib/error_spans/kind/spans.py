@@ -20,16 +20,16 @@ from django.utils.translation import gettext_lazy as _
 from common.texts import word_bounds
 from contrib.error_spans.kind.agreement import SpanResults
 from contrib.error_spans.kind.answers import (
-    ALIKE,
     CATEGORY,
     END,
-    SAME,
+    LEAST_F1,
+    SCORE_TOLERANCE,
     SEVERITIES,
     SEVERITY,
     START,
     character_f1,
     joined_words,
-    placed,
+    spans_with_place,
 )
 from contrib.error_spans.kind.consensus import MajorityOfCharacters
 from contrib.error_spans.kind.contradictions import span_contradictions
@@ -217,11 +217,11 @@ class SpanAnnotation(OpenKind):
         """Look for a span over the damage, or compare with the first answer to a repeated text."""
         if "within" in expected:
             start, end = expected["within"]
-            return any(span[START] < end and start < span[END] for span in placed(answer["spans"]))
+            return any(span[START] < end and start < span[END] for span in spans_with_place(answer["spans"]))
         first = expected["again"]
         if "score" in answer and "score" in first:
-            return bool(abs(answer["score"] - first["score"]) <= SAME)
-        return character_f1(answer["spans"], first["spans"]) >= ALIKE
+            return bool(abs(answer["score"] - first["score"]) <= SCORE_TOLERANCE)
+        return character_f1(answer["spans"], first["spans"]) >= LEAST_F1
 
     def present_unit(self, unit: Any, *, side: Any, picture_url: str) -> dict[str, Any]:
         text, options = unit.first.text, self.options

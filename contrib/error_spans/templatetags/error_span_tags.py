@@ -7,7 +7,7 @@ from typing import Any
 
 from django import template
 
-from contrib.error_spans.kind.answers import SEVERITY_KEYS, SEVERITY_WORDS, placed
+from contrib.error_spans.kind.answers import SEVERITY_KEYS, SEVERITY_WORDS, spans_with_place
 
 register = template.Library()
 
@@ -25,7 +25,7 @@ def span_key(severity: str) -> str:
 @register.simple_tag
 def span_words(shown: Mapping[str, Any], answer: Mapping[str, Any] | None) -> list[dict[str, Any]]:
     """Return the words for a form without scripts, each with the mark that begins in it or covers it."""
-    text, spans = shown["caption"]["text"], placed(answer["spans"]) if answer else []
+    text, spans = shown["caption"]["text"], spans_with_place(answer["spans"]) if answer else []
     words_of_text = []
     for index, (start, end) in enumerate(shown["words"]):
         mark = next((span for span in spans if span["start"] < end and start < span["end"]), {})

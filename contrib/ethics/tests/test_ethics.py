@@ -39,7 +39,7 @@ def test_the_checklist_says_what_the_design_says_and_what_is_missing(designer: C
     # four items of 30 seconds, one of them a check question, for 50 cents: 50 * 3600 / 120
     assert "0.50 EUR" in lines["What they are paid"]
     assert "15.00 EUR an hour" in lines["What they are paid"]
-    assert "Germany" in lines["What is required of them"]
+    assert "Germany" in lines["Requirements"]
     call_command("ethics", study.slug, stdout=(out := StringIO()))
     assert (
         "**Risks, and what is done about them** (CR (b)(2), ARR A2)\n\n**To be filled in by you.**"
@@ -49,7 +49,7 @@ def test_the_checklist_says_what_the_design_says_and_what_is_missing(designer: C
     assert "IRB 7 of Example" in shown
     assert designer.get(page(study, "ethics-file") + "?format=html").content.startswith(b"<!doctype html>")
     missing = sum(1 for answer in lines.values() if not answer)
-    assert f"{missing} lines are to be filled in by you." in shown
+    assert f"{missing} lines are left for you to fill in." in shown
 
 
 @pytest.mark.parametrize("case", ["eu", "us", "course", "panel"])

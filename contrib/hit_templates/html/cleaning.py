@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import nh3
 
-from contrib.hit_templates.html.crowd_elements import PLAIN_OF
+from contrib.hit_templates.html.crowd_elements import ELEMENT_BUILDERS
 
 # elements that are shown as they are
-PLAIN = {
+ALLOWED_ELEMENTS = {
     "a", "abbr", "audio", "b", "bdi", "bdo", "blockquote", "br", "caption", "cite", "code", "col", "colgroup", "dd",
     "del", "details", "dfn", "div", "dl", "dt", "em", "fieldset", "figcaption", "figure", "h1", "h2", "h3", "h4", "h5",
     "h6", "hr", "i", "img", "input", "ins", "kbd", "label", "legend", "li", "mark", "ol", "optgroup", "option", "p",
@@ -16,9 +16,9 @@ PLAIN = {
     "ul", "var", "video", "wbr",
 }  # fmt: skip
 # Page landmarks are ours: a template's own become plain boxes.
-BOXES = {"address", "article", "aside", "center", "footer", "header", "hgroup", "main", "nav", "section"}
+LANDMARKS = {"address", "article", "aside", "center", "footer", "header", "hgroup", "main", "nav", "section"}
 # elements that are removed with everything in them
-DROPPED = {
+REMOVED_ELEMENTS = {
     "applet", "base", "canvas", "embed", "frame", "frameset", "iframe", "link", "math", "meta", "noembed", "noframes",
     "noscript", "object", "param", "portal", "script", "style", "svg", "template", "title", "button",
 }  # fmt: skip
@@ -63,7 +63,7 @@ ATTRIBUTES = {
     "crowd-card": {"heading", "image"},
 }  # fmt: skip
 # Elements of a filled page with their attributes, for the second cleaning.
-SHOWN = {
+FILLED_PAGE_ELEMENTS = {
     **{
         tag: names
         for tag, names in ATTRIBUTES.items()
@@ -82,9 +82,9 @@ def clean_page(source: str) -> str:
     """Remove all HTML that could run code, load a frame, submit elsewhere or add style."""
     return nh3.clean(
         source,
-        tags=PLAIN | BOXES | PLAIN_OF.keys(),
+        tags=ALLOWED_ELEMENTS | LANDMARKS | ELEMENT_BUILDERS.keys(),
         attributes=ATTRIBUTES,
-        clean_content_tags=DROPPED,
+        clean_content_tags=REMOVED_ELEMENTS,
         url_schemes={"http", "https", "mailto"},
         link_rel=None,
     )
@@ -94,9 +94,9 @@ def clean_filled_page(page: str) -> str:
     """Clean a filled page, by the narrower allow list."""
     return nh3.clean(
         page,
-        tags=PLAIN | {"output"},
-        attributes=SHOWN,
-        clean_content_tags=DROPPED,
+        tags=ALLOWED_ELEMENTS | {"output"},
+        attributes=FILLED_PAGE_ELEMENTS,
+        clean_content_tags=REMOVED_ELEMENTS,
         generic_attribute_prefixes={"data-"},
         url_schemes={"http", "https", "mailto"},
         link_rel=None,

@@ -20,15 +20,17 @@ INPUT_TYPES = {"text", "number", "email", "url", "tel", "date", "time"}
 Nodes = list[Element | str]
 
 
-def _without(attributes: Mapping[str, str], *names: str) -> dict[str, str]:
+def _omit_attributes(attributes: Mapping[str, str], *names: str) -> dict[str, str]:
     return {name: value for name, value in attributes.items() if name not in names}
 
 
 def _box(element: Element) -> Nodes:
-    return [Element("div", _without(element.attributes, "header", "heading", "image"), element.inside)]
+    return [
+        Element("div", _omit_attributes(element.attributes, "header", "heading", "image"), element.inside)
+    ]
 
 
-def _nothing(element: Element) -> Nodes:
+def _no_nodes(element: Element) -> Nodes:
     return []
 
 
@@ -58,7 +60,7 @@ def _labelled(element: Element, control: Element) -> Nodes:
 
 def _input(element: Element) -> Nodes:
     attributes = element.attributes
-    copied = _without(attributes, "label", "max-length", "type")
+    copied = _omit_attributes(attributes, "label", "max-length", "type")
     if "max-length" in attributes:
         copied["maxlength"] = attributes["max-length"]
     kind = attributes.get("type", "text").lower()
@@ -67,7 +69,7 @@ def _input(element: Element) -> Nodes:
 
 def _text_area(element: Element) -> Nodes:
     attributes = element.attributes
-    copied = _without(attributes, "label", "max-length", "value")
+    copied = _omit_attributes(attributes, "label", "max-length", "value")
     if "max-length" in attributes:
         copied["maxlength"] = attributes["max-length"]
     text = attributes.get("value", "")
@@ -76,11 +78,11 @@ def _text_area(element: Element) -> Nodes:
 
 def _slider(element: Element) -> Nodes:
     """Return a slider, by default from 0 to 100 by 1, like Amazon's."""
-    copied = {"min": "0", "max": "100", "step": "1", **_without(element.attributes, "label")}
+    copied = {"min": "0", "max": "100", "step": "1", **_omit_attributes(element.attributes, "label")}
     return _labelled(element, Element("input", copied | {"type": "range"}))
 
 
-def _ticked(kind: str) -> Callable[[Element], Nodes]:
+def _tick_builder(kind: str) -> Callable[[Element], Nodes]:
     def build(element: Element) -> Nodes:
         control = Element("input", element.attributes | {"type": kind})
         return [Element("label", {"class": "option"}, [control, Element("span", {}, element.inside)])]
@@ -179,11 +181,11 @@ def _group(element: Element) -> Nodes:
 
 
 # Amazon's elements, and what becomes of them.
-PLAIN_OF: dict[str, Callable[[Element], Nodes]] = {
+ELEMENT_BUILDERS: dict[str, Callable[[Element], Nodes]] = {
     "crowd-alert": _box,
-    "crowd-button": _nothing,
+    "crowd-button": _no_nodes,
     "crowd-card": _titled,
-    "crowd-checkbox": _ticked("checkbox"),
+    "crowd-checkbox": _tick_builder("checkbox"),
     "crowd-classifier": _classifier("radio"),
     "crowd-classifier-multi-select": _classifier("checkbox"),
     "crowd-form": _box,
@@ -192,7 +194,7 @@ PLAIN_OF: dict[str, Callable[[Element], Nodes]] = {
     "crowd-input": _input,
     "crowd-instructions": _instructions,
     "crowd-modal": _box,
-    "crowd-radio-button": _ticked("radio"),
+    "crowd-radio-button": _tick_builder("radio"),
     "crowd-radio-group": _group,
     "crowd-slider": _slider,
     "crowd-tab": _titled,

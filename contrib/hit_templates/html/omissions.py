@@ -7,16 +7,16 @@ from collections import Counter
 from collections.abc import Iterator
 from html.parser import HTMLParser
 
-from contrib.hit_templates.html.cleaning import BOXES, PLAIN
-from contrib.hit_templates.html.crowd_elements import PLAIN_OF
+from contrib.hit_templates.html.cleaning import ALLOWED_ELEMENTS, LANDMARKS
+from contrib.hit_templates.html.crowd_elements import ELEMENT_BUILDERS
 from contrib.hit_templates.questions import FIELD
 
 STRUCTURE = {"html", "head", "body", "form", "title", "font", "noscript", "template"}
 FRAMES = {"iframe", "frame", "frameset", "object", "embed", "applet", "portal", "param"}
-DRAWN = {"svg", "math", "canvas"}
+GRAPHICS = {"svg", "math", "canvas"}
 ADDRESSES = {"href", "src", "poster", "action", "formaction", "background", "data", "xlink:href"}
 KNOWN_ADDRESS = re.compile(r"\s*(https?://|mailto:|#|$)", re.IGNORECASE)
-LIQUID = re.compile(r"\{\{|\{%")
+LIQUID_TAG = re.compile(r"\{\{|\{%")
 MOST_NAMED = 5
 
 # What was noted -> its sentence, in the order of a page.
@@ -44,7 +44,7 @@ _COUNTED = {
 }
 
 
-def left_out_of(source: str) -> list[str]:
+def describe_omissions(source: str) -> list[str]:
     """Return one sentence per sort of omitted element, in a stable order."""
     scan = _Scan()
     scan.feed(source)
@@ -92,7 +92,7 @@ class _Scan(HTMLParser):
             self.note("refresh")
         elif tag in FRAMES:
             self.note("frames", attributes.get("src", "") or attributes.get("data", ""))
-        elif tag in DRAWN:
+        elif tag in GRAPHICS:
             self._drawing += 1
             self.note("drawn", tag)
         elif self._drawing:
@@ -102,17 +102,20 @@ class _Scan(HTMLParser):
                 self.note("action", attributes["action"][:200])
         elif tag == "input" and attributes.get("type", "").lower() in ("file", "password"):
             self.note(f"input-{attributes['type'].lower()}", attributes.get("name", ""))
-        elif tag.startswith("crowd-") and tag not in PLAIN_OF:
+        elif tag.startswith("crowd-") and tag not in ELEMENT_BUILDERS:
             self.note("crowd", f"{tag} “{attributes['name']}”" if attributes.get("name") else tag)
-        elif tag not in PLAIN | BOXES | STRUCTURE | {"meta", "button"} and tag not in PLAIN_OF:
+        elif (
+            tag not in ALLOWED_ELEMENTS | LANDMARKS | STRUCTURE | {"meta", "button"}
+            and tag not in ELEMENT_BUILDERS
+        ):
             self.note("tags", tag[:40])
 
     def handle_endtag(self, tag: str) -> None:
-        if tag in DRAWN and self._drawing:
+        if tag in GRAPHICS and self._drawing:
             self._drawing -= 1
 
     def handle_data(self, data: str) -> None:
-        self.counts["liquid"] += bool(LIQUID.search(FIELD.sub("", data)))
+        self.counts["liquid"] += bool(LIQUID_TAG.search(FIELD.sub("", data)))
 
 
 def _sentences(scan: _Scan) -> Iterator[str]:

@@ -142,7 +142,7 @@ def test_each_file_may_be_a_person_s(designer: Client, dataset: Dataset) -> None
     address = uploaded(
         designer, dataset, "image,cap,stars\nA.jpg,one,3\n", "image,cap,stars\nA.jpg,one,4\n"
     ).headers["Location"]
-    assert "Each file is a person's" in words(designer.get(address))
+    assert "Each file has the answers of one participant" in words(designer.get(address))
     job = done(designer.post(address, RATED | {"column-2": "value", "each_file": "on"}))
     assert job.state == Job.State.DONE, job.error
     assert answers() == {("A.jpg", "p1"): 3, ("A.jpg", "p2"): 4}

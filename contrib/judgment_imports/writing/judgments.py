@@ -98,7 +98,7 @@ class JudgmentWriter:
         signals = {} if former else {IMPORTED_REVISION: row.revision}
         Judgment.objects.create(**values, signals=signals, replaces=former)
 
-    def _moved(self, row: JudgmentRow) -> Any:
+    def _stored_answer(self, row: JudgmentRow) -> Any:
         """Return the stored answer, with its marks where they are in the writing of the text that is kept."""
         answer, marks = row.stored, self.kind.marks
         if marks is None or row.first_text is None:
@@ -114,7 +114,7 @@ class JudgmentWriter:
             self.assignments.id_of(row),
             self.units.ids[row.unit],
             row.value if row.stored is None else None,
-            self._moved(row),
+            self._stored_answer(row),
             row.presented or "",
             row.seconds,
             row.wall_seconds,

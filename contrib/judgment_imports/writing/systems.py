@@ -9,7 +9,7 @@ from common.audit import acting_person
 from common.errors import DataConflict
 from common.incoming import compose_name
 from common.rows import batched
-from common.texts import one_text, parting
+from common.texts import one_text, quote_difference
 from judgments.datasets.importing import check_owner, known_lists, renumber_ranks
 from judgments.importers.records.rows import HUMAN, HUMAN_OTHER, Credit, CreditedRow
 from judgments.models import Caption, Dataset, Item, Output, System
@@ -111,7 +111,7 @@ class SystemWriter:
         answer = ranking.get(caption.credit.rank or 0)
         where = f"at rank {caption.credit.rank}" if caption.credit.rank else "at some rank"
         if task == Output.Task.ANNOTATION:
-            ours, theirs = parting(text, str(answer or ""))
+            ours, theirs = quote_difference(text, str(answer or ""))
             claim = f"caption {ours} {where} for image {image!r}"
             other = None if answer is None else theirs
         else:

@@ -11,7 +11,7 @@ from contrib.judgment_imports.writing.pairs import PairWriter, image_of_row
 from judgments.importers.records.rows import CreditedRow, JudgmentRow
 from judgments.kinds import KINDS
 from judgments.models import Study, Unit
-from judgments.models.units import NOBODY
+from judgments.models.units import NO_SYSTEM
 
 UNIT_FIELDS = (
     "study_id", "key", "position", "item_id", "reference_id", "first_id", "second_id", "pair_id", "kind",
@@ -69,4 +69,4 @@ class UnitWriter:
         first, _second, *options = (sorted(by_name[name].pk for name in names) for names in row.systems())
         if any(options):
             return options
-        return first or ([NOBODY] if row.first in row.credits else [])
+        return first or ([NO_SYSTEM] if row.first in row.credits else [])

@@ -11,29 +11,34 @@ from django.utils.translation import gettext as _
 from annotation.crowds.opening import add_doubt
 from annotation.launch.views.launch import Launch, Point, Readiness
 from annotation.launch.views.points import add_check, add_launch_jobs
-from common.amounts import thousands
-from contrib.planning.assumptions import ENOUGH
+from common.amounts import coefficient, percent, thousands
+from contrib.planning.assumptions import POWER_WANTED
 from contrib.planning.rehearsals.copies import rehearsals_of
 from evaluation.models import Analysis
 from evaluation.presentation.content import join_names
 from judgments.models import Job, Study
 from judgments.studies.designs import design_of, kind_of
 from judgments.studies.frame_page import jobs_to_show
-from judgments.templatetags.judgments_tags import cents, coefficient, percent
+from judgments.templatetags.judgments_tags import cents
 
-HOPELESS = 0.5  # power below which a study is more likely to miss even the largest difference than to find it
+TENTATIVE = 0.667  # the least alpha for tentative conclusions (Krippendorff 2004)
+LEAST_POWER = (
+    0.5  # power below which a study is more likely to miss even the largest difference than to find it
+)
 
 
 def _rehearsal_points(launch: Launch) -> Iterable[Point]:
     """Yield the newest rehearsal's finding for the launch checklist."""
     if kind_of(launch.study).rehearsal is None or launch.study.simulated:
         return
-    newest = _newest_seen(launch.study, launch.user)
+    newest = _newest_visible(launch.study, launch.user)
     if newest is None:
         yield launch.point(
             _("Rehearsal"),
             Readiness.MISSING,
-            _("Nobody has tried the design: simulated participants can answer a copy of the study first."),
+            _(
+                "The design has not been rehearsed: simulated participants can answer a copy of the study first."
+            ),
             page="rehearsal",
             link_words=_("Rehearse it"),
         )
@@ -44,37 +49,42 @@ def _rehearsal_points(launch: Launch) -> Iterable[Point]:
     yield launch.point(
         _("Rehearsal"),
         Readiness.READY,
-        _("Simulated participants found %(share)s of the answers that were drawn as true.")
+        _("The consensus of simulated participants recovered %(share)s of the right answers.")
         % {"share": percent(recovered["value"])},
         page="rehearsal",
-        link_words=_("Look at it"),
+        link_words=_("See the rehearsal"),
     )
     if alpha["value"] is not None:
         sentence = _("Krippendorff's alpha of %(alpha)s among participants like those of the rehearsal.")
-        alpha_words = {"alpha": coefficient(alpha["value"])}
-        yield launch.point(_("Agreement expected"), Readiness.READY, sentence % alpha_words)
+        sentence %= {"alpha": coefficient(alpha["value"])}
+        readiness = Readiness.READY if alpha["value"] >= TENTATIVE else Readiness.MISSING
+        if readiness is Readiness.MISSING:
+            sentence += " " + _(
+                "Below .67, single items are uncertain: a clearer question or more answers help."
+            )
+        yield launch.point(_("Agreement expected"), readiness, sentence)
     elif launch.design.judgments_per_unit > 1:
-        sentence = _("The rehearsal was too small to show it.")
+        sentence = _("The rehearsal was too small to estimate it.")
         yield launch.point(_("Agreement expected"), Readiness.UNKNOWN, sentence)
     if rows := _power_rows(newest, launch.design.purpose):
         yield _power_point(launch, rows)
 
 
-def power_told(rehearsal: Analysis) -> list[Mapping[str, Any]]:
+def power_rows_of(rehearsal: Analysis) -> list[Mapping[str, Any]]:
     """Return the rows of power at named differences; earlier versions told that at one that they drew."""
     return [row for row in rehearsal.result["power"] if "difference" in row]
 
 
 def _power_rows(rehearsal: Analysis, purpose: str) -> list[Mapping[str, Any]]:
     """Return the rows on systems or on metrics, as the study's purpose is, else those of less power."""
-    about, rows = purpose.replace("ranking", "systems"), power_told(rehearsal)
+    about, rows = purpose.replace("ranking", "systems"), power_rows_of(rehearsal)
     groups = [
         [row for row in rows if row["what"] == what] for what in ("systems", "metrics") if about in ("", what)
     ]
-    return min(filter(None, groups), key=lambda group: _main(group)["power"] or 0.0, default=[])
+    return min(filter(None, groups), key=lambda group: _main_row(group)["power"] or 0.0, default=[])
 
 
-def _main(rows: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+def _main_row(rows: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
     """Return the row by which a study is called ready."""
     return next(row for row in rows if row["main"])
 
@@ -103,7 +113,7 @@ def _power_sentence(rows: Sequence[Mapping[str, Any]]) -> str:
     }
 
 
-def _newest_seen(study: Study, user: User | None) -> Analysis | None:
+def _newest_visible(study: Study, user: User | None) -> Analysis | None:
     """Return the newest rehearsal of a study that an account, or anybody, may see."""
     copies = rehearsals_of(study)
     seen = copies.filter(pk__in=Study.objects.visible_to(user)) if user else copies
@@ -113,9 +123,9 @@ def _newest_seen(study: Study, user: User | None) -> Analysis | None:
 
 
 def _power_doubt(study: Study, by: User | None) -> str:
-    newest = _newest_seen(study, by)
+    newest = _newest_visible(study, by)
     rows = _power_rows(newest, design_of(study).purpose) if newest else []
-    return _power_sentence(rows) if rows and _most_power(rows) < HOPELESS else ""
+    return _power_sentence(rows) if rows and _most_power(rows) < LEAST_POWER else ""
 
 
 def _most_power(rows: Sequence[Mapping[str, Any]]) -> float:
@@ -125,31 +135,31 @@ def _most_power(rows: Sequence[Mapping[str, Any]]) -> float:
 
 def _power_point(launch: Launch, rows: Sequence[Mapping[str, Any]]) -> Point:
     """Say how often the study decides between two sides, and what it takes where that is too rarely."""
-    title, sentence, row = _("Power"), _power_sentence(rows), _main(rows)
+    title, sentence, row = _("Power"), _power_sentence(rows), _main_row(rows)
     power = row["power"] or 0.0
-    if power >= ENOUGH:
+    if power >= POWER_WANTED:
         if row.get("alike"):
-            doubt = _("In the rehearsal itself no system was better.")
+            doubt = _("In the rehearsal itself, no system was better.")
             return launch.point(title, Readiness.UNKNOWN, f"{sentence} {doubt}")
         return launch.point(title, Readiness.READY, sentence)
     needed = row["needed"]
     if needed is None:
-        remedy = _("More items, or more people, tell more apart.")
+        remedy = _("More items or more participants increase the power.")
     else:
         remedy = _("%(enough)s would with some %(needed)s pairs instead of %(pairs)s.") % {
-            "enough": round(100 * ENOUGH),
+            "enough": round(100 * POWER_WANTED),
             "needed": thousands(needed),
             "pairs": thousands(row["pairs"]),
         }
         if launch.forecast and launch.forecast.cents:
             cost = cents(launch.forecast.cents * needed // row["pairs"], launch.design.currency)
-            remedy += " " + _("They cost about %(cost)s.") % {"cost": cost}
+            remedy += " " + _("This costs about %(cost)s.") % {"cost": cost}
             if budget := launch.design.crowd.budget_cents:
                 remedy += " " + _("The budget is %(budget)s.") % {
                     "budget": cents(budget, launch.design.currency)
                 }
     link_words = _("Plan the study")
-    readiness = Readiness.MISSING if _most_power(rows) >= HOPELESS else Readiness.DOUBTFUL
+    readiness = Readiness.MISSING if _most_power(rows) >= LEAST_POWER else Readiness.DOUBTFUL
     return launch.point(title, readiness, f"{sentence} {remedy}", page="planning", link_words=link_words)
 
 

@@ -12,7 +12,7 @@ from judgments.access.roles import note_event
 from judgments.models import Study
 from judgments.studies.studies import duplicate_study
 
-OF = "rehearsal_of"  # the copy's note with its study's row id
+ORIGINAL_NOTE = "rehearsal_of"  # the copy's note with its study's row id
 
 
 @transaction.atomic
@@ -32,16 +32,16 @@ def copy_for_rehearsal(*, study: Study, user: User | None = None) -> Study:
     copy = duplicate_study(
         study=study, name=f"{study.name[:180]} (rehearsal {number})", slug=f"{stem}{number}", user=user
     )
-    copy.simulated, copy.notes = True, copy.notes | {OF: study.pk}
+    copy.simulated, copy.notes = True, copy.notes | {ORIGINAL_NOTE: study.pk}
     copy.save(update_fields=["simulated", "notes"])
     note_event(study=study, what="rehearsed", sentence=f"A rehearsal of a copy, {copy.slug}, was asked for.")
     return copy
 
 
 def rehearsals_of(study: Study) -> QuerySet[Study]:
-    return Study.objects.filter(**{f"notes__{OF}": study.pk}, simulated=True).order_by("-pk")
+    return Study.objects.filter(**{f"notes__{ORIGINAL_NOTE}": study.pk}, simulated=True).order_by("-pk")
 
 
 def study_rehearsed(copy: Study) -> Study | None:
-    number = copy.notes.get(OF)
+    number = copy.notes.get(ORIGINAL_NOTE)
     return Study.objects.filter(pk=number).first() if number else None

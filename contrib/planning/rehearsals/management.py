@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from common.amounts import percent
 from common.commands import progress_bar
 from judgments.management.base import OperationCommand, operation_at
 
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 
 class Rehearse(OperationCommand):
     operation = operation_at("contrib.planning.rehearsals.operations.rehearse_study")
-    help = "Let a simulated crowd answer the open HITs of a study until every HIT is full."
+    help = "Let a simulated crowd answer the pages of work of a study until all are complete."
     example = "manage.py rehearse demo-triplet-copy --workers 20 --spammers 0.2 --seed 1"
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -23,21 +24,19 @@ class Rehearse(OperationCommand):
         self.say(outcome.message)
         report = outcome.value
         self.say(
-            f"The known truth was recovered on {100 * report.recovered:.0f} % of {report.units:,} units "
-            f"({100 * report.undecided:.0f} % ended in a tie), without workers who failed their control items."
+            f"Right answers recovered on {percent(report.recovered)} of {report.units:,} items "
+            f"({percent(report.undecided)} tied), without participants below the pass mark."
         )
         if report.controls_careful is not None:
-            spammed = (
-                "none seen" if report.controls_spammers is None else f"{100 * report.controls_spammers:.0f} %"
-            )
+            spammed = "none seen" if report.controls_spammers is None else percent(report.controls_spammers)
             self.say(
-                f"Control items got right: careful workers {100 * report.controls_careful:.0f} %, spammers {spammed}."
+                f"Check questions right: careful participants {percent(report.controls_careful)}, spammers {spammed}."
             )
         for by_sort in report.by_sort:
             self.say(_report_line(by_sort))
         if report.by_sort:
             self.say(
-                f"{report.invalidated:,} judgments of excluded people were invalidated, and their slots filled again."
+                f"{report.invalidated:,} judgments of excluded participants were invalidated and replaced by others."
             )
 
 

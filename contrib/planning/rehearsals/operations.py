@@ -19,14 +19,14 @@ from annotation.rehearsal.sorts import SORTS
 from common.amounts import thousands
 from common.errors import WrongState
 from common.parameters import Parameters
-from contrib.planning.rehearsals.copies import OF, copy_for_rehearsal, study_rehearsed
+from contrib.planning.rehearsals.copies import ORIGINAL_NOTE, copy_for_rehearsal, study_rehearsed
 from judgments.access.roles import Right, note_event
 from judgments.jobs.queues import enqueue
 from judgments.models import Job, Study
 from judgments.operations import Outcome, operation
 from judgments.studies.generation.progress import Progress
 
-USUAL = RehearsalCrowd()
+DEFAULT_CROWD = RehearsalCrowd()
 
 
 class SortsField(serializers.CharField):
@@ -54,25 +54,25 @@ def _number(label: str, usual: float, low: float, high: float) -> Any:
 class RehearsalRequest(Parameters):
     """The simulated workers of a rehearsal."""
 
-    workers = _number("Workers", USUAL.workers, 1, 2000)
-    spammers = _number("Share of spammers", USUAL.spammers, 0, 1)
-    accuracy = _number("Mean chance of the others to be right", USUAL.accuracy, 0, 1)
-    drop_outs = _number("Chance that a page of work is returned", USUAL.drop_outs, 0, 0.9)
-    speed = _number("Times the expected speed", USUAL.speed, 0.01, 100)
-    seed = _number("Seed", USUAL.seed, 0, 2**53)
+    workers = _number("Workers", DEFAULT_CROWD.workers, 1, 2000)
+    spammers = _number("Share of spammers", DEFAULT_CROWD.spammers, 0, 1)
+    accuracy = _number("Mean accuracy of the other participants", DEFAULT_CROWD.accuracy, 0, 1)
+    drop_outs = _number("Probability that a page of work is returned", DEFAULT_CROWD.drop_outs, 0, 0.9)
+    speed = _number("Speed relative to the expected speed", DEFAULT_CROWD.speed, 0.01, 100)
+    seed = _number("Seed", DEFAULT_CROWD.seed, 0, 2**53)
     sorts = SortsField(
         required=False,
-        initial=USUAL.sorts,
+        initial=DEFAULT_CROWD.sorts,
         label="Spammers",
-        help_text="Sorts of spammers, with commas between them: "
+        help_text="Types of spammers, separated by commas: "
         + "; ".join(f"{sort.name} {sort.about}" for sort in SORTS.values())
-        + f" (default {USUAL.sorts}).",
+        + f" (default {DEFAULT_CROWD.sorts}).",
         style={"choices": [(sort.name, f"{sort.name}: {sort.about}") for sort in SORTS.values()]},
     )
     rules = serializers.BooleanField(
         required=False,
-        label="Run the recommended detectors, where the study has none",
-        help_text="Run the recommended detectors where the study has none; its own always run.",
+        label="Run the recommended detectors if the study has none",
+        help_text="Run the recommended detectors if the study has none. The study's own detectors always run.",
     )
 
 
@@ -83,13 +83,13 @@ def rehearse_copy(*, study: Study, by: User, **crowd: Any) -> Outcome:
     with transaction.atomic():  # no copy without its job
         copy = copy_for_rehearsal(study=study, user=by)
         enqueue(kind="rehearse", args={"study": copy.slug, **crowd}, user=by)
-    return Outcome(_("“%(name)s” is a copy that simulated workers answer now.") % {"name": copy.name}, copy)
+    return Outcome(_("Simulated participants now answer the copy “%(name)s”.") % {"name": copy.name}, copy)
 
 
 class LargeRehearsalRequest(RehearsalRequest):
     """The simulated workers of the study itself."""
 
-    workers = _number("Workers", USUAL.workers, 1, 100_000)
+    workers = _number("Workers", DEFAULT_CROWD.workers, 1, 100_000)
 
 
 @operation("rehearse", "Let simulated workers answer", parameters=LargeRehearsalRequest, job="rehearse")
@@ -98,9 +98,8 @@ def rehearse_study(*, study: Study, by: User | None, progress: Progress, **crowd
     report = rehearse(study=study, crowd=RehearsalCrowd(**crowd), progress=progress)
     return Outcome(
         _(
-            "%(workers)s simulated workers (%(spammers)s spammers) filled %(hits)s HITs with "
-            "%(judgments)s judgments in %(hours)s simulated hours; %(returned)s HITs were "
-            "returned."
+            "Simulated participants: %(workers)s (spammers: %(spammers)s). Pages of work completed: "
+            "%(hits)s, returned: %(returned)s. Judgments: %(judgments)s, in %(hours)s simulated hours."
         )
         % {
             "workers": report.workers,
@@ -119,7 +118,7 @@ def rehearse_study(*, study: Study, by: User | None, progress: Progress, **crowd
 def delete(*, study: Study, by: User | None) -> Outcome:
     """Delete a copy with all its simulated answers, as its owner."""
     locked = Study.objects.select_for_update().get(pk=study.pk)
-    if not locked.simulated or OF not in locked.notes:
+    if not locked.simulated or ORIGINAL_NOTE not in locked.notes:
         raise WrongState(
             _("Study %(slug)r is no rehearsed copy; only such copies are deleted with answers.")
             % {"slug": study.slug}

@@ -9,8 +9,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 
-from contrib.planning.rehearsals.checklist import power_told
-from contrib.planning.rehearsals.copies import OF, rehearsals_of, study_rehearsed
+from contrib.planning.rehearsals.checklist import power_rows_of
+from contrib.planning.rehearsals.copies import ORIGINAL_NOTE, rehearsals_of, study_rehearsed
 from contrib.planning.rehearsals.operations import delete, rehearse_copy
 from evaluation.models import Analysis
 from judgments.admin.base import signed_in
@@ -57,9 +57,9 @@ def show_rehearsal(request: HttpRequest, study: Study, context: Context) -> Http
         "refusal": refusal,
         "copies": copies,
         "of_whom": of_whom,
-        "is_copy": OF in study.notes,
+        "is_copy": ORIGINAL_NOTE in study.notes,
         "rehearsal": shown,
-        "power": power_told(shown) if shown else [],
+        "power": power_rows_of(shown) if shown else [],
         "rehearsing": any(job.kind == "rehearse" for job in context["jobs"]),
         "rehearsed_study": next((row["study"] for row in copies if row["analysis"] is shown), study),
     }

@@ -92,7 +92,7 @@ def accuracy_of(evaluation: MetaEvaluation | None, metric: str) -> dict[str, Any
     return {name: evaluation.result["metrics"][metric]["accuracy"]["all"][name] for name in ESTIMATE}
 
 
-def systems_that_meet(study: Study, pairs: KnownPairs) -> dict[int, tuple[str, str]]:
+def compared_systems(study: Study, pairs: KnownPairs) -> dict[int, tuple[str, str]]:
     of_pair = loaders.systems_of_pairs(study)
     rows = {pair.pk: of_pair[pair.key] for pair in loaders.pair_rows(study) if pair.pk in pairs.truth}
     return {pk: names for pk, names in rows.items() if names[0] != names[1]}

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from common.amounts import as_json
-from contrib.planning.assumptions import ENOUGH
+from contrib.planning.assumptions import POWER_WANTED
 from contrib.planning.rehearsals.pairs import KnownPairs
 from evaluation.data.judgment_sets import loaders
 from evaluation.data.judgment_sets.records import Decision
@@ -30,7 +30,7 @@ SIMULATIONS = 400
 SHARES_WON = (0.6, 0.7, 0.8)
 ACCURACIES_APART = (0.05, 0.1, 0.2)
 STEPS_APART, MAIN_STEPS = (0.5, 1.0), 0.5
-MAIN = {"systems": 0.7, "metrics": 0.1}
+MAIN_DIFFERENCES = {"systems": 0.7, "metrics": 0.1}
 MOST_GRADES = 10  # of a scale whose steps are grades; others are cut into so many
 QUICK_SIMULATIONS = 100  # where only the order of magnitude counts
 MOST_DOUBLINGS, MOST_JUDGMENTS = 6, 50_000
@@ -65,7 +65,7 @@ def simulate_power(
         size = Size(count, references, votes)
         (estimate,) = power_of(question, people, [size], simulations=SIMULATIONS, seed=seed)
         figures = {key: as_json(value) for key, value in asdict(estimate).items() if key != "size"}
-        main = difference == MAIN[what]
+        main = difference == MAIN_DIFFERENCES[what]
         needed = needed_pairs(question, people, size, estimate.power, seed) if main else None
         rows.append(
             {
@@ -154,10 +154,10 @@ def _true_means(proposals: Proposals, truths: Mapping[int, Any]) -> Floats:
 def needed_pairs(question: Question, people: People, size: Size, power: float, seed: int) -> int | None:
     """Return the pairs at which a study decides often enough: the size, doubled; None where that is too many."""
     for _doubling in range(MOST_DOUBLINGS):
-        if power >= ENOUGH:
+        if power >= POWER_WANTED:
             break
         size = replace(size, pairs=2 * size.pairs)
         if size.judgments > MOST_JUDGMENTS:
             return None
         power = power_of(question, people, [size], simulations=QUICK_SIMULATIONS, seed=seed)[0].power
-    return size.pairs if power >= ENOUGH else None
+    return size.pairs if power >= POWER_WANTED else None

@@ -13,7 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.reverse import reverse
 
-from contrib.planning.rehearsals.copies import OF
+from contrib.planning.rehearsals.copies import ORIGINAL_NOTE
 from contrib.planning.rehearsals.operations import RehearsalRequest, delete, rehearse_copy
 from contrib.planning.resources import may_create
 from evaluation.models import Analysis
@@ -64,7 +64,7 @@ class RehearsalSerializer(RehearsalHeadSerializer):
 
 
 def _of_study(rows: QuerySet[Study], name: str, value: Study) -> QuerySet[Study]:
-    return rows.filter(**{f"notes__{OF}": value.pk})
+    return rows.filter(**{f"notes__{ORIGINAL_NOTE}": value.pk})
 
 
 @extend_schema_view(
@@ -91,10 +91,10 @@ class RehearsalResource(Resource):
     lookup_field, lookup_value_regex = "slug", SLUG
 
     def get_queryset(self) -> QuerySet[Study]:
-        copies = Study.objects.filter(simulated=True, notes__has_key=OF)
+        copies = Study.objects.filter(simulated=True, notes__has_key=ORIGINAL_NOTE)
         if getattr(self, "swagger_fake_view", False):
             return copies
-        number = Cast(KeyTextTransform(OF, "notes"), BigIntegerField())
+        number = Cast(KeyTextTransform(ORIGINAL_NOTE, "notes"), BigIntegerField())
         seen = studies_of(self.request).order_by().filter(pk=OuterRef("of_pk"))
         return copies.annotate(of_pk=number).annotate(of=Subquery(seen.values("slug")[:1]))
 

@@ -17,13 +17,13 @@ from annotation.rehearsal.truths import rehearsal_of, truths_of
 from common.amounts import percent
 from contrib.planning.rehearsals.pairs import (
     accuracy_of,
+    compared_systems,
     known_pairs,
     metric_hits,
     people_of_crowd,
     share_by_item,
     share_of_truth,
     system_rows,
-    systems_that_meet,
 )
 from contrib.planning.rehearsals.power import SIMULATIONS, power_of_means, simulate_power
 from evaluation.data.judgment_sets import loaders
@@ -76,7 +76,7 @@ def compute_rehearsal(
             ),
             key=lambda row: -row["truth"]["value"],
         )
-        meetings = systems_that_meet(study, pairs)
+        meetings = compared_systems(study, pairs)
         systems = system_rows(meetings, pairs, aggregation.result["systems_verdict"])
         power = simulate_power(study, people, systems, metrics, right, meetings, pairs, crowd.seed)
     elif (relevance := kind_of(study).relevance) is not None and relevance.averaged:

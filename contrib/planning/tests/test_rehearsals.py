@@ -70,8 +70,8 @@ def test_a_careful_crowd_brings_the_truth_back_and_the_page_says_what_it_costs(d
     assert all(row["power"] + row["wrong"] <= 1 for row in of_metrics)
     shown = words(designer.get(page(copy, "rehearsal")))
     assert f"The rehearsal crowd answers this copy of {study.name}" in shown
-    assert "Metrics: expected and found" in shown
-    assert "Nobody: no detector runs" in shown
+    assert "Metrics: true and estimated accuracy" in shown
+    assert "None: no detector is on" in shown
     assert f"The newest: {copy.name}" in words(designer.get(page(study, "rehearsal")))
     study.refresh_from_db()
     assert not study.simulated
@@ -89,15 +89,15 @@ def test_with_rules_it_is_told_who_was_stopped_rightly_and_who_wrongly(designer:
     }
     assert set(by_sort) == {"careful", "fast"}
     shown = words(designer.get(page(copy, "rehearsal")))
-    assert "Careful people who are stopped are stopped wrongly" in shown
-    assert ("rightly" in shown.split("Kept")[1]) == bool(by_sort["fast"]["stopped"])
+    assert "Stopping a careful participant is an error" in shown
+    assert ("rightly" in shown.split("Not flagged")[1]) == bool(by_sort["fast"]["stopped"])
 
 
 def test_kinds_without_pairs_are_rehearsed_too(designer: Client) -> None:
     copy = rehearsed(designer, a_draft("graded"))
     told = Analysis.objects.get(study=copy, what="rehearsal").result
     assert told["metrics"] == told["systems"] == []
-    assert "Truth found again" in words(designer.get(page(copy, "rehearsal")))
+    assert "Correct answers recovered" in words(designer.get(page(copy, "rehearsal")))
 
 
 def test_graded_systems_that_are_alike_in_truth_are_told_so(designer: Client) -> None:
@@ -134,7 +134,7 @@ def test_a_copy_is_deleted_with_its_simulated_answers_and_nothing_else_is(design
     assert set(
         StudyEvent.objects.filter(what__in=["deleted", "rehearsal-deleted"]).values_list("slug", "what")
     ) == {(copy.slug, "deleted"), (study.slug, "rehearsal-deleted")}
-    with pytest.raises(WrongState, match="is no rehearsed copy"):
+    with pytest.raises(WrongState, match="rehearsed copy"):
         delete.run(study, {}, by=None)
 
 

@@ -15,13 +15,13 @@ from django.utils.translation import gettext as _
 from annotation.crowds.base import Ability, CrowdProblem, Refused, TryLater, Unsure
 from annotation.models import CrowdCall, CrowdSession
 from contrib.prolific.client import SHORTEST_REJECTION, ProlificClient
-from contrib.prolific.outbox.subjects import store_facts, study_there, submission_of
+from contrib.prolific.outbox.subjects import panel_study_id, store_facts, submission_of
 from contrib.prolific.records import SubmissionState
 
 State = SubmissionState
 BONUS_SHOWS_WITHIN = timedelta(hours=1)  # the reference says "in the following minutes"; this leaves room
-LOOK_AGAIN_SECONDS = 60.0
-COMES_BACK_SECONDS = 600.0
+RECHECK_SECONDS = 60.0
+RETURN_SECONDS = 600.0
 # Values of CrowdSession.Status.
 SESSION_STATUS = {
     State.RESERVED: CrowdSession.Status.WORKING,
@@ -45,7 +45,7 @@ def decide_submission(client: ProlificClient, call: CrowdCall) -> dict[str, Any]
         raise TryLater(
             f"Submission {submission.id} is {submission.state.value} at Prolific; it can be decided once its author is "
             "back there.",
-            after=COMES_BACK_SECONDS,
+            after=RETURN_SECONDS,
         )
     approve = call.kind == Ability.APPROVE
     undo = approve and submission.state is State.REJECTED
@@ -83,9 +83,9 @@ def send_bonus(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
         return _look_for_bonus(call, seen)
     earlier = CrowdCall.objects.filter(session=call.session, kind=Ability.BONUS).exclude(pk=call.pk)
     if any("paying" in other.answer for other in earlier.exclude(state=CrowdCall.State.DONE)):
-        raise TryLater("Another bonus of this submission is being looked for.", after=LOOK_AGAIN_SECONDS)
+        raise TryLater("Another bonus of this submission is being looked for.", after=RECHECK_SECONDS)
     if "set_up" not in call.answer:
-        set_up = client.set_up_bonus(study_there(call), submission.id, cents)
+        set_up = client.set_up_bonus(panel_study_id(call), submission.id, cents)
         if set_up.total_cents > call.reserved_cents:
             raise Refused(
                 f"Nothing was paid: Prolific asks {set_up.total_cents} cents for this bonus, and "
@@ -115,7 +115,7 @@ def _look_for_bonus(call: CrowdCall, seen: int) -> dict[str, Any]:
     if timezone.now() - since < BONUS_SHOWS_WITHIN:
         raise TryLater(
             f"Whether bonus {call.answer['set_up']} was paid is not known; it is being looked for.",
-            after=LOOK_AGAIN_SECONDS,
+            after=RECHECK_SECONDS,
         )
     raise Unsure(
         f"Bonus {call.answer['set_up']} was asked for at {since:%Y-%m-%d %H:%M} UTC, the answer was lost, and no bonus "

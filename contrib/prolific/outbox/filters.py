@@ -6,7 +6,6 @@ there is refused before anything is made.
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from fractions import Fraction
@@ -17,6 +16,7 @@ from contrib.prolific.client import ProlificClient
 from contrib.prolific.records import ListedFilter
 from judgments.design.countries import COUNTRIES
 from judgments.design.requirements import Workers
+from quorum.names import nearest_name
 
 COUNTRY, LANGUAGE, SEX, AGE = "current-country-of-residence", "fluent-languages", "sex", "age"
 APPROVAL_RATE, APPROVED = "approval_rate", "approval_numbers"
@@ -133,8 +133,8 @@ def _choices(
         called = [text.casefold() for text in names(value)]
         choice = next((ids[label] for label in called if label in ids), None)
         if choice is None:
-            near = difflib.get_close_matches(called[0], ids, n=1)
-            hint = f"; did you mean {listed[name].choices[ids[near[0]]]!r}?" if near else ""
+            near = nearest_name(called[0], ids)
+            hint = f"; did you mean {listed[name].choices[ids[near]]!r}?" if near else ""
             raise _not_available(f"{key} names {names(value)[0]!r}, which is not among its answers{hint}")
         choices[value] = choice
     return choices

@@ -12,7 +12,7 @@ from annotation.models import CrowdCall
 from common.features import feature_settings
 from common.rows import batched
 from contrib.prolific.client import ProlificClient
-from contrib.prolific.outbox.subjects import person_of_call, store_facts, study_there
+from contrib.prolific.outbox.subjects import panel_study_id, person_of_call, store_facts
 from judgments.design.study_design import StudyDesign
 
 MEMBERS_AT_ONCE = 500
@@ -31,7 +31,7 @@ def send_message(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
         raise Refused("The message is empty.")
     store_facts(call, sending=timezone.now().isoformat())
     try:
-        client.send_message(participant=person, study=study_there(call), text=text)
+        client.send_message(participant=person, study=panel_study_id(call), text=text)
     except CrowdProblem as problem:
         if problem.undone:
             store_facts(call, sending=None)

@@ -29,14 +29,14 @@ from judgments.design.study_design import StudyDesign
 from judgments.models import HIT, Study
 from judgments.studies.designs import design_of
 
-NOT_PAID = {  # the return reasons of codes other than the completed one
+UNPAID_CODES = {  # the return reasons of codes other than the completed one
     "screened-out": "You do not fulfil what this study asks of its participants.",
     "timed-out": "The time for this study was over before it was finished.",
     "returned": "You gave the study back.",
     "full": "Nothing was left to do when you came.",
 }
-AT_WORK = {SubmissionState.RESERVED, SubmissionState.ACTIVE, SubmissionState.PROCESSING}
-UP = {
+WORKING_STATES = {SubmissionState.RESERVED, SubmissionState.ACTIVE, SubmissionState.PROCESSING}
+OPEN_STATES = {
     StudyState.PUBLISHING,
     StudyState.ACTIVE,
     StudyState.PAUSED,
@@ -71,7 +71,7 @@ def publish(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
     """Find or create the study of our token, store it, and publish it."""
     publication = call.publication_now()
     studies = client.find_studies(publication.token, project=feature_settings.PROLIFIC_PROJECT)
-    up = [study for study in studies if study.state in UP]
+    up = [study for study in studies if study.state in OPEN_STATES]
     if up:
         return {"external_id": up[0].id}
     chosen = call.answer.get("draft") or (studies[0].id if studies else "")
@@ -89,7 +89,7 @@ def publish(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
     try:
         client.transition_study(chosen, StudyAction.PUBLISH)
     except (Refused, OutOfFunds):
-        if client.get_study(chosen).state not in UP:
+        if client.get_study(chosen).state not in OPEN_STATES:
             raise
     return {"external_id": chosen}
 
@@ -152,7 +152,7 @@ def completion_codes(study: Study, design: StudyDesign, *, screen_outs: int = 0)
     request a return, which frees the slot and pays nothing.
     """
     actions: dict[str, dict[str, object]] = {"completed": {"action": "MANUALLY_REVIEW"}}
-    for outcome, reason in NOT_PAID.items():
+    for outcome, reason in UNPAID_CODES.items():
         actions[outcome] = {"action": "REQUEST_RETURN", "return_reason": reason}
     if screen_outs:
         reward = design.crowd.screen_out_cents
@@ -169,7 +169,7 @@ def completion_codes(study: Study, design: StudyDesign, *, screen_outs: int = 0)
     ]
 
 
-def extend_there(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
+def extend_panel_study(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
     """Set the total of slots, so that a repeated call adds none; resume a paused study."""
     publication = call.publication_now()
     more, reopened = int(call.payload.get("places", 0)), int(call.payload.get("reopened", 0))
@@ -204,7 +204,7 @@ def extend_there(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
     return {"places": total}
 
 
-def expire_there(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
+def expire_panel_study(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
     """Close the study to new people.
 
     Pause it, so that people at work may finish. Stop it once nobody is at work, which refunds its open slots, unless it
@@ -217,7 +217,7 @@ def expire_there(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
         there = client.get_study(publication.external_id)
     if there.state is StudyState.PAUSED and not call.payload.get("pause"):
         at_work = any(
-            submission.state in AT_WORK for submission in client.submissions(publication.external_id)
+            submission.state in WORKING_STATES for submission in client.submissions(publication.external_id)
         )
         if not at_work:
             client.transition_study(publication.external_id, StudyAction.STOP)
@@ -231,7 +231,7 @@ def read_publication(client: ProlificClient, study: PanelStudy, token: str) -> S
     return SeenPublication(
         external_id=study.id,
         token=token,
-        over=closed and not any(state in AT_WORK for state in states),
+        over=closed and not any(state in WORKING_STATES for state in states),
         places=study.places,
         reward_cents=study.reward_cents,
         facts={"status": study.state.value, **Counter(state.value for state in states)},

@@ -42,7 +42,7 @@ def person_of_call(call: CrowdCall) -> str:
     return raw.value
 
 
-def study_there(call: CrowdCall) -> str:
+def panel_study_id(call: CrowdCall) -> str:
     session = call.session
     if session is None and call.worker is not None:
         took_part = call.worker.crowd_sessions.filter(study=call.study, platform=call.platform)

@@ -11,7 +11,7 @@ from annotation.crowds.base import Ability
 from annotation.crowds.outbox.delivery import DeliveryResult, carry_out_calls
 from annotation.crowds.panel.backend import code_for
 from annotation.crowds.people import session_pseudonym
-from annotation.crowds.sessions import open_session, person_sent
+from annotation.crowds.sessions import open_session, worker_for_crowd_id
 from annotation.models import Budget, CrowdCall, CrowdSession, Publication, RawId
 from annotation.money.ledger import ledger_sums, reserved_cents
 from annotation.work.joining import join_from_crowd
@@ -79,7 +79,7 @@ class Panel:
         assert address.startswith(
             f"https://quorum.example/s/{self.study.slug}/panel/?PROLIFIC_PID={participant}&"
         )
-        worker = person_sent(study=self.study, raw=participant, name="PROLIFIC_PID")
+        worker = worker_for_crowd_id(study=self.study, raw=participant, name="PROLIFIC_PID")
         join_from_crowd(study=self.study, worker=worker, consent=True)
         name = session_pseudonym(self.study.platform, submission)
         session = open_session(publication=self.publication, worker=worker, external_id=name)

@@ -11,7 +11,7 @@ from annotation.crowds.opening import begin_closing, begin_opening
 from annotation.crowds.outbox.resolution import resolve_as_done, resolve_as_not_done
 from annotation.crowds.panel.backend import code_for
 from annotation.crowds.people import session_pseudonym
-from annotation.crowds.sessions import open_session, person_sent
+from annotation.crowds.sessions import open_session, worker_for_crowd_id
 from annotation.crowds.sync import sync_with_crowd
 from annotation.models import Budget, CrowdCall, CrowdSession, Publication, RawId
 from annotation.money.ledger import ledger_sums, reserved_cents
@@ -38,7 +38,7 @@ def work(people: dict[str, str]) -> None:
     study = Study.objects.get()
     publication = Publication.objects.get()
     for number, (participant, submission) in enumerate(sorted(people.items())):
-        worker = person_sent(study=study, raw=participant, name="PROLIFIC_PID")
+        worker = worker_for_crowd_id(study=study, raw=participant, name="PROLIFIC_PID")
         join_from_crowd(study=study, worker=worker, consent=True)
         name = session_pseudonym(study.platform, submission)
         session = open_session(publication=publication, worker=worker, external_id=name)

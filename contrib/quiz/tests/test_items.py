@@ -7,7 +7,7 @@ import pytest
 
 from common.errors import DesignError
 from contrib.quiz import questions as presets
-from contrib.quiz.items import quiz_groups, set_aside
+from contrib.quiz.items import divide_for_quiz_items, quiz_groups
 from contrib.quiz.questions import draw_questions, questions_of, reaches_pass_mark
 from judgments.design.reading import make_design, read_toml, write_toml
 from judgments.design.study_design import StudyDesign
@@ -15,6 +15,7 @@ from judgments.drawing.draws import rng_for
 from judgments.drawing.material import Image, Material, Text
 from judgments.kinds import KINDS
 from judgments.studies.generation.batches import divide_for_quiz
+from tests.refusals import refuses
 
 ENGLISH = presets.ENGLISH.questions
 OWN = {
@@ -86,11 +87,11 @@ def test_a_study_s_own_questions_stand_beside_the_ready_ones() -> None:
 @pytest.mark.parametrize(
     ("quiz", "said"),
     [
-        ({"preset": "hodosh"}, "there is no quiz 'hodosh'; there are hodosh-2013-english"),
-        ({"questions": [OWN | {"answer": 3}]}, "answer is 3, but there are 2 options"),
-        ({"preset": "hodosh-2013-english", "ask": 0}, "none of the questions would be asked"),
+        ({"preset": "hodosh"}, "hodosh-2013-english"),
+        ({"questions": [OWN | {"answer": 3}]}, r"\b3\b.*\b2\b"),
+        ({"preset": "hodosh-2013-english", "ask": 0}, "questions"),
         ({"qualification": "two words"}, "expected letters, digits"),
-        ({"pass_marks": 1.0}, "the nearest one is 'pass_mark'"),
+        ({"pass_marks": 1.0}, "pass_mark"),
     ],
 )
 def test_a_quiz_that_cannot_be_is_refused_by_name(quiz: dict[str, Any], said: str) -> None:
@@ -110,7 +111,7 @@ def test_no_judged_and_no_control_item_is_about_an_image_of_the_quiz(protocol: s
     asked = design(
         protocol, quiz={"items": 2}, controls={"per_hit": 1}, captions_per_image=4, units_per_hit=4
     )
-    aside = set_aside(asked, material(splits=splits))
+    aside = divide_for_quiz_items(asked, material(splits=splits))
     names = {image.name for image in aside.images}
     batch = KINDS[protocol].draw_batch(asked, aside.rest)
     assert len(names) == 4  # two attempts of two
@@ -120,13 +121,13 @@ def test_no_judged_and_no_control_item_is_about_an_image_of_the_quiz(protocol: s
     groups = quiz_groups(asked, aside)
     assert {group.image for group in groups} == names
     assert all(unit.control and unit.control_kind == "quiz" for group in groups for unit in group.units)
-    assert quiz_groups(asked, set_aside(asked, material(splits=splits))) == groups
+    assert quiz_groups(asked, divide_for_quiz_items(asked, material(splits=splits))) == groups
 
 
 @pytest.mark.parametrize("protocol", ["triplet", "pairwise", "graded", "relevance"])
 def test_the_right_answer_of_a_known_item_is_the_image_s_own_caption(protocol: str) -> None:
     asked = design(protocol, quiz={"items": 3}, captions_per_image=4)
-    aside, kind = set_aside(asked, material()), KINDS[protocol]
+    aside, kind = divide_for_quiz_items(asked, material()), KINDS[protocol]
     own = {image.name: {text.text for text in image.references} for image in aside.images}
     for group in quiz_groups(asked, aside):
         for unit in group.units:
@@ -149,8 +150,5 @@ def test_a_study_without_known_items_is_drawn_as_before() -> None:
 
 
 def test_too_few_images_for_the_quiz_are_said_with_their_number() -> None:
-    with pytest.raises(
-        DesignError, match=r"asks for 9 known items, but the control split 'dev' has 6"
-    ) as refused:
-        set_aside(design(quiz={"items": 9}), material())
-    assert refused.value.field == "quiz.items"
+    with refuses(DesignError, "9", "dev", "6", field="quiz.items"):
+        divide_for_quiz_items(design(quiz={"items": 9}), material())

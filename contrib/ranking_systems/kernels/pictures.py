@@ -73,7 +73,7 @@ def _shares(regions: Ints, codes: Ints, count: int, size: int) -> Floats:
 
 def histogram_kernel(first: Histograms, second: Histograms, power: int) -> Floats:
     """Return (first, second) intersections of whole pictures, averaged over features, to a power (K_Histo)."""
-    return _averaged(first, second, lambda levels, other: intersections(levels[0], other[0]), power)
+    return _average_histograms(first, second, lambda levels, other: intersections(levels[0], other[0]), power)
 
 
 def pyramid_kernel(first: Histograms, second: Histograms, power: int) -> Floats:
@@ -81,7 +81,7 @@ def pyramid_kernel(first: Histograms, second: Histograms, power: int) -> Floats:
 
     With I_l the intersections at level l, I_L + sum over l < L of (I_l - I_(l+1)) / 2^(L - l).
     """
-    return _averaged(first, second, _pyramid, power)
+    return _average_histograms(first, second, _pyramid, power)
 
 
 def _pyramid(first: Sequence[Floats], second: Sequence[Floats]) -> Floats:
@@ -99,7 +99,7 @@ def intersections(first: Floats, second: Floats) -> Floats:
     return np.stack([np.minimum(picture.reshape(-1), wide).sum(axis=1) for picture in first])
 
 
-def _averaged(
+def _average_histograms(
     first: Histograms,
     second: Histograms,
     kernel: Callable[[Sequence[Floats], Sequence[Floats]], Floats],

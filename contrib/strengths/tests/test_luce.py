@@ -62,7 +62,7 @@ def test_systems_are_ranked_by_luce_s_model(study: Study) -> None:
 def test_the_model_has_no_other_settings(study: Study) -> None:
     settings: list[dict[str, Any]] = [{"model": "cumulative"}, {"control": "length"}, {"order_effect": True}]
     for asked in settings:
-        with pytest.raises(EvaluationError, match="its model is Luce's"):
+        with pytest.raises(EvaluationError, match="Luce's"):
             strengths_of(study, **asked)
 
 
@@ -83,7 +83,7 @@ def test_the_page_the_command_and_the_call_say_the_same(
     assert called["model"] == "luce"
     aggregate_study(study=study)
     results = designer.get(page(study, "results")).content.decode()
-    assert "was the best of those shown with it" in results
+    assert "was chosen as the best of those shown together" in results
 
 
 def test_the_report_ranks_the_systems(study: Study) -> None:

@@ -198,7 +198,7 @@ def exported_file(*, job: Job, by: User, manifest: bool = False) -> Download:
     result = job.result or {}
     name = result.get("manifest_file" if manifest else "file")
     if job.kind != JOB_KIND or job.state != Job.State.DONE or not name:
-        raise NotThere(_("Job %(pk)s is no finished export.") % {"pk": job.pk})
+        raise NotThere(_("Job %(pk)s is not a finished export.") % {"pk": job.pk})
     chosen = FORMATS.get(str(job.args["format"]))  # none: a file from before its format was dropped
     if (
         chosen

@@ -433,7 +433,7 @@ def write_in_parts(
     """Write the missing parts and the file; ``begun.work.counts`` and the votes then cover all parts."""
     work = begun.work
     stages = _stages(work, encoding)
-    writing = _Writing(begun, encoding, stages, progress)
+    writing = _PartWriter(begun, encoding, stages, progress)
     *earlier, last = stages
     with _folder_problems(parts_folder(output)):
         for number in earlier:
@@ -446,7 +446,7 @@ def write_in_parts(
     return file, votes
 
 
-class _Writing:
+class _PartWriter:
     """The writing of an export's parts, stage by stage."""
 
     def __init__(
@@ -471,7 +471,7 @@ class _Writing:
         done = total - sum(part.size for part in missing)
         for part in parts:
             if part not in missing:
-                self._take_in(json.loads(_status(work, part).read_text(encoding="utf-8")))
+                self._add_status(json.loads(_status(work, part).read_text(encoding="utf-8")))
         if missing and stage is not READING:
             self._encoding.load(work)
         clock = _Clock(work, stage, "" if stage is READING else self._encoding.progress_count, done)
@@ -479,7 +479,7 @@ class _Writing:
         with closing(map_parts(_write_part, (work, self._encoding), missing)) as written:
             for part in parts:
                 if part in missing:
-                    self._take_in(next(written))
+                    self._add_status(next(written))
                     done += part.size
                     share = (list(self._stages).index(number) + done / total) / len(self._stages)
                     self._progress(share, clock.message(done, total))
@@ -487,7 +487,7 @@ class _Writing:
         if number == list(self._stages)[-1]:
             self._progress(1.0, "joining")
 
-    def _take_in(self, status: dict[str, Any]) -> None:
+    def _add_status(self, status: dict[str, Any]) -> None:
         self.votes.append(Votes(**status["votes"]))
         counts = self._work.counts
         for name, count in status["counts"].items():

@@ -27,13 +27,20 @@ from evaluation.data.export.formats import FORMATS, formats_for
 from judgments.access.permissions import staff_of
 from judgments.admin.base import signed_in
 from judgments.api.bodies import RANGE_HEADERS, file_responses
-from judgments.api.resources import JobSerializer, Resource, filters_of, jobs_about, start_named, with_study
+from judgments.api.resources import (
+    JobSerializer,
+    Resource,
+    filters_of,
+    jobs_about,
+    start_with_study,
+    with_study,
+)
 from judgments.models import Job, Study
 from judgments.studies.pages import Context, StudyPlace, was_opened
 from judgments.studies.step_form import add_operation
 from judgments.studies.study_page import study_page
 
-OTHERS = "application/octet-stream"
+DEFAULT_CONTENT_TYPE = "application/octet-stream"
 CONTENT_TYPES = {
     ".svg": "image/svg+xml",
     ".pdf": "application/pdf",
@@ -48,7 +55,7 @@ CONTENT_TYPES = {
     ".toml": "application/toml",
 }
 FILE_PATH = r"files/(?P<name>[-A-Za-z0-9_./]+)"
-GONE = OpenApiResponse(description="No such file, or it is not kept here.")
+NO_FILE_RESPONSE = OpenApiResponse(description="No such file, or it is not kept here.")
 
 
 @extend_schema_view(
@@ -87,7 +94,7 @@ class ExportResource(Resource):
         return jobs_about(rows, studies, request)
 
     def create(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        return start_named(request, start_export, route="api:exports-detail")
+        return start_with_study(request, start_export, route="api:exports-detail")
 
     @action(detail=True, methods=["get"])
     def download(self, request: Request, pk: str) -> HttpResponseBase:
@@ -119,12 +126,15 @@ def describe_files(resource: str, *, files: str, file: str, download: str) -> An
     return extend_schema_view(
         files=extend_schema(
             operation_id=f"{resource}_files_list",
-            responses={200: FilesSerializer, 404: GONE},
+            responses={200: FilesSerializer, 404: NO_FILE_RESPONSE},
             description=files,
         ),
         file=extend_schema(
             parameters=[name, *RANGE_HEADERS],
-            responses={**file_responses(*CONTENT_TYPES.values(), OTHERS), 404: GONE},
+            responses={
+                **file_responses(*CONTENT_TYPES.values(), DEFAULT_CONTENT_TYPE),
+                404: NO_FILE_RESPONSE,
+            },
             description=file,
         ),
         download=extend_schema(
@@ -187,7 +197,7 @@ def archived_file(request: HttpRequest, path: Path, name: str, *, what: str) -> 
 
 
 def content_type(name: str) -> str:
-    return CONTENT_TYPES.get(PurePosixPath(name).suffix, OTHERS)
+    return CONTENT_TYPES.get(PurePosixPath(name).suffix, DEFAULT_CONTENT_TYPE)
 
 
 NEWEST = 20
@@ -220,4 +230,6 @@ def download(request: HttpRequest, study: Study, context: Context) -> HttpRespon
     return file_download(request, file.path, name=file.name, content_type=file.content_type)
 
 
-add_operation(start_export, label="Export", beside=False, done="The file is being written; it appears below.")
+add_operation(
+    start_export, label="Export", beside=False, done="The file is being written and will appear below."
+)

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from annotation.models import Adjudication, Assignment, Judgment
 from annotation.models.assignments import FINISHED_STATES
-from evaluation.data.invariants.sentences import DESIGNED, ROWS_AT_ONCE, Sentences, sentences_about
+from evaluation.data.invariants.sentences import DESIGNED_SOURCE, ROWS_AT_ONCE, Sentences, sentences_about
 from evaluation.data.judgment_sets.blocks import changed_blocks
 from evaluation.models import Analysis
 from judgments.kinds import AbsentKind, Kind, installed_kind
@@ -108,7 +108,7 @@ def values_are_allowed() -> Sentences:
         for pk, value in wrong.values_list("pk", "value").iterator(ROWS_AT_ONCE):
             where = "expected an answer and no value" if kind.is_open else "which its kind does not know"
             yield f"Study {study.slug}: judgment {pk} has the value {value}; {where}."
-        if study.source == DESIGNED:
+        if study.source == DESIGNED_SOURCE:
             sides = judgments.filter(presented="") if kind.two_sided else judgments.exclude(presented="")
             for pk in sides.values_list("pk", flat=True).iterator(ROWS_AT_ONCE):
                 expected = "expected which side was left" if kind.two_sided else "this kind has no sides"

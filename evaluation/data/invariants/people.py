@@ -8,7 +8,7 @@ from annotation.models import Assignment, Case, Erasure, Exclusion, Participatio
 from annotation.models.assignments import FINISHED_STATES
 from annotation.privacy.erasing import digest_of
 from annotation.privacy.erasure_list import restored_after_erasure
-from evaluation.data.invariants.sentences import DESIGNED, ROWS_AT_ONCE, Sentences, sentences_about
+from evaluation.data.invariants.sentences import DESIGNED_SOURCE, ROWS_AT_ONCE, Sentences, sentences_about
 
 
 def flags_name_their_exclusion() -> Sentences:
@@ -50,7 +50,7 @@ def people_and_rehearsals_are_apart() -> Sentences:
     work = Assignment.objects.filter(state__in=FINISHED_STATES).order_by("study__slug").distinct()
     unmarked = work.filter(simulated=True, study__simulated=False)
     yield from sentences_about(unmarked, "holds simulated answers, but is not marked as simulated.")
-    mixed = work.filter(simulated=False, study__simulated=True, study__source=DESIGNED)
+    mixed = work.filter(simulated=False, study__simulated=True, study__source=DESIGNED_SOURCE)
     yield from sentences_about(mixed, "marked as simulated, but holds answers of people.")
 
 

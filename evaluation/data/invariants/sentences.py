@@ -11,7 +11,7 @@ from django.db.models import QuerySet
 from judgments.models import Study
 
 ROWS_AT_ONCE = 2_000
-DESIGNED = Study.Source.DESIGNED
+DESIGNED_SOURCE = Study.Source.DESIGNED
 
 Sentences = Iterator[str]
 

@@ -6,7 +6,7 @@ from django.db.models import Count, F, Q
 from pydantic import ValidationError
 
 from annotation.models import Assignment
-from evaluation.data.invariants.sentences import DESIGNED, ROWS_AT_ONCE, Sentences, sentences_about
+from evaluation.data.invariants.sentences import DESIGNED_SOURCE, ROWS_AT_ONCE, Sentences, sentences_about
 from judgments.models import (
     CandidatePair,
     Caption,
@@ -40,7 +40,7 @@ def drafts_are_empty() -> Sentences:
 
 
 def generated_studies_have_hits() -> Sentences:
-    studies = Study.objects.filter(source=DESIGNED).exclude(state=Study.State.DRAFT)
+    studies = Study.objects.filter(source=DESIGNED_SOURCE).exclude(state=Study.State.DRAFT)
     for slug in studies.filter(hits=None).order_by("slug").values_list("slug", flat=True):
         yield f"Study {slug}: past drafting, but it has no HIT."
 
@@ -53,7 +53,7 @@ def units_stand_in_one_hit() -> Sentences:
     """
     arenas = SystemPair.objects.values("study")
     units = (
-        Unit.objects.filter(study__source=DESIGNED)
+        Unit.objects.filter(study__source=DESIGNED_SOURCE)
         .exclude(control_kind=Unit.ControlKind.QUIZ)
         .exclude(control=False, study__in=arenas)
         .annotate(count=Count("places"))
@@ -88,7 +88,7 @@ def rows_of_a_study_belong_together() -> Sentences:
 def pairs_have_units() -> Sentences:
     """Each candidate pair of a designed study has a unit; imported pairs may only have a winner."""
     pairs = CandidatePair.objects.filter(units=None).filter(
-        Q(study__source=DESIGNED) | Q(published_winner=None)
+        Q(study__source=DESIGNED_SOURCE) | Q(published_winner=None)
     )
     yield from sentences_about(pairs, "pair {key} has neither a unit nor a published winner.")
 
@@ -111,7 +111,7 @@ def controls_know_their_answer() -> Sentences:
     """Control items of designed studies have expected answers, except repeated ones."""
     # JSON null and SQL NULL both mean none.
     nothing = Q(expected__isnull=True) | Q(expected=None)
-    units = Unit.objects.filter(study__source=DESIGNED)
+    units = Unit.objects.filter(study__source=DESIGNED_SOURCE)
     lacking = units.filter(control=True).exclude(control_kind=Unit.ControlKind.REPEATED).filter(nothing)
     yield from sentences_about(lacking, "control item {key} has no expected answer.")
     known = units.filter(control=False).exclude(nothing)

@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from annotation.models import Assignment
 from annotation.models.assignments import FINISHED_STATES, LIVE_STATES
-from evaluation.data.invariants.sentences import DESIGNED, ROWS_AT_ONCE, Sentences, sentences_about
+from evaluation.data.invariants.sentences import DESIGNED_SOURCE, ROWS_AT_ONCE, Sentences, sentences_about
 from judgments.models import HIT, HITUnit, Study
 from judgments.studies.designs import stops_early
 
@@ -15,7 +15,7 @@ from judgments.studies.designs import stops_early
 def layouts_show_units_of_the_hit() -> Sentences:
     """An order names each place of the HIT at most once; flips have one side per place."""
     sizes = dict(HITUnit.objects.values_list("hit").annotate(size=Count("pk")).order_by())
-    work = Assignment.objects.filter(hit__isnull=False, study__source=DESIGNED)
+    work = Assignment.objects.filter(hit__isnull=False, study__source=DESIGNED_SOURCE)
     names = ("study__slug", "pk", "hit_id", "order", "flips")
     for slug, pk, hit, order, flips in work.values_list(*names).iterator(ROWS_AT_ONCE):
         size = sizes.get(hit, 0)
@@ -26,7 +26,7 @@ def layouts_show_units_of_the_hit() -> Sentences:
 
 
 def work_that_is_held_was_never_sent() -> Sentences:
-    live = Assignment.objects.filter(state__in=["reserved", "accepted"], study__source=DESIGNED)
+    live = Assignment.objects.filter(state__in=["reserved", "accepted"], study__source=DESIGNED_SOURCE)
     wrong = live.filter(Q(submitted_at__isnull=False) | Q(expires_at__isnull=True))
     yield from sentences_about(wrong, "assignment {pk} is {state}, but was submitted or has no lease.")
 
@@ -42,7 +42,7 @@ def slots_are_saved_where_studies_stop_early() -> Sentences:
 def slots_match_assignments() -> Sentences:
     """Live assignments, open and saved slots add up to a HIT's wanted slots; no two assignments share a slot."""
     hits = (
-        HIT.objects.filter(study__source=DESIGNED)
+        HIT.objects.filter(study__source=DESIGNED_SOURCE)
         .annotate(live=Count("assignments", filter=Q(assignments__state__in=LIVE_STATES)))
         .exclude(open_slots=F("required") - F("live") - F("spared"))
     )
@@ -52,7 +52,7 @@ def slots_match_assignments() -> Sentences:
             f"Study {slug}: HIT {key} asks for {required} workers and has {open_slots} open slots"
             f"{f', {spared} spared' if spared else ''} and {live} live assignments."
         )
-    live = Assignment.objects.filter(hit__isnull=False, study__source=DESIGNED, state__in=LIVE_STATES)
+    live = Assignment.objects.filter(hit__isnull=False, study__source=DESIGNED_SOURCE, state__in=LIVE_STATES)
     wrong = live.filter(slot__gte=F("hit__required"))
     yield from sentences_about(wrong, "assignment {pk} takes slot {slot}, which its HIT does not have.")
 
@@ -63,7 +63,7 @@ def hits_ask_for_what_the_design_says() -> Sentences:
     They want more only if a slot was refilled (docs/stopping.md), or a crowd admitted someone without a free
     slot.
     """
-    for study in Study.objects.filter(source=DESIGNED).order_by("slug"):
+    for study in Study.objects.filter(source=DESIGNED_SOURCE).order_by("slug"):
         wanted = study.design.get("judgments_per_unit")
         others = study.hits.exclude(required=wanted + F("extra"))
         if stops_early(study) or study.exclusions.exists() or study.publications.exists():
@@ -76,7 +76,7 @@ def hits_ask_for_what_the_design_says() -> Sentences:
 def finished_work_is_complete() -> Sentences:
     sizes = dict(HITUnit.objects.values_list("hit").annotate(size=Count("pk")).order_by())
     work = (
-        Assignment.objects.filter(state__in=FINISHED_STATES, study__source=DESIGNED)
+        Assignment.objects.filter(state__in=FINISHED_STATES, study__source=DESIGNED_SOURCE)
         .annotate(answered=Count("judgments", filter=Q(judgments__replaces=None)))
         .values_list("study__slug", "pk", "hit_id", "order", "answered")
     )

@@ -24,9 +24,9 @@ FIRST_LEFT, SECOND_LEFT = 1, 2
 SET_ASIDE, OPEN = 3, 6  # beside the side, in one number
 FLAGS = 16  # more than the sum of a side, SET_ASIDE and OPEN
 NO_VALUE = -1e9
-SPAN = 100_000  # row ids, also of other studies, after which a block is added
+ID_SPAN = 100_000  # row ids, also of other studies, after which a block is added
 UNITS_AT_ONCE = 20_000
-MOST = 250_000  # rows in a block
+MOST_ROWS = 250_000  # rows in a block
 FORMAT = 2  # of COLUMNS: a change of names, types or meanings takes the next number
 MODELS: Mapping[str, type[Model]] = {ColumnBlock.What.UNITS: Unit, ColumnBlock.What.JUDGMENTS: Judgment}
 COLUMNS: Mapping[str, Mapping[str, str]] = {
@@ -88,7 +88,7 @@ def extend_blocks(study: Study) -> None:
     for what, model in MODELS.items():
         newest = model._default_manager.aggregate(last=Max("pk"))["last"] or 0
         # Asked without the lock, which submissions would wait for.
-        if newest < SPAN or newest - (stored := _read_stored(study, what)).last < SPAN:
+        if newest < ID_SPAN or newest - (stored := _read_stored(study, what)).last < ID_SPAN:
             continue
         last = stored.last if _are_complete(study, what, stored) else 0
         upto = _last_row(model)
@@ -98,9 +98,9 @@ def extend_blocks(study: Study) -> None:
         if not (np.diff(table["pk"].to_numpy()) > 0).all():
             table = table.sort_by("pk")
         blocks, first = [], last
-        for start in range(0, max(len(table), 1), MOST):
-            part = table.slice(start, MOST)
-            end = upto if start + MOST >= len(table) else part["pk"][-1].as_py()
+        for start in range(0, max(len(table), 1), MOST_ROWS):
+            part = table.slice(start, MOST_ROWS)
+            end = upto if start + MOST_ROWS >= len(table) else part["pk"][-1].as_py()
             blocks.append(
                 ColumnBlock(
                     study=study,
@@ -240,7 +240,7 @@ def _read_columns(study: Study, what: str, names: Collection[str]) -> pa.Table:
         follows, after = follows and first == after, last
     newest = max((table["pk"][-1].as_py() for table in tables if len(table)), default=0)
     # Rows between them got a lower id later: see `_are_complete`. Many rows there are those of other studies.
-    later = _rows_after(study, what, newest if after - newest < SPAN else 0)
+    later = _rows_after(study, what, newest if after - newest < ID_SPAN else 0)
     if not follows or (tables and later.filter(pk__gt=newest, pk__lte=after).exists()):
         tables, after = [], 0
     tables.append(_read_rows(study, what, after, None))

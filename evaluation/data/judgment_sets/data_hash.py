@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 
 LINES_AT_ONCE = 100_000  # hashed
-TO_ESCAPE = r'["\\\x00-\x1f]'  # what JSON escapes
-NOT_PLAIN = r"[^ !#-\[\]-~]"  # the same in ASCII
+JSON_ESCAPED = r'["\\\x00-\x1f]'  # what JSON escapes
+ASCII_ESCAPED = r"[^ !#-\[\]-~]"  # the same in ASCII
 
 
 class DataHash:
@@ -93,7 +93,7 @@ def text_column(values: Iterable[str]) -> pa.Array:
 def line_beginnings(
     units: pa.Array | Iterable[str],
     encode: Callable[[str], str] = encode_basestring,
-    escaped: str = TO_ESCAPE,
+    escaped: str = JSON_ESCAPED,
 ) -> pa.Array:
     """Return the beginning of each unit's lines, ``["key", ``; ``encode`` changes the characters ``escaped``."""
     import pyarrow as pa

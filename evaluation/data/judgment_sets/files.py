@@ -11,7 +11,6 @@ from array import array
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -29,7 +28,7 @@ from judgments.design.study_design import StudyDesign
 from judgments.design.tables.sampling import SIDES
 from judgments.drawing.documents import first_of_documents
 from judgments.importers import JUDGMENT_FORMATS, ColumnMapping, open_judgments
-from judgments.importers.judgment_tables import ANONYMOUS, AnswerRule, TableJudgments, refused
+from judgments.importers.judgment_tables import ANONYMOUS, AnswerRule, TableJudgments, answer_problem
 from judgments.importers.mapped_judgments import MappedJudgments
 from judgments.importers.names import Lookalikes
 from judgments.importers.records.columns import Columns
@@ -40,6 +39,7 @@ from judgments.importers.records.values import read_flag, read_name, read_output
 from judgments.importers.tables.files import read_table
 from judgments.importers.textio import ImportNotes, ImportProblem, read_head
 from judgments.kinds import KINDS, Kind
+from quorum.names import nearest_name
 from quorum.statistics.aggregation.pair_answers import MUCH
 from quorum.statistics.inputs import LARGEST
 
@@ -106,8 +106,8 @@ class _RequiredColumns(Columns):
     def check(self, names: Collection[str], file: Path, line: int | None, notes: ImportNotes) -> None:
         for needed in self.required:
             if needed not in names:
-                near = get_close_matches(needed, [str(name) for name in names], n=1)
-                actual = f"no such column, but {near[0]!r}" if near else "no such column"
+                near = nearest_name(needed, names)
+                actual = f"no such column, but {near!r}" if near else "no such column"
                 raise ImportProblem(file, line, needed, actual, f"{', '.join(self.required)} in every record")
 
 
@@ -336,13 +336,13 @@ def checked_kind(path: Path, table: FileJudgments, kind: Kind) -> Kind:
     try:
         rule.hold_to_scale(table.scale)
     except ValueError as error:
-        raise ImportProblem(path, None, "scale", *refused(table.scale, error, kind)) from None
+        raise ImportProblem(path, None, "scale", *answer_problem(table.scale, error, kind)) from None
     for value in dict.fromkeys(table.values.tolist()):
         answer = plain_number(value) if isinstance(value, float) else value
         try:
             rule.check_number(answer, more=table.says_answers)
         except ValueError as error:
-            raise ImportProblem(path, None, "value", *refused(answer, error, kind)) from None
+            raise ImportProblem(path, None, "value", *answer_problem(answer, error, kind)) from None
     return rule.kind
 
 

@@ -17,7 +17,7 @@ from django.db.models import Model, Q, QuerySet
 
 from common.rows import batched, columns_of, plain_rows
 from evaluation.data.judgment_sets.blocks import unit_columns
-from evaluation.data.judgment_sets.data_hash import NOT_PLAIN, joined_lines, line_beginnings, text_column
+from evaluation.data.judgment_sets.data_hash import ASCII_ESCAPED, joined_lines, line_beginnings, text_column
 from evaluation.data.judgment_sets.loaders import ROWS_AT_ONCE
 from evaluation.data.judgment_sets.records import UNITS_AT_ONCE
 from evaluation.data.judgment_sets.signatures import DIGITS_OF_HASH
@@ -36,13 +36,13 @@ def _as_json(text: str | None) -> str:
     return "null" if text is None else json.dumps(json.loads(text), sort_keys=True)
 
 
-SHOWN: Mapping[str, Callable[[Any], str]] = {
+UNIT_COLUMNS: Mapping[str, Callable[[Any], str]] = {
     "key": _as_text, "control": lambda is_control: "true" if is_control else "false", "item__name": _as_text,
     "item__text": _as_text, "reference__text": _as_text, "first__text": _as_text, "second__text": _as_text,
     "expected": _as_json, "content": _as_json,
 }  # fmt: skip
 
-NAMED = {"item__name": _as_text, "text": _as_text}
+CAPTION_COLUMNS = {"item__name": _as_text, "text": _as_text}
 
 
 def digest_of_material(study: Study, stored: bool) -> str:
@@ -53,8 +53,8 @@ def digest_of_material(study: Study, stored: bool) -> str:
         lines: Iterator[Any] = _lines_of_columns(study, units, references)
     else:
         lines = chain(
-            _lines_of_rows(units.order_by("position", "pk"), SHOWN),
-            _lines_of_rows(references.order_by("item__position", "position", "pk"), NAMED),
+            _lines_of_rows(units.order_by("position", "pk"), UNIT_COLUMNS),
+            _lines_of_rows(references.order_by("item__position", "position", "pk"), CAPTION_COLUMNS),
         )
     digest = hashlib.sha256()
     for some in lines:
@@ -78,7 +78,7 @@ def _lines_of_columns(
 
     columns = unit_columns(study, ("pk", "key", "position", "control", "item", *CAPTIONS))
     order = np.lexsort((columns["pk"].to_numpy(), columns["position"].to_numpy()))
-    keys = line_beginnings(columns["key"].combine_chunks(), encode_basestring_ascii, NOT_PLAIN)
+    keys = line_beginnings(columns["key"].combine_chunks(), encode_basestring_ascii, ASCII_ESCAPED)
     pk, position, control, item, *shown = (
         columns[name].cast("int64").fill_null(0).to_numpy()[order]
         for name in ("pk", "position", "control", "item", *CAPTIONS)

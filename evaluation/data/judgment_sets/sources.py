@@ -17,7 +17,7 @@ from quorum.statistics.aggregation import majority_vote, mean_grade
 DEFAULT_LEVEL = "nominal"
 Values = NDArray[np.float64] | NDArray[np.object_]
 Captions = tuple[str | None, str | None, str | None]
-NONE: Captions = (None, None, None)
+NO_CAPTIONS: Captions = (None, None, None)
 
 Sides = tuple[tuple[str, ...], tuple[str, ...]]  # names of systems
 
@@ -31,8 +31,8 @@ class Content:
     """
 
     image: str | None = None
-    ids: Captions = NONE
-    texts: Captions = NONE
+    ids: Captions = NO_CAPTIONS
+    texts: Captions = NO_CAPTIONS
     systems: Sides = ((), ())
     kind: str = ""
     document: str = ""
@@ -134,7 +134,7 @@ class SourceJudgments:
         """Return (U,) scores; nan without judgments."""
         scores = np.full(len(self.units), np.nan)
         if len(self.unit):
-            value = first_chosen(self.value.astype(np.float64)) if self.two_sided else self.value
+            value = preference_scores(self.value.astype(np.float64)) if self.two_sided else self.value
             means = mean_grade(self.unit, value)
             scores[means.units] = means.mean
         return scores
@@ -153,6 +153,6 @@ class SourceJudgments:
         return {unit: float(winner.value) for unit, winner in consensus.items() if winner.value is not None}
 
 
-def first_chosen(side: Floats) -> Floats:
+def preference_scores(side: Floats) -> Floats:
     """Return (N,) 1 for the first of two candidates, 0 for the second, 0.5 for neither side."""
     return np.where(side == 1, 1.0, np.where(side == 2, 0.0, 0.5))

@@ -31,7 +31,7 @@ from quorum.numeric.signatures import Signature, Value, quorum_version
 from quorum.statistics.inputs import encode
 
 # Parts of a design that change nothing of what people are asked, or only which units there are.
-NOT_ASKED = {
+UNASKED_PARTS = {
     "name", "slug", "dataset", "preset", "purpose", "seed", "seconds_per_unit", "consent", "contact", "arena",
     "sampling", "filter", "access", "workers", "rules", "stopping", "crowd", "panel", "erasure", "retention", "ethics",
     "registration", "chosen", "by_hand",
@@ -128,7 +128,7 @@ def uncommon_fields(
 
     Units are read from ``stored`` blocks, by default from their rows.
     """
-    asked = {name: value for name, value in study.design.items() if name not in NOT_ASKED}
+    asked = {name: value for name, value in study.design.items() if name not in UNASKED_PARTS}
     fields: dict[str, Value] = {
         "design": hash_with("", asked)[:DIGITS_OF_HASH],
         "material": digest_of_material(study, stored),

@@ -11,10 +11,10 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+from common.errors import did_you_mean
 from common.files import indented
 from evaluation.errors import ReleaseError
 from evaluation.presentation.rendering import text_templates
@@ -34,7 +34,7 @@ CONTEXT: dict[str, Any] = json.loads((FOLDER / "croissant_context.json").read_te
 CONFORMS_TO = "http://mlcommons.org/croissant/1.0"
 
 # Files of every bundle that are written after its README.
-WRITTEN_LATER = frozenset(
+LATER_FILES = frozenset(
     ("manifest.json", "SHA256SUMS", "CITATION.cff", "LICENSE", "datasheet.md", "croissant.json")
 )
 
@@ -58,9 +58,8 @@ def check_licence(name: str) -> str:
     by_lower = {known.lower(): known for known in LICENCES}
     if name.lower() in by_lower:
         return by_lower[name.lower()]
-    near = get_close_matches(name.lower(), by_lower, n=1)
-    hint = f"did you mean {by_lower[near[0]]}? " if near else ""
-    raise ReleaseError(f"There is no licence {name!r} here; {hint}expected one of {', '.join(LICENCES)}.")
+    hint = did_you_mean(name, LICENCES)
+    raise ReleaseError(f"There is no licence {name!r} here; expected one of {', '.join(LICENCES)}.{hint}")
 
 
 def documents(
@@ -94,7 +93,7 @@ def readme(about: About, files: Mapping[str, Any], quorum: str) -> str:
     others = {
         name: holds
         for name, holds in _FILES["others"].items()
-        if name in WRITTEN_LATER or any(file.startswith(name) for file in files)
+        if name in LATER_FILES or any(file.startswith(name) for file in files)
     }
     return TEMPLATES.get_template("README.md.j2").render(
         about=about, files=files, quorum=quorum, tables=_FILES["tables"], others=others

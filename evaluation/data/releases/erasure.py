@@ -17,7 +17,7 @@ from evaluation.data.releases.storage import is_stored, release_file
 from evaluation.models import Analysis, Prediction, Release
 from judgments.models import Job, Study
 
-WRITES_FILES = ("export", "report", "release")
+FILE_JOBS = ("export", "report", "release")
 
 
 def forget_person(*, study: Study, replacements: Mapping[str, str], **_signal: Any) -> None:
@@ -59,7 +59,7 @@ def remove_files(*, study: Study, withdraw: bool, **_signal: Any) -> None:
         Busy: such a file is being written.
     """
     jobs = Job.objects.filter(args__study=study.slug)
-    if jobs.filter(kind__in=WRITES_FILES, state=Job.State.RUNNING).exists():
+    if jobs.filter(kind__in=FILE_JOBS, state=Job.State.RUNNING).exists():
         raise Busy(_("A file of study %(slug)r is being written.") % {"slug": study.slug})
     written = jobs.filter(kind__in=("export", "report")).values_list("kind", "pk")
     for kind, pk in written:
@@ -69,7 +69,7 @@ def remove_files(*, study: Study, withdraw: bool, **_signal: Any) -> None:
             release_file(release).unlink(missing_ok=True)
 
 
-def erased_since(analysis: Analysis) -> bool:
+def precedes_erasure(analysis: Analysis) -> bool:
     """Return whether somebody was erased since: the analysis may rest on their judgments or the order of names."""
     return Erasure.objects.filter(study=analysis.study_id, at__gt=analysis.created_at).exists()
 

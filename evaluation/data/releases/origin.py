@@ -49,13 +49,13 @@ class Origin:
 
     def summary(self) -> str:
         which = (
-            _("The file is release %(version)s, byte for byte.") % {"version": self.version}
+            _("The file is identical to release %(version)s.") % {"version": self.version}
             if self.version
-            else _("The file is no release that this study recorded.")
+            else _("The file is not a release of this study.")
         )
         counts = _(
-            "Of its judgments %(here)s are here, %(committed)s are proved by receipts, and %(missing)s are neither; "
-            "erasures removed %(erased)s."
+            "Its judgments: %(here)s are in this study, %(committed)s are proved by receipts, %(missing)s "
+            "are unaccounted for; erasures removed %(erased)s."
         ) % {"here": self.here, "committed": self.committed, "missing": self.missing, "erased": self.erased}
         return f"{which} {counts}"
 
@@ -102,5 +102,5 @@ def _rows_of_bundle(bundle: Path) -> Iterator[dict[str, Any]]:
                 yield json.loads(line)
     except (OSError, BadZipFile, KeyError, ValueError):
         raise VerificationError(
-            _("%(path)s is no release; expected a zip with %(rows)s.") % {"path": bundle, "rows": ROWS}
+            _("%(path)s is not a release; expected a zip with %(rows)s.") % {"path": bundle, "rows": ROWS}
         ) from None

@@ -45,7 +45,8 @@ def check_terms(study: Study, terms: Terms) -> None:
     """Raise ReleaseError if the study cannot be released on these terms."""
     if not VERSION.fullmatch(terms.version) or len(terms.version) > LONGEST_VERSION:
         raise ReleaseError(
-            _("%(version)r is no version; expected numbers such as 1.0 or 1.1.") % {"version": terms.version}
+            _("%(version)r is not a version; expected numbers such as 1.0 or 1.1.")
+            % {"version": terms.version}
         )
     if study.state != Study.State.CLOSED:
         raise NotReleasable(

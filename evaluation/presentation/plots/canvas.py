@@ -80,11 +80,11 @@ def new_plot(
 ) -> tuple[Figure, Axes]:
     figure = new_figure(height, width)
     axes = figure.subplots()
-    quiet_axes(axes, grid=grid)
+    style_axes(axes, grid=grid)
     return figure, axes
 
 
-def quiet_axes(axes: Axes, *, grid: Literal["x", "y", "both"] = "x") -> None:
+def style_axes(axes: Axes, *, grid: Literal["x", "y", "both"] = "x") -> None:
     axes.patch.set_alpha(0.0)
     for side in ("top", "right", "left"):
         axes.spines[side].set_visible(False)

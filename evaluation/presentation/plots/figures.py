@@ -48,8 +48,8 @@ from evaluation.presentation.plots.canvas import (
     draw_dots,
     name_axis,
     new_figure,
-    quiet_axes,
     shorten,
+    style_axes,
     tick_of,
     to_svg,
     wrap_signature,
@@ -58,7 +58,7 @@ from evaluation.presentation.plots.canvas import (
 from evaluation.presentation.plots.heat import heat_figure, is_narrow
 
 OKABE_ITO = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8F7700", "#7F7F7F")
-End = tuple[float, str, str, str]  # end of a line, its name, colour and marker
+LineEnd = tuple[float, str, str, str]  # end of a line, its name, colour and marker
 SIGN = 11  # points between the plot and a curve's marker
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 LINE = 9  # points from one line of words above a panel to the next
@@ -171,7 +171,7 @@ def curves_figure(drawing: Curves, foot: float) -> Canvas:
 
 
 def _curve_panel(axes: Axes, panel: CurvePanel, log: bool, *, single: bool) -> None:
-    quiet_axes(axes, grid="y")
+    style_axes(axes, grid="y")
     axes.set_title(panel.title, fontsize=NORMAL, color=INK, loc="left", fontweight="bold", parse_math=False)
     _scale_panel(axes, panel, log)
     for level in panel.levels:
@@ -202,8 +202,8 @@ def _scale_panel(axes: Axes, panel: CurvePanel, log: bool) -> None:
     axes.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f}")
 
 
-def _draw_panel_lines(axes: Axes, panel: CurvePanel, *, label_length: int) -> list[End]:
-    ends: list[End] = []
+def _draw_panel_lines(axes: Axes, panel: CurvePanel, *, label_length: int) -> list[LineEnd]:
+    ends: list[LineEnd] = []
     for bound in panel.bounds:
         if known := _known_points(bound.x, bound.y):
             style = LEVEL | {"linewidth": 1.2, "linestyle": DASH if bound.dashed else "solid"}
@@ -235,7 +235,7 @@ def _thin_ticks(ticks: Sequence[float]) -> list[str]:
     return texts
 
 
-def label_ends(axes: Axes, ends: list[End]) -> None:
+def label_ends(axes: Axes, ends: list[LineEnd]) -> None:
     """Label line ends without overlap; markers identify curves without colour."""
     low, high = axes.get_ylim()
     gap = (high - low) * 0.088
@@ -272,7 +272,7 @@ def dots_figure(drawing: Dots, foot: float) -> Canvas:
     labels = [shorten(label) for label in drawing.labels]
     narrow = len(drawing.panels) > 2
     for index, (axes, panel) in enumerate(zip(panels, drawing.panels, strict=True)):
-        quiet_axes(axes)
+        style_axes(axes)
         axes.set_xlim(low, high)
         dots = [
             Dot(label, estimate.value, estimate.low, estimate.high, accent=whole in drawing.accent)
@@ -374,7 +374,7 @@ def specifications_figure(drawing: Specifications, foot: float) -> Canvas:
 
 
 def _draw_curve(axes: Axes, drawing: Specifications) -> None:
-    quiet_axes(axes, grid="y")
+    style_axes(axes, grid="y")
     axes.spines["bottom"].set_visible(False)
     axes.set_xlim(-1, len(drawing.estimates))
     axes.axhline(drawing.level.value, **LEVEL, linestyle=DASH, zorder=1)

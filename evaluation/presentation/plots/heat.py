@@ -12,8 +12,8 @@ from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure as Canvas
 
-from common.amounts import coefficient
-from evaluation.presentation.content import Heat, HeatPanel, Level, narrow_percent, percent_number
+from common.amounts import coefficient, percent, percent_number
+from evaluation.presentation.content import Heat, HeatPanel, Level
 from evaluation.presentation.plots.canvas import (
     COLUMN,
     DASH,
@@ -34,14 +34,14 @@ DARK, LIGHT = "#111111", "#ffffff"
 LETTERS_SIDE_BY_SIDE = 60  # of the names below the columns, before they run into each other
 EQUAL_CONTRAST = 0.19  # the luminance at which black and white text have equal contrast
 # From least to most, safe for red-green colour blindness (Brewer's Blues and Purple-Orange).
-RISING = ("#f7fbff", "#c6dbef", "#6baed6", "#2171b5", "#08306b")
-AROUND = ("#b35806", "#fdb863", "#f7f7f7", "#b2abd2", "#542788")
+SEQUENTIAL_COLOURS = ("#f7fbff", "#c6dbef", "#6baed6", "#2171b5", "#08306b")
+DIVERGING_COLOURS = ("#b35806", "#fdb863", "#f7f7f7", "#b2abd2", "#542788")
 SMALLEST_CELL, LARGEST_CELL = 0.29, 0.42  # inches; two-digit numbers are readable from the smaller on
 SMALLEST_NUMBER = 4.8  # points: smaller numbers are left to the data beside the plot
-APART = 0.35  # in cells, before the separate rows
+ROW_GAP = 0.35  # in cells, before the separate rows
 BAR, BAR_STEPS = 0.07, 48  # height in inches of the colour scale; its steps
 HEAD, AXIS_NAME, LINE = 0.32, 0.2, 0.135  # inches
-STAMP = 0.16  # inches at the top for the note on simulated answers
+NOTE_INCHES = 0.16  # inches at the top for the note on simulated answers
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,18 +98,18 @@ def _sizes(drawing: Heat) -> _Sizes:
 
 def heat_figure(drawing: Heat, foot: float) -> Canvas:
     sizes = _sizes(drawing)
-    rows = max(len(panel.rows) + APART * bool(panel.apart) for panel in drawing.panels)
+    rows = max(len(panel.rows) + ROW_GAP * bool(panel.apart) for panel in drawing.panels)
     panel_height = HEAD + sizes.tall * rows + sizes.below
     down = -(-len(drawing.panels) // sizes.across)
-    height = STAMP + panel_height * down + foot + 0.12
+    height = NOTE_INCHES + panel_height * down + foot + 0.12
     figure = new_figure(height, sizes.width)
     for index, panel in enumerate(drawing.panels):
         row, column = divmod(index, sizes.across)
         left = column * sizes.width / sizes.across + sizes.label
-        top = height - STAMP - row * panel_height - HEAD
+        top = height - NOTE_INCHES - row * panel_height - HEAD
         wide, tall = (
             sizes.cell * len(panel.columns),
-            sizes.tall * (len(panel.rows) + APART * bool(panel.apart)),
+            sizes.tall * (len(panel.rows) + ROW_GAP * bool(panel.apart)),
         )
         axes = figure.add_axes((left / sizes.width, (top - tall) / height, wide / sizes.width, tall / height))
         _draw_matrix(axes, panel, drawing, sizes)
@@ -126,7 +126,7 @@ def _draw_matrix(axes: Axes, panel: HeatPanel, drawing: Heat, sizes: _Sizes) -> 
     for spine in axes.spines.values():
         spine.set(color=INK, alpha=FAINT_OPACITY, visible=not panel.apart)
     first_apart = len(panel.rows) - panel.apart
-    tops = [row + (APART if panel.apart and row >= first_apart else 0.0) for row in range(len(panel.rows))]
+    tops = [row + (ROW_GAP if panel.apart and row >= first_apart else 0.0) for row in range(len(panel.rows))]
     axes.set_xlim(0, len(panel.columns))
     axes.set_ylim(tops[-1] + 1, 0)
     cells: list[tuple[float, float, float, str]] = []
@@ -184,9 +184,7 @@ def _cell_text(value: float, shows: str) -> str:
 
 
 def _level_label(level: Level, shows: str) -> str:
-    return (
-        f"{level.label} {narrow_percent(level.value) if shows == 'share' else _cell_text(level.value, shows)}"
-    )
+    return f"{level.label} {percent(level.value) if shows == 'share' else _cell_text(level.value, shows)}"
 
 
 def _scale_marks(panel: HeatPanel, least: float, wide: float) -> list[tuple[float, str, int, str]]:
@@ -245,7 +243,7 @@ def _draw_scale(axes: Axes, panel: HeatPanel, least: float, wide: float) -> None
 
 
 def _colour(value: float, least: float) -> str:
-    scale = AROUND if least < 0 else RISING
+    scale = DIVERGING_COLOURS if least < 0 else SEQUENTIAL_COLOURS
     share = min(1.0, max(0.0, (value - least) / (1.0 - least))) * (len(scale) - 1)
     stop = min(int(share), len(scale) - 2)
     mix = share - stop

@@ -19,7 +19,7 @@ from evaluation.data.releases.rows import TIMES, to_the_minute
 from evaluation.reports.releases.verification import read_bundle
 
 # Workers and assignments have new pseudonyms in each release, so judgments are matched by unit and time.
-KNOWN_BY = ("unit", "hit", "value", "answer", "presented", "accepted_at", "submitted_at", "seconds")
+MATCHING_KEYS = ("unit", "hit", "value", "answer", "presented", "accepted_at", "submitted_at", "seconds")
 NO_PLAN: dict[str, Any] = {"sha256": None, "hypotheses": [], "deviations": []}
 
 
@@ -114,7 +114,7 @@ def _summarize(path: Path) -> _Summary:
 def _hash_row(row: Mapping[str, Any]) -> int:
     """Return 64 bits: among ten million judgments a collision has probability 3e-6."""
     times = {name: to_the_minute(row.get(name)) for name in TIMES}  # before 0.6 to the microsecond
-    key = repr([{**row, **times}.get(name, ...) for name in KNOWN_BY])
+    key = repr([{**row, **times}.get(name, ...) for name in MATCHING_KEYS])
     return int.from_bytes(blake2b(key.encode(), digest_size=8).digest())
 
 

@@ -25,7 +25,11 @@ from evaluation.data.releases.rows import ReleasedRows, Row
 from evaluation.presentation.content import Report, Section
 from evaluation.reports.loading import AnalysisResult, ReportInputs, Texts, people_of_units
 from evaluation.reports.sections import sections_of
-from evaluation.reports.sections.registration import Registered, registration_as_json, registration_section
+from evaluation.reports.sections.registration import (
+    RegisteredPlan,
+    registration_as_json,
+    registration_section,
+)
 from evaluation.results.aggregation import count_judgments, worker_table
 from evaluation.results.agreement import RESAMPLES, agreement_rows, measure_agreement, one_against_rest
 from evaluation.results.consensus.clusters import clusters_of_captions
@@ -498,7 +502,7 @@ class Findings:
         return {name: getattr(self, name) for name in ("signature", "counts", "agreement", "metrics")}
 
 
-def compute_findings(rows: ReleasedRows, registered: Registered | None = None) -> Findings:
+def compute_findings(rows: ReleasedRows, registered: RegisteredPlan | None = None) -> Findings:
     inputs = inputs_of_rows(rows)
     sections = sections_of(inputs)
     if registered is not None:

@@ -67,8 +67,8 @@ from evaluation.data.releases.storage import (
 from evaluation.data.releases.terms import Terms, check_terms, next_version
 from evaluation.errors import ReleaseError
 from evaluation.models import Release
-from evaluation.presentation.rendering import WORDING
-from evaluation.reports.loading import Evaluated, evaluation_of
+from evaluation.presentation.rendering import WORDING_VERSION
+from evaluation.reports.loading import EvaluationInputs, evaluation_of
 from evaluation.reports.releases.findings import Findings, compute_findings, report_of_rows
 from evaluation.reports.releases.verification import FORMAT, OUTCOMES, REGISTRATION, REPORT
 from evaluation.reports.sections.registration import find_registered
@@ -91,7 +91,7 @@ DIGITS = 16
 MAIL = re.compile(r"[^\s@<>]+@[^\s@<>]+\.[^\s@<>]+")
 ADDRESS = re.compile(r"(?:https?://|www\.)\S+", re.IGNORECASE)
 NUMBER = re.compile(r"\+?\d[\d \-/()]{4,}\d")
-LEFT_OUT = "[…]"
+SCRUBBED_TEXT = "[…]"
 
 # Column of units.jsonl and pairs.jsonl -> where it is stored.
 STORED_UNIT = {
@@ -144,8 +144,8 @@ class Pseudonyms:
 def scrub_comment(comment: str, name: str) -> str:
     """Remove the author's name, addresses and longer numbers from a comment."""
     for pattern in (MAIL, ADDRESS, NUMBER):
-        comment = pattern.sub(LEFT_OUT, comment)
-    return re.sub(re.escape(name), LEFT_OUT, comment, flags=re.IGNORECASE) if name else comment
+        comment = pattern.sub(SCRUBBED_TEXT, comment)
+    return re.sub(re.escape(name), SCRUBBED_TEXT, comment, flags=re.IGNORECASE) if name else comment
 
 
 def released_judgments(
@@ -267,7 +267,7 @@ def released_captions(study: Study) -> Iterator[dict[str, Any]]:
         yield {"caption": key, "text": text, "role": role, "image": image, "document": counted}
 
 
-def released_scores(study: Study, evaluated: Evaluated) -> Iterator[dict[str, Any]]:
+def released_scores(study: Study, evaluated: EvaluationInputs) -> Iterator[dict[str, Any]]:
     compares = KINDS[study.protocol].compares_pairs
     keys: dict[Any, str] = {}
     images: dict[int, str] = {}
@@ -411,7 +411,7 @@ def _write(
             filter=_filter_counts(study),
             asked=kind.setting(design),
             cut_times=True,
-            wording=WORDING,
+            wording=WORDING_VERSION,
             winners_signed=True,
             clustered=True,
             both_orders=kind.two_sided,
@@ -488,7 +488,7 @@ def _pass_rows_through(rows: Iterable[dict[str, Any]], take: Any) -> Iterator[di
         yield row
 
 
-def _evaluation_settings(evaluated: Evaluated) -> dict[str, Any]:
+def _evaluation_settings(evaluated: EvaluationInputs) -> dict[str, Any]:
     computed = evaluated.evaluation
     return {
         "settings": dict(computed.settings),
@@ -541,7 +541,7 @@ class ReleaseRequest(Parameters):
         allow_blank=True,
         max_length=20,
         label="Version",
-        help_text="Such as 1.0. Left out: the next one.",
+        help_text="Such as 1.0 (default: the next one).",
     )
     licence = LicenceField(
         choices=[(name, f"{name}: {terms['name']}") for name, terms in LICENCES.items()],
@@ -553,25 +553,25 @@ class ReleaseRequest(Parameters):
         allow_blank=True,
         max_length=300,
         label="Title",
-        help_text="Left out: the study's name.",
+        help_text="Default: the study's name.",
     )
     citation = serializers.CharField(
         required=False,
         allow_blank=True,
         max_length=5000,
-        label="How it is to be cited",
+        label="Citation",
         style={"base_template": "textarea.html"},
     )
     texts = serializers.BooleanField(
         default=True,
         initial=True,
-        label="With the texts of captions and references",
-        help_text="Without the texts, a release names captions by their ids alone.",
+        label="Include the texts of captions and references",
+        help_text="Without the texts, a release identifies captions only by their ids.",
     )
     comments = serializers.BooleanField(
         default=False,
-        label="With workers' comments, without names, addresses and longer numbers",
-        help_text="Comments are released without names, addresses and longer numbers.",
+        label="Include participants' comments, without names, addresses and long numbers",
+        help_text="Comments are released without names, addresses and long numbers.",
     )
 
 

@@ -23,9 +23,9 @@ from evaluation.data.releases.rows import ReleasedRows, Settings
 from evaluation.errors import VerificationError
 from evaluation.models import Analysis
 from evaluation.presentation.content import Report
-from evaluation.presentation.rendering import WORDING, csv_of
+from evaluation.presentation.rendering import WORDING_VERSION, csv_of
 from evaluation.reports.releases.findings import RELEASE, Findings, compute_findings, report_of_rows
-from evaluation.reports.sections.registration import Deviation, Registered, plan_hash
+from evaluation.reports.sections.registration import Deviation, RegisteredPlan, plan_hash
 from evaluation.reports.storage import texts_of_report
 from evaluation.results.aggregation import compute_aggregation
 from judgments.design.tables.plan import RegistrationPlan
@@ -37,18 +37,18 @@ FORMAT = 1
 ABOUT = ("study", "title", "version", "licence", "citation", "simulated", "attribution", "texts")
 REPORT = "report/"  # the folder of figures and tables
 REGISTRATION, OUTCOMES = "registration.json", "outcomes.json"
-NEAR = 1e-9  # relative: sums differ in the last bits between processors
+RELATIVE_TOLERANCE = 1e-9  # relative: sums differ in the last bits between processors
 MOST_DIFFERENCES = 50
 
 # Raised when malformed rows are added.
-NOT_OURS = (KeyError, TypeError, ValueError, AttributeError, IndexError)
+MALFORMED_ROW_ERRORS = (KeyError, TypeError, ValueError, AttributeError, IndexError)
 
 # Added since earlier versions, whose bundles stay valid.
-ADDED = frozenset({"coefficients", "orders", "pearson", "scope", "side_bias"})
+ADDED_KEYS = frozenset({"coefficients", "orders", "pearson", "scope", "side_bias"})
 TABLES_ADDED = frozenset({"rank-correlations"})  # since wording 0
 
 # What reports of wording 0 say: what is read instead, there and in what is computed.
-REWORDED = {
+REWORDED_PATTERNS = {
     r"\b([Ii])mage(s?)\b": r"\1tem\2",
     r"\bpicture(s?)\b": r"item\1",
     "Item annotation: ": "Annotation: ",
@@ -100,18 +100,18 @@ def read_bundle(reader: BundleReader) -> ReadBundle:
         for row in reader.rows("judgments.jsonl"):
             rows.add_judgment(row)
         return ReadBundle(manifest, rows, compute_findings(rows, _registered(reader)))
-    except NOT_OURS as error:
+    except MALFORMED_ROW_ERRORS as error:
         raise VerificationError(
             f"{MANIFEST} or the rows of {reader.path} are not those of a release: {type(error).__name__} {error}."
         ) from error
 
 
-def _registered(reader: BundleReader) -> Registered | None:
+def _registered(reader: BundleReader) -> RegisteredPlan | None:
     """Return the bundle's plan with its stated deviations, which rest on the study's log."""
     if not {REGISTRATION, OUTCOMES} <= set(reader.names):
         return None
     content, stated = reader.json(REGISTRATION), reader.json(OUTCOMES)
-    return Registered(
+    return RegisteredPlan(
         plan=RegistrationPlan.model_validate(content["plan"]),
         content=content,
         sha256=content["sha256"],
@@ -160,8 +160,8 @@ def _verify(reader: BundleReader) -> Verification:
         checked += count
         differences += others
         changed: list[str] = []
-        if bundle.rows.settings.wording == WORDING:
-            now, texts = _texts_made_anew(reader, bundle, report)
+        if bundle.rows.settings.wording == WORDING_VERSION:
+            now, texts = _render_again(reader, bundle, report)
             stated[f"{REPORT}report.json"] = (report, as_json(now))
             changed = [
                 f"{name} is not what the rows, {MANIFEST} and {REPORT}report.json say."
@@ -170,8 +170,8 @@ def _verify(reader: BundleReader) -> Verification:
             ]
         else:
             stated[f"{REPORT}report.json"] = (
-                _read_anew(_sections(report)),
-                [_without_added_tables(section) for section in _read_anew(as_json(findings.sections))],
+                _reword(_sections(report)),
+                [_without_added_tables(section) for section in _reword(as_json(findings.sections))],
             )
     except VerificationError as error:
         differences.append(str(error))
@@ -202,7 +202,7 @@ def _check_manifest(reader: BundleReader, bundle: ReadBundle, report: Any) -> li
     ]
 
 
-def _texts_made_anew(reader: BundleReader, bundle: ReadBundle, stated: Any) -> tuple[Report, dict[str, str]]:
+def _render_again(reader: BundleReader, bundle: ReadBundle, stated: Any) -> tuple[Report, dict[str, str]]:
     """Return the report of the rows, with the ``stated`` methods, and name and content of each file to read."""
     manifest, findings = bundle.manifest, bundle.findings
     try:
@@ -217,7 +217,7 @@ def _texts_made_anew(reader: BundleReader, bundle: ReadBundle, stated: Any) -> t
         results = findings.agreement, findings.counts, design, manifest["facts"]
         texts = {f"{REPORT}{name}": text for name, text in texts_of_report(report, svgs)}
         return report, texts | dict(documents(about, manifest["files"], *results, quorum))
-    except (*NOT_OURS, UndefinedError) as error:
+    except (*MALFORMED_ROW_ERRORS, UndefinedError) as error:
         raise VerificationError(
             f"{MANIFEST}, design.toml or {REPORT}report.json of {reader.path} is not that of a release: "
             f"{type(error).__name__} {error}."
@@ -240,14 +240,14 @@ def _compare_rows(reader: BundleReader, name: str, rows: Iterable[Any]) -> tuple
     return checked, others
 
 
-def _read_anew(value: Any) -> Any:
+def _reword(value: Any) -> Any:
     """Return a part of a report of wording 0 in today's words."""
     if isinstance(value, dict):
-        return {key: _read_anew(part) for key, part in value.items()}
+        return {key: _reword(part) for key, part in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_read_anew(part) for part in value]
+        return [_reword(part) for part in value]
     if isinstance(value, str):
-        for earlier, now in REWORDED.items():
+        for earlier, now in REWORDED_PATTERNS.items():
             value = re.sub(earlier, now, value)
     return value
 
@@ -269,7 +269,7 @@ def _files_of_report(reader: BundleReader, sections: Any) -> list[str]:
             f"{REPORT}{kind}/{part['name']}.csv": csv_of(part["columns"], part["rows"])
             for kind, part in parts
         }
-    except NOT_OURS as error:
+    except MALFORMED_ROW_ERRORS as error:
         raise VerificationError(f"{REPORT}report.json of {reader.path} is no report.") from error
     return [
         f"{name}: its numbers are not those of {REPORT}report.json."
@@ -287,9 +287,9 @@ def scalars_in(value: Any) -> Iterator[Any]:
 
 
 def describe_differences(stated: Any, computed: Any, where: str) -> list[str]:
-    """Describe where two JSON values differ; numbers may differ by ``NEAR``."""
+    """Describe where two JSON values differ; numbers may differ by ``RELATIVE_TOLERANCE``."""
     if isinstance(stated, dict) and isinstance(computed, dict):
-        keys = [key for key in dict.fromkeys((*stated, *computed)) if key in stated or key not in ADDED]
+        keys = [key for key in dict.fromkeys((*stated, *computed)) if key in stated or key not in ADDED_KEYS]
         return [
             line
             for key in keys
@@ -311,7 +311,7 @@ def describe_differences(stated: Any, computed: Any, where: str) -> list[str]:
 def _is_same_value(stated: Any, computed: Any) -> bool:
     numbers = isinstance(stated, (int, float)) and isinstance(computed, (int, float))
     if numbers and bool not in (type(stated), type(computed)):
-        return math.isclose(stated, computed, rel_tol=NEAR, abs_tol=NEAR)
+        return math.isclose(stated, computed, rel_tol=RELATIVE_TOLERANCE, abs_tol=RELATIVE_TOLERANCE)
     return type(stated) is type(computed) and bool(stated == computed)
 
 

@@ -29,7 +29,7 @@ from judgments.api.resources import (
     Resource,
     RowSerializer,
     filters_of,
-    start_named,
+    start_with_study,
     study_filter,
     with_study,
 )
@@ -84,7 +84,7 @@ class ReleaseResource(ArchiveFiles, Resource):
     orderings: ClassVar[dict[str, str]] = {"id": "pk", "made_at": "made_at"}
 
     def create(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        return start_named(request, start_release)
+        return start_with_study(request, start_release)
 
     def archive(self, row: Release) -> tuple[Path, str]:
         return release_file(row), release_name(row.study, row.version)

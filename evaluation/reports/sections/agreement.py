@@ -19,7 +19,7 @@ from quorum.statistics.agreement.both_orders import in_both_orders
 from quorum.statistics.crossed import RATER
 
 RELIABLE = 0.8
-REST = "all others"
+OTHERS_LABEL = "all others"
 
 
 def agreement_section(inputs: ReportInputs) -> Section:
@@ -116,7 +116,7 @@ def _agreement_of_workers_plot(inputs: ReportInputs) -> Plot | None:
         left=len(pairs.units) - len(rows),
         most=MOST_WORKERS,
     )
-    heads = (*(f"W{number}" for number in rank[shown].tolist()), *([REST] if others else []))
+    heads = (*(f"W{number}" for number in rank[shown].tolist()), *([OTHERS_LABEL] if others else []))
     values = tuple(
         tuple(json_float(same[a, b] / units[a, b]) if units[a, b] else None for b in range(size))
         for a in range(size)
@@ -126,7 +126,7 @@ def _agreement_of_workers_plot(inputs: ReportInputs) -> Plot | None:
     mean = float(np.average(pairs.percent, weights=pairs.units))
     sentence = say(
         "worker-pairs", wording=inputs.wording, pairs=len(pairs.units), least=min(known), most=max(known),
-        others=others, rest=REST, chance=chance, mean=mean,
+        others=others, rest=OTHERS_LABEL, chance=chance, mean=mean,
     )  # fmt: skip
     levels = (Level("chance", chance), Level("all together", mean, dashed=False))
     panel = HeatPanel("equal answers, %", heads, heads, values, levels=levels, shows="share")

@@ -11,18 +11,29 @@ from common.amounts import json_float
 from evaluation.presentation.content import Estimate, Heat, HeatPanel, Level, Plot, Section, levels_of
 from evaluation.presentation.rendering import plot, say, section, table
 from evaluation.reports.loading import ReportInputs
-from evaluation.reports.sections.correlations import PEOPLE, RHO, TAU, People, R, why_no_ceiling
+from evaluation.reports.sections.correlations import (
+    ONE_JUDGE_LABEL,
+    RHO,
+    TAU,
+    JudgeEstimates,
+    R,
+    why_no_ceiling,
+)
 from quorum.numeric.arrays import Floats
 from quorum.statistics.correlation import correlation
 
-MEAN = "people"  # the mean of all judges
+PEOPLE_LABEL = "people"  # the mean of all judges
 
 # Coefficient -> suffix of its plot's name, its own name, its place in a row.
-NAMES = {R: ("r", "Pearson's r", 4), RHO: ("rho", "Spearman's rho", 3), TAU: ("tau-b", "Kendall's tau-b", 2)}
+COEFFICIENT_NAMES = {
+    R: ("r", "Pearson's r", 4),
+    RHO: ("rho", "Spearman's rho", 3),
+    TAU: ("tau-b", "Kendall's tau-b", 2),
+}
 Rows = list[tuple[Any, ...]]
 
 
-def between_metrics_section(inputs: ReportInputs, one_judge: People) -> Section | None:
+def between_metrics_section(inputs: ReportInputs, one_judge: JudgeEstimates) -> Section | None:
     """Show r, rho and tau-b between every two metrics, and with people for captions."""
     if len(inputs.scores) < 2:
         return None
@@ -30,7 +41,7 @@ def between_metrics_section(inputs: ReportInputs, one_judge: People) -> Section 
     people = inputs.people
     with_people = people is not None and bool((~np.isnan(people)).sum() > 1)
     rows = _rows(flat, people if with_people else None, inputs.weights)
-    known = [row for row in rows if row[2] is not None and row[1] != MEAN]
+    known = [row for row in rows if row[2] is not None and row[1] != PEOPLE_LABEL]
     of_tau = [row[2] for row in known]
     alike = say(
         "metrics-alike",
@@ -41,7 +52,7 @@ def between_metrics_section(inputs: ReportInputs, one_judge: People) -> Section 
     data = table("metric-correlation", rows, with_people=with_people)
     plots = [
         _matrix_plot(inputs, coefficient, list(flat), rows, one_judge, alike if coefficient == TAU else "")
-        for coefficient in NAMES
+        for coefficient in COEFFICIENT_NAMES
     ]
     sentence = alike if one_judge else f"{alike} {why_no_ceiling(inputs)}"
     return section("between-metrics", [sentence], plots, [data])
@@ -54,7 +65,7 @@ def _rows(flat: dict[str, Floats], people: Floats | None, weights: Floats) -> Ro
     if people is not None:
         judged = ~np.isnan(people)
         of = None if (weights == 1).all() else weights[judged]
-        pairs += [(name, MEAN, scores[judged], people[judged], of) for name, scores in flat.items()]
+        pairs += [(name, PEOPLE_LABEL, scores[judged], people[judged], of) for name, scores in flat.items()]
     rows: Rows = []
     for name, other, first, second, of in pairs:
         estimates = [
@@ -65,21 +76,26 @@ def _rows(flat: dict[str, Floats], people: Floats | None, weights: Floats) -> Ro
 
 
 def _matrix_plot(
-    inputs: ReportInputs, coefficient: str, names: list[str], rows: Rows, one_judge: People, alike: str
+    inputs: ReportInputs,
+    coefficient: str,
+    names: list[str],
+    rows: Rows,
+    one_judge: JudgeEstimates,
+    alike: str,
 ) -> Plot:
-    suffix, label, column = NAMES[coefficient]
+    suffix, label, column = COEFFICIENT_NAMES[coefficient]
     value = {(row[0], row[1]): row[column] for row in rows}
     cells = [
         [1.0 if name == other else value.get((name, other), value.get((other, name))) for other in names]
         for name in names
     ]
     heads = list(names)
-    with_people = any(row[1] == MEAN for row in rows)
+    with_people = any(row[1] == PEOPLE_LABEL for row in rows)
     if with_people:
-        cells.append([value[name, MEAN] for name in names])
-        heads.append(MEAN)
+        cells.append([value[name, PEOPLE_LABEL] for name in names])
+        heads.append(PEOPLE_LABEL)
     ceiling = one_judge.get(coefficient, Estimate(None))
-    levels = [Level("unrelated", 0.0), *levels_of(PEOPLE, ceiling)]
+    levels = [Level("unrelated", 0.0), *levels_of(ONE_JUDGE_LABEL, ceiling)]
     sentence = say(
         "metric-correlation", coefficient=label, with_people=with_people, ceiling=ceiling, alike=alike,
         no_ceiling=why_no_ceiling(inputs),

@@ -17,8 +17,8 @@ from quorum.statistics.correlation import CorrelationResult, correlation
 from quorum.statistics.meta import wilson_interval
 
 SPLITS = 100
-FEWEST = 2  # judgments that have others
-NEAR = 1e-9  # let a mean of thirds reach its nominal threshold
+LEAST_JUDGMENTS = 2  # judgments that have others
+MEAN_TOLERANCE = 1e-9  # let a mean of thirds reach its nominal threshold
 
 
 def agreement_of_halves(
@@ -93,7 +93,7 @@ def one_against_mean(
 ) -> Estimate:
     """Correlate each judgment with the mean of the unit's other judgments, by (N,) columns of clusters."""
     columns, judgments, means = _means_of_others(unit, value, clusters)
-    if len(judgments) < FEWEST:
+    if len(judgments) < LEAST_JUDGMENTS:
         return Estimate(None)
     estimate = correlation(judgments, means, coefficient, resamples=0, clusters=columns)
     return _estimate_of(estimate, estimate.n)
@@ -107,11 +107,11 @@ def one_against_cut(
     This is H13 tables 8 to 10 with a person as the metric. Intervals are by (N,) columns of clusters.
     """
     columns, judgments, means = _means_of_others(unit, value, clusters)
-    if len(judgments) < FEWEST:
+    if len(judgments) < LEAST_JUDGMENTS:
         return {}
     kappas = {}
     for cut in cuts:
-        both = judgments >= cut - NEAR, means >= cut - NEAR
+        both = judgments >= cut - MEAN_TOLERANCE, means >= cut - MEAN_TOLERANCE
         kappa = agreement(both, CohenKappa(), clusters=columns)
         kappas[cut] = _estimate_of(kappa, len(judgments))
     return kappas

@@ -14,14 +14,14 @@ from evaluation.results.metric_figures import heads_of, readings_tables, within_
 from evaluation.results.standings import compared_table
 
 TAU, RHO, R = COEFFICIENTS = ("kendall-tau-b", "spearman", "pearson")
-People = Mapping[str, Estimate]  # a coefficient -> what one judge reaches
-PEOPLE = "one judge"
-LAST = -2.0  # sort undefined coefficients below all others
+JudgeEstimates = Mapping[str, Estimate]  # a coefficient -> what one judge reaches
+ONE_JUDGE_LABEL = "one judge"
+UNDEFINED_SORT_KEY = -2.0  # sort undefined coefficients below all others
 
 FULL_AGREEMENT = Level("full agreement", 1.0, dashed=False)
 
 
-def people_against_others(inputs: ReportInputs) -> People:
+def people_against_others(inputs: ReportInputs) -> JudgeEstimates:
     """Correlate one judge with the mean of the unit's others; {} without means."""
     if inputs.kind.is_open or inputs.kind.compares_pairs:
         return {}
@@ -36,12 +36,15 @@ def why_no_ceiling(inputs: ReportInputs) -> str:
     return say("no-ceiling", wording=inputs.wording, kind=inputs.kind)
 
 
-def caption_metrics_section(inputs: ReportInputs, one_judge: People) -> Section:
+def caption_metrics_section(inputs: ReportInputs, one_judge: JudgeEstimates) -> Section:
     if inputs.evaluation is None:
         return section("metrics", empty=inputs.why_not)
     metrics = inputs.evaluation.result["metrics"]
     tau = {name: estimate_of(figures["kendall_tau_b"]) for name, figures in metrics.items()}
-    values = {name: LAST if estimate.value is None else estimate.value for name, estimate in tau.items()}
+    values = {
+        name: UNDEFINED_SORT_KEY if estimate.value is None else estimate.value
+        for name, estimate in tau.items()
+    }
     names = sorted(metrics, key=lambda name: -values[name])
     within = any("per_image" in figures for figures in metrics.values())
     people = one_judge.get(TAU, Estimate(None))
@@ -55,7 +58,7 @@ def caption_metrics_section(inputs: ReportInputs, one_judge: People) -> Section:
         rows.append((name, *cells))
     if people.value is not None:
         judge = [one_judge.get(name) for name in COEFFICIENTS[: len(heads)]]
-        rows.append((PEOPLE, *judge, *([None] if within else [])))
+        rows.append((ONE_JUDGE_LABEL, *judge, *([None] if within else [])))
     columns = [("metric", "text"), *((head, "coefficient") for head in heads.values())]
     columns += [("tau-b within items", "coefficient")] if within else []
     data = table("correlation", rows, columns, clustered=inputs.clustered, raters=inputs.by_rater)
@@ -64,7 +67,7 @@ def caption_metrics_section(inputs: ReportInputs, one_judge: People) -> Section:
         "correlation", wording=inputs.wording, verdict=verdict["sentence"], name=names[0],
         best=metrics[names[0]]["kendall_tau_b"], people=people.value, no_ceiling=why_no_ceiling(inputs),
     )  # fmt: skip
-    levels = [Level("chance", 0.0), *levels_of(PEOPLE, people)]
+    levels = [Level("chance", 0.0), *levels_of(ONE_JUDGE_LABEL, people)]
     drawing = Dots(
         tuple(names),
         (DotPanel("", tuple(tau[name] for name in names), tuple(levels)),),

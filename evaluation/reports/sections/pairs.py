@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from common.amounts import json_float
+from common.amounts import describe_range, json_float, percent
 from evaluation.data.imported_scores import is_imported
 from evaluation.presentation.content import (
     Cell,
@@ -21,12 +21,9 @@ from evaluation.presentation.content import (
     Plot,
     Section,
     Table,
-    describe_range,
     estimate_of,
     join_names,
     levels_of,
-    narrow_percent,
-    percent_number,
 )
 from evaluation.presentation.rendering import plot, say, section, table
 from evaluation.reports.loading import ReportInputs
@@ -143,7 +140,7 @@ def _same_halves_plot(
     reached = [last["metrics"][name]["value"] for name in leaders]
     caption = say(
         "halves", people=last["people"]["value"], name=join_names(leaders),
-        reached=describe_range(reached, narrow_percent, percent_number), ceiling=last["ceiling"]["value"],
+        reached=describe_range(reached, percent), ceiling=last["ceiling"]["value"],
     )  # fmt: skip
     panels = tuple(
         DotPanel(

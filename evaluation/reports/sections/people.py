@@ -13,7 +13,7 @@ from quorum.statistics.meta import wilson_interval
 MOST_WORKERS = 40
 
 # Row of the table -> key of the counts; the first rows are shown even if 0.
-COLLECTED = {
+COUNT_ROWS = {
     "units": "units",
     "units with a consensus": "units_with_consensus",
     "units that are tied": "unit_ties",
@@ -28,8 +28,8 @@ COLLECTED = {
     "of these on control items": "control_judgments",
     "of these set aside": "unused_judgments",
 }
-EARLIER = {"units": "units judged"}  # as releases of wording 0 have it
-ALWAYS = ("units", "units_with_consensus", "workers", "judgments")
+EARLIER_NAMES = {"units": "units judged"}  # as releases of wording 0 have it
+FIXED_ROWS = ("units", "units_with_consensus", "workers", "judgments")
 WORKER_COLUMNS = [
     ("worker", "text"), ("judgments", "count"), ("used", "count"), ("control items right, %", "share"),
     ("seen", "count"), ("seconds a unit", "number"), ("left side, %", "share"), ("note", "text"),
@@ -43,9 +43,9 @@ def collection_section(inputs: ReportInputs) -> Section:
     anonymous = not inputs.aggregation.result["agreement"]["per_worker"]["available"]
     left_out = {"workers"} if anonymous and inputs.wording else set()
     rows = [
-        (name if inputs.wording else EARLIER.get(name, name), counts[key])
-        for name, key in COLLECTED.items()
-        if (counts[key] or key in ALWAYS) and key not in left_out
+        (name if inputs.wording else EARLIER_NAMES.get(name, name), counts[key])
+        for name, key in COUNT_ROWS.items()
+        if (counts[key] or key in FIXED_ROWS) and key not in left_out
     ]
     sentence = say("collection", wording=inputs.wording, counts=counts, anonymous=anonymous)
     sentences = [sentence, *([say("collection-chosen")] if inputs.chosen else [])]
@@ -66,7 +66,7 @@ def workers_section(inputs: ReportInputs) -> Section:
     estimates = [_controls_right(row) for row in workers]
     rows = [
         [f"W{number}", row["judgments"], row["used_judgments"], estimate, row["controls_seen"], row["seconds"],
-         row["left_share"], "" if row["used"] else "set aside"]
+         row["left_share"], "" if row["used"] else "not used"]
         for number, (row, estimate) in enumerate(zip(workers, estimates, strict=True), start=1)
     ]  # fmt: skip
     columns = list(WORKER_COLUMNS)
@@ -86,7 +86,7 @@ def workers_section(inputs: ReportInputs) -> Section:
     if isinstance(threshold, int | float) and threshold:
         levels.append(Level("rule", float(threshold)))
     levels.append(Level("all together", right / seen, False, *wilson_interval(right, seen)))
-    guessing = _guessed_right(inputs)
+    guessing = _chance_accuracy(inputs)
     if guessing is not None:
         levels.append(Level("guessing", guessing))
     drawing = Dots(
@@ -105,7 +105,7 @@ def workers_section(inputs: ReportInputs) -> Section:
     return section("workers", [sentence], [drawn], [data])
 
 
-def _guessed_right(inputs: ReportInputs) -> float | None:
+def _chance_accuracy(inputs: ReportInputs) -> float | None:
     """Return the share of answers to control items that are right by chance; None for open answers."""
     kind, records = inputs.kind, inputs.table.records.values()
     if not kind.values:

@@ -13,13 +13,13 @@ from evaluation.data.ranked_lists import SEARCH
 from evaluation.presentation.content import Curve, CurvePanel, Curves, Section, estimate_of, join_names
 from evaluation.presentation.rendering import plot, say, section, table
 from evaluation.reports.loading import ReportInputs
-from evaluation.reports.sections.ceilings import NEAR
+from evaluation.reports.sections.ceilings import MEAN_TOLERANCE
 from evaluation.reports.sections.thresholds import exact_cut
-from evaluation.results.rankings import TASKS, JudgedOutputs, judged_outputs, leading, rankings_tables
+from evaluation.results.rankings import TASKS, JudgedOutputs, judged_outputs, leading_systems, rankings_tables
 from evaluation.results.standings import MEAN as MEAN_GRADE
 
 MOST_CURVES = 8
-REACHED = "reached"  # the share of first captions that have a mean grade
+CUT_PLOT = "reached"  # the share of first captions that have a mean grade
 MEANS = "interval"  # the level of what is averaged
 
 
@@ -37,7 +37,7 @@ def grades_section(inputs: ReportInputs) -> Section | None:
     if not inputs.credited:
         outputs = replace(outputs, score=judged.value[outputs.proposal], deletions=None)
     outputs = outputs.subset(first)
-    reached = [outputs.map_scores(partial(_reaches_cut, cut=cut)).figures(REACHED) for cut in cuts]
+    reached = [outputs.map_scores(partial(_reaches_cut, cut=cut)).figures(CUT_PLOT) for cut in cuts]
     standings = outputs.standings(MEAN_GRADE)
     means = {name: figure["value"] for name, figure in standings.figures.items()}
     names = sorted(outputs.names, key=lambda name: (-means[name], name))
@@ -93,7 +93,7 @@ def _shares_in_pool(judged: JudgedOutputs, cuts: list[float]) -> tuple[tuple[flo
 
 def _reaches_cut(value: Any, cut: float) -> Any:
     """Return 1 for each mean grade that reaches the threshold, else 0."""
-    return (value >= exact_cut(cut) - NEAR) * 1.0
+    return (value >= exact_cut(cut) - MEAN_TOLERANCE) * 1.0
 
 
 def rankings_section(inputs: ReportInputs) -> Section | None:
@@ -104,7 +104,7 @@ def rankings_section(inputs: ReportInputs) -> Section | None:
     sentences = []
     for task, rows in rankings.items():
         cells = {row["system"]: row["R-precision"] for row in rows}
-        leaders = leading(rows)
+        leaders = leading_systems(rows)
         sentence = say(
             "rankings", wording=inputs.wording, leaders=leaders, names=join_names(leaders) if leaders else "",
             system=rows[0]["system"], query=TASKS[task][3],

@@ -19,7 +19,7 @@ from django.utils.translation import gettext_noop
 from common.amounts import as_json
 from common.features import of_features
 from evaluation.presentation.content import Section
-from evaluation.presentation.rendering import WORDING, say, section, table
+from evaluation.presentation.rendering import WORDING_VERSION, say, section, table
 from evaluation.reports.loading import ReportInputs
 from evaluation.results.verdict import winners_named
 from judgments.design.tables.plan import RegistrationPlan, read_claim
@@ -87,7 +87,7 @@ class HypothesisOutcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Registered:
+class RegisteredPlan:
     """A registered plan and its deviations; ``sha256`` is of ``content``, which holds plan and design."""
 
     plan: RegistrationPlan
@@ -97,7 +97,7 @@ class Registered:
     deviations: tuple[Deviation, ...]
 
 
-def find_registered(study: Study, *, with_sentences: bool = True) -> Registered | None:
+def find_registered(study: Study, *, with_sentences: bool = True) -> RegisteredPlan | None:
     """Return the plan that a feature registered; log quotes in deviations may name people, so they are optional."""
     plans = (find(study, with_sentences=with_sentences) for find in of_features("registered_plans"))
     return next((plan for plan in plans if plan is not None), None)
@@ -143,7 +143,7 @@ def check_hypotheses(
     return outcomes
 
 
-def outcome_words(outcome: HypothesisOutcome, wording: int = WORDING) -> str:
+def outcome_words(outcome: HypothesisOutcome, wording: int = WORDING_VERSION) -> str:
     if not outcome.claim:
         return "Nothing here tests it; people judge it."
     claim = read_claim(outcome.claim)
@@ -153,7 +153,7 @@ def outcome_words(outcome: HypothesisOutcome, wording: int = WORDING) -> str:
     return say("outcome", wording=wording, claim=claim, outcome=outcome, low=low, high=high)
 
 
-def registration_section(registered: Registered, inputs: ReportInputs) -> Section:
+def registration_section(registered: RegisteredPlan, inputs: ReportInputs) -> Section:
     rows = [
         (outcome.text, outcome.claim, outcome.verdict, outcome_words(outcome, inputs.wording))
         for outcome in registered_outcomes(registered, inputs)
@@ -166,7 +166,7 @@ def registration_section(registered: Registered, inputs: ReportInputs) -> Sectio
     return section("registration", [sentence], tables=tables)
 
 
-def registration_as_json(registered: Registered, inputs: ReportInputs) -> dict[str, Any]:
+def registration_as_json(registered: RegisteredPlan, inputs: ReportInputs) -> dict[str, Any]:
     return {
         "sha256": registered.sha256,
         "registered_on": registered.on,
@@ -175,7 +175,7 @@ def registration_as_json(registered: Registered, inputs: ReportInputs) -> dict[s
     }
 
 
-def registered_outcomes(registered: Registered, inputs: ReportInputs) -> list[HypothesisOutcome]:
+def registered_outcomes(registered: RegisteredPlan, inputs: ReportInputs) -> list[HypothesisOutcome]:
     """Check each hypothesis by whether the metrics name people's winners of the decided pairs."""
     if not inputs.kind.compares_pairs or not inputs.scores:
         return check_hypotheses(registered.plan, {}, None, [])

@@ -9,7 +9,12 @@ from evaluation.presentation.content import Estimate, Heat, HeatPanel, Level, Se
 from evaluation.presentation.rendering import plot, say, section, table
 from evaluation.reports.loading import ReportInputs
 from evaluation.reports.sections.ceilings import one_against_cut
-from evaluation.reports.sections.correlations import FULL_AGREEMENT, LAST, PEOPLE, why_no_ceiling
+from evaluation.reports.sections.correlations import (
+    FULL_AGREEMENT,
+    ONE_JUDGE_LABEL,
+    UNDEFINED_SORT_KEY,
+    why_no_ceiling,
+)
 
 MOST_GRIDS = 6
 
@@ -23,7 +28,7 @@ def thresholds_section(inputs: ReportInputs) -> Section | None:
     if not grids:
         return None
     best = {
-        name: max((cell["value"] for cell in cells if cell["value"] is not None), default=LAST)
+        name: max((cell["value"] for cell in cells if cell["value"] is not None), default=UNDEFINED_SORT_KEY)
         for name, cells in grids.items()
     }
     names = sorted(grids, key=lambda name: -best[name])
@@ -33,10 +38,10 @@ def thresholds_section(inputs: ReportInputs) -> Section | None:
         for name in names
         for cell in grids[name]
     ]
-    rows += [(PEOPLE, cut, cut, estimate) for cut, estimate in people.items()]
+    rows += [(ONE_JUDGE_LABEL, cut, cut, estimate) for cut, estimate in people.items()]
     known = [cell for cell in grids[names[0]] if cell["value"] is not None]
     top = max(known, key=lambda cell: cell["value"], default=None)
-    reached = [kappa for kappa in best.values() if kappa != LAST]
+    reached = [kappa for kappa in best.values() if kappa != UNDEFINED_SORT_KEY]
     judge = [estimate.value for estimate in people.values() if estimate.value is not None]
     sentence = say(
         "thresholds", wording=inputs.wording, name=names[0],
@@ -75,7 +80,7 @@ def _grid(name: str, cells: Sequence[Mapping[str, Any]], people: Mapping[float, 
     heads = [f"{metric_cut:.3f}" for metric_cut in metric_cuts]
     if people:
         values.append(tuple(people[cut].value if cut in people else None for cut in people_cuts))
-        heads.append(PEOPLE)
+        heads.append(ONE_JUDGE_LABEL)
     return HeatPanel(
         name,
         tuple(heads),

@@ -12,7 +12,7 @@ import numpy as np
 
 from common.amounts import as_json
 from evaluation.data.judgment_sets.sources import SourceJudgments
-from evaluation.results.comparing.matching import Matched, match_sources
+from evaluation.results.comparing.matching import MatchedSources, match_sources
 from evaluation.results.comparing.outcomes import compare_consensus, compare_winners
 from evaluation.results.comparing.raters import Resampling, figures_of_source, pooled_alpha
 from evaluation.results.comparing.scores import (
@@ -76,7 +76,7 @@ def compare_sources(
     return compared
 
 
-def _count_units(matched: Matched) -> dict[str, Any]:
+def _count_units(matched: MatchedSources) -> dict[str, Any]:
     sizes = [len(np.unique(source.unit)) for source in (matched.first, matched.second)]
     shared = int(matched.shared.sum())
     return {

@@ -21,7 +21,7 @@ TWO_SCALES = gettext_noop("the sources answer on different scales")
 
 
 @dataclass(frozen=True, slots=True)
-class Matched:
+class MatchedSources:
     """Two sources over the same groups of units.
 
     shared: (G,) bool, groups in both. by_id: number matched by id. turned: number of the second's units with
@@ -47,7 +47,7 @@ class Matched:
         return same_level and first.outcomes == second.outcomes
 
 
-def match_sources(first: SourceJudgments, second: SourceJudgments) -> Matched:
+def match_sources(first: SourceJudgments, second: SourceJudgments) -> MatchedSources:
     """Match two sources. Raise EvaluationError for incompatible protocols."""
     for source in (first, second):
         if source.kind is not None and source.kind.is_open:
@@ -83,7 +83,7 @@ def match_sources(first: SourceJudgments, second: SourceJudgments) -> Matched:
         second_groups[second.unit], count
     )
     by_id = _mark_occurring(first_groups[np.array([position for position, _ in ids], dtype=np.int64)], count)
-    return Matched(
+    return MatchedSources(
         first=first.merged_into(first_groups, odd[:split], count),
         second=second.merged_into(second_groups, odd[split:], count),
         shared=shared,

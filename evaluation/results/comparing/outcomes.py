@@ -10,7 +10,7 @@ from django.utils.translation import gettext_noop
 
 from common.amounts import as_json
 from evaluation.data.judgment_sets.sources import Content
-from evaluation.results.comparing.matching import TWO_SCALES, Matched
+from evaluation.results.comparing.matching import TWO_SCALES, MatchedSources
 from evaluation.results.comparing.raters import Resampling, items_of_units
 from quorum.numeric.arrays import Flags
 from quorum.statistics.agreement import kappa_interval
@@ -20,7 +20,7 @@ from quorum.statistics.meta import kinds_of
 NOT_NOMINAL = gettext_noop("the answers are grades, not categories")
 
 
-def compare_consensus(matched: Matched, drawing: Resampling) -> dict[str, Any]:
+def compare_consensus(matched: MatchedSources, drawing: Resampling) -> dict[str, Any]:
     nothing: dict[str, Any] = {"kappa": None, "labels": [], "table": [], "n": 0, "same": 0, "undecided": 0}
     sources = (matched.first, matched.second)
     if any(source.level != "nominal" for source in sources):
@@ -46,7 +46,7 @@ def compare_consensus(matched: Matched, drawing: Resampling) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def compare_winners(matched: Matched, drawing: Resampling) -> dict[str, Any]:
+def compare_winners(matched: MatchedSources, drawing: Resampling) -> dict[str, Any]:
     """Return how often both name the same winner of a pair, by its kind, and how often the first's is the longer text
     where they part and one text has more words: what people like, against what is human-like (V15, appendix III).
     """

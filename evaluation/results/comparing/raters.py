@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from evaluation.data.judgment_sets.sources import SourceJudgments
 from evaluation.results.agreement import FULL_DEPTH, alpha_of_ratings, exchange_of
-from evaluation.results.comparing.matching import TWO_SCALES, Matched
+from evaluation.results.comparing.matching import TWO_SCALES, MatchedSources
 from judgments.drawing.documents import first_of_documents
 from judgments.kinds import Kind
 from quorum.statistics.agreement import ratings_of_judgments
@@ -95,7 +95,7 @@ def _alpha(
     )
 
 
-def pooled_alpha(matched: Matched, drawing: Resampling) -> dict[str, Any]:
+def pooled_alpha(matched: MatchedSources, drawing: Resampling) -> dict[str, Any]:
     nothing = {"value": None, "low": None, "high": None, "n": 0}
     if not matched.same_scale:
         return nothing | {"reason": TWO_SCALES}

@@ -10,7 +10,7 @@ from django.utils.translation import gettext_noop
 
 from common.amounts import as_json
 from evaluation.data.judgment_sets.sources import SourceJudgments
-from evaluation.results.comparing.matching import Matched
+from evaluation.results.comparing.matching import MatchedSources
 from evaluation.results.comparing.raters import Resampling, items_of_units
 from quorum.statistics.agreement import KappaGrid, ThresholdAgreement, kappa_grid
 from quorum.statistics.correlation import correlation
@@ -23,7 +23,7 @@ TEXTS = gettext_noop("the answers of {} are texts, which have no mean")
 
 
 def kappa_at_thresholds(
-    matched: Matched,
+    matched: MatchedSources,
     first_at_least: float | None,
     second_at_least: float | None,
     missing: str,
@@ -44,7 +44,7 @@ def kappa_at_thresholds(
     return kappa_grid(first[compared], second[compared], *cuts, missing=missing, **options), ""
 
 
-def _why_no_scores(matched: Matched) -> str:
+def _why_no_scores(matched: MatchedSources) -> str:
     for source in (matched.first, matched.second):
         if not source.is_numeric:
             return TEXTS.format(source.name)
@@ -76,7 +76,7 @@ def _cell(cell: ThresholdAgreement) -> dict[str, Any]:
     )  # fmt: skip
 
 
-def correlations_of_scores(matched: Matched, drawing: Resampling) -> dict[str, Any]:
+def correlations_of_scores(matched: MatchedSources, drawing: Resampling) -> dict[str, Any]:
     reason = _why_no_scores(matched) or ("" if matched.shared.any() else NO_UNITS)
     if reason:
         return {

@@ -12,11 +12,11 @@ from common.amounts import thousands
 def describe_compared_sources(result: dict[str, Any]) -> str:
     shared = result["units"]["shared"]
     if not shared:
-        return _("The two share no item, so nothing can be said about their agreement.")
+        return _("The two studies have no item in common, so their agreement is unknown.")
     consensus, grid = result["consensus"], result["thresholds"]
     if consensus["n"]:
         sentence = _(
-            "On %(same)s of the %(n)s shared items that both decide, the two come to the same answer"
+            "The two studies have the same consensus on %(same)s of the %(n)s shared items that both decide"
         ) % {
             "same": thousands(consensus["same"]),
             "n": thousands(consensus["n"]),
@@ -37,8 +37,8 @@ def describe_compared_sources(result: dict[str, Any]) -> str:
     if cells:
         best = grid["best"]
         return _(
-            "Kappa is highest, %(kappa)s, where the first is cut at %(first)s and the second at %(second)s. The "
-            "highest of %(n)s is too high an estimate: fix the thresholds beforehand to report one."
+            "The highest kappa is %(kappa)s, at thresholds %(first)s of the first study and %(second)s of the second. "
+            "As the highest of %(n)s, it overestimates agreement: to report a kappa, choose the thresholds in advance."
         ) % {
             "kappa": _in_two_digits(best["kappa"]["value"]),
             "first": f"{best['first_at_least']:g}",

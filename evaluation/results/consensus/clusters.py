@@ -34,7 +34,7 @@ def scope_sentence(result: Mapping[str, Any]) -> str:
     """
     if result.get("scope", scope_of(result.get("raters"))) == ITEMS_AND_PEOPLE:
         return ""
-    return _("Intervals and tests are for other items, and for these people alone.")
+    return _("Intervals and tests generalise to other items, but not to other participants.")
 
 
 def rater_deletions(

@@ -29,7 +29,7 @@ from judgments.studies.study_page import study_page
 ON_A_PAGE = 50
 SHOWN = [
     ("ties", gettext_lazy("Ties")),
-    ("close", gettext_lazy("Ties, and votes as close as 2 to 1")),
+    ("close", gettext_lazy("Ties and votes as close as 2 to 1")),
     ("all", gettext_lazy("All items")),
 ]
 
@@ -43,7 +43,7 @@ class DisputeForm(forms.Form):
         label=gettext_lazy("Show"), choices=SHOWN, initial="close", widget=UnfoldAdminSelectWidget
     )
     unit = forms.CharField(
-        label=gettext_lazy("Id of the item begins with"),
+        label=gettext_lazy("Item id starts with"),
         required=False,
         max_length=80,
         widget=UnfoldAdminTextInputWidget,

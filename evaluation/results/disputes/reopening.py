@@ -46,8 +46,8 @@ def units_in_need(study: Study, need: ReopeningReason, *, margin: float = MARGIN
     if need != ReopeningReason.SHORT and kind.aggregation.level != "nominal":
         raise WrongState(
             _(
-                "Units of study %(slug)r are neither tied nor uncertain: its answers have no "
-                "winner; expected '%(short)s'."
+                "Items of study %(slug)r are neither tied nor uncertain: its answers have no winner; "
+                "expected '%(short)s'."
             )
             % {"slug": study.slug, "short": ReopeningReason.SHORT}
         )
@@ -79,7 +79,7 @@ class ReopenRequest(Reason):
         required=False,
         help_text="The units that are so: tied, led by at most the margin, or short of judgments that count.",
     )
-    units = KeysField(required=False, min_length=1, label="Items by key", help_text="Keys of judged units.")
+    units = KeysField(required=False, min_length=1, label="Keys of items", help_text="Keys of judged items.")
     margin = serializers.FloatField(
         default=MARGIN, help_text=f"Uncertain: led by at most this share ({MARGIN})."
     )
@@ -88,7 +88,7 @@ class ReopenRequest(Reason):
         max_value=MOST_WORKERS,
         initial=1,
         label="More votes for each",
-        help_text="So many more for each.",
+        help_text="Number of additional votes for each item.",
     )
 
 
@@ -118,13 +118,13 @@ def reopen(
     chosen = units_in_need(study, ReopeningReason(need), margin=margin) if need else units
     if not chosen:
         raise WrongState(
-            _("Nothing was changed: no unit of study %(slug)r is %(need)s.")
+            _("Nothing was changed: no item of study %(slug)r is %(need)s.")
             % {"slug": study.slug, "need": need}
         )
     count = reopen_units(study=study, units=chosen, votes=votes, why=why, by=by)
     sentence = ngettext(
-        "One HIT goes to %(votes)s more workers, for %(units)s units.",
-        "%(n)s HITs go to %(votes)s more workers, for %(units)s units.",
+        "One page of work goes to %(votes)s more participants, to get more votes on these items: %(units)s.",
+        "%(n)s pages of work go to %(votes)s more participants, to get more votes on these items: %(units)s.",
         count,
     )
     return Outcome(sentence % {"n": thousands(count), "votes": votes, "units": thousands(len(chosen))})

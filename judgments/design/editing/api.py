@@ -67,7 +67,7 @@ class PresetSerializer(serializers.Serializer[Any]):
     choose = serializers.CharField(help_text="When to choose it.")
 
 
-NOT_YOURS = OpenApiResponse(description="Somebody else made it.")
+FORBIDDEN_RESPONSE = OpenApiResponse(description="Somebody else made it.")
 CHANGED_DESIGN = {
     (200, "application/json"): OpenApiTypes.OBJECT,
     400: OpenApiResponse(description="The design is not valid."),
@@ -199,11 +199,11 @@ class SavedPresetSerializer(serializers.ModelSerializer[SavedPreset]):
     ),
     partial_update=extend_schema(
         request=RenamePresetRequest,
-        responses={200: SavedPresetSerializer, 409: NOT_YOURS},
+        responses={200: SavedPresetSerializer, 409: FORBIDDEN_RESPONSE},
         description="By its maker. The slug stays: study files name it.",
     ),
     destroy=extend_schema(
-        responses={204: None, 409: NOT_YOURS},
+        responses={204: None, 409: FORBIDDEN_RESPONSE},
         description="By its maker. Studies made from it keep their designs.",
     ),
 )

@@ -62,37 +62,37 @@ class Holdings:
 
     def _missing_to_show(self, kind: Kind, shows_text: bool) -> str:
         if shows_text and self.texts < self.images:
-            return self._short(gettext("It needs a source text for each item"), self.texts)
+            return self._short(gettext("Needs a source text for each item"), self.texts)
         if "texts" in kind.needs and not self.texts:
-            return self._short(gettext("It needs a text with each picture"), self.texts)
+            return self._short(gettext("Needs a text with each picture"), self.texts)
         if "boxes" in kind.needs and not (self.boxes and self.captions):
-            return self._short(gettext("It needs pictures with labelled boxes and a caption"), self.boxes)
+            return self._short(gettext("Needs pictures with labelled boxes and a caption"), self.boxes)
         can_show_text = "text" in kind.wordings and not kind.no_source and self.texts == self.images
         if kind.page.shows_picture and not (self.pictures or can_show_text or shows_text):
-            return self._short(gettext("It needs a picture for each item"), self.pictures)
+            return self._short(gettext("Needs a picture for each item"), self.pictures)
         return ""
 
     def _missing_to_judge(self, kind: Kind) -> str:
         two_captions = self.captions > self.captioned
         if self.systems < kind.least_options:
-            return gettext("It needs %(least)d systems or more: there are %(systems)d.") % {
+            return gettext("Needs at least %(least)d systems; the dataset has %(systems)d.") % {
                 "least": kind.least_options,
                 "systems": self.systems,
             }
         if kind.compares_pairs and not (
             self.pairs or self.systems > 1 or two_captions or (self.systems and self.captions)
         ):
-            return self._short(gettext("It needs two captions for each item, by people or systems"), 0)
+            return self._short(gettext("Needs two captions for each item, by people or systems"), 0)
         if kind.compares_pairs and not kind.page.shows_picture and not self.captions:
-            return self._short(gettext("It needs people's captions to compare with"), self.captioned)
+            return self._short(gettext("Needs people's captions to compare with"), self.captioned)
         if kind.judges_one_caption and not (self.systems or self.captions):
-            return self._short(gettext("It needs captions, by people or systems"), 0)
+            return self._short(gettext("Needs captions by people or systems"), 0)
         return ""
 
     def _short(self, needs: str, there: int) -> str:
         return ngettext(
-            "%(needs)s: %(there)s of %(n)s item has it.",
-            "%(needs)s: %(there)s of %(n)s items have it.",
+            "%(needs)s; %(there)s of %(n)s item has it.",
+            "%(needs)s; %(there)s of %(n)s items have it.",
             self.images,
         ) % {"needs": needs, "there": thousands(there), "n": thousands(self.images)}
 
@@ -135,7 +135,7 @@ def fit_to_dataset(
         fitted, sentences = checked.result()
         rule = Controls(**fitted["controls"])
         if checked.lasts * rule.per_hit >= max(rule.least, usual_least(rule.threshold)):
-            about = gettext("%(n)s check questions stand on each page: the paper does not say how many.")
+            about = gettext("Check questions on each page of work: %(n)s. The paper does not give a number.")
             return fitted, [*sentences, about % {"n": CHECKS}]
     return _Fitting(values, dataset, maker).result()
 
@@ -175,8 +175,8 @@ class _Fitting:
         self.values["workers"] = workers | {"requirements": ""} | {key: nothing[key] for key in preset.values}
         self.sentences.append(
             gettext(
-                "The requirements of the paper (%(title)s) are off: people who come by the link have "
-                "no record of approved work here. They are under “People”."
+                "The paper's requirements (%(title)s) are off: participants who join by the link have no "
+                "record of approved work. You can change this under “People”."
             )
             % {"title": gettext(preset.title)}
         )
@@ -199,8 +199,8 @@ class _Fitting:
         self.values["question"] = kind.question_for(self.values)
         self.sentences.append(
             gettext(
-                "Participants see the source texts: the dataset has no pictures. What they judge is called a text; "
-                "“What is judged” makes it a translation or a summary."
+                "Participants see the source texts, as the dataset has no pictures. The judged texts are "
+                "called “texts”; under “What is judged” you can choose translations or summaries."
             )
         )
 
@@ -217,8 +217,8 @@ class _Fitting:
             self.values["stopping"]["rule"] = "settled"
         self.sentences.append(
             ngettext(
-                "For what you want to know: %(answers)s answer to each item, %(checks)s check questions a page.",
-                "For what you want to know: %(answers)s answers to each item, %(checks)s check questions a page.",
+                "For your aim: %(answers)s answer to each item. Check questions on each page of work: %(checks)s.",
+                "For your aim: %(answers)s answers to each item. Check questions on each page of work: %(checks)s.",
                 answers,
             )
             % {"answers": answers, "checks": self.values["controls"]["per_hit"]}
@@ -246,7 +246,7 @@ class _Fitting:
             others = [split for split, _ in sizes.most_common() if split != controls["split"]]
             missing, sampling["split"] = sampling["split"], (others or list(sizes))[0]
             self.sentences.append(
-                gettext("The split %(sampling)r is judged: the dataset has no split %(asked)r.")
+                gettext("The split %(sampling)r is used, as the dataset has no split %(asked)r.")
                 % {"sampling": sampling["split"], "asked": missing}
             )
         if not sizes[controls["split"]]:
@@ -273,8 +273,8 @@ class _Fitting:
                 there, sampling["references"] = whole, "all"
                 self.sentences.append(
                     gettext(
-                        "Each pair is compared with all the captions that its image has left: fewer than the "
-                        "%(references)s of the preset."
+                        "Each pair is compared with all other captions of its image, which are fewer than "
+                        "the %(references)s of the preset."
                     )
                     % {"references": references}
                 )
@@ -302,22 +302,22 @@ class _Fitting:
         if (source == "top-k" and not lists) or (source in ("outputs", "crossed") and not outputs):
             sampling["pairs_from"] = "outputs" if outputs else "references"
             what = (
-                gettext("what each system gave")
+                gettext("the captions of each system")
                 if outputs
                 else gettext("people's captions, with captions of other images")
             )
             self.sentences.append(
                 (
-                    gettext("Judged is %(what)s: the dataset has no ranked lists.")
+                    gettext("To be judged: %(what)s, as the dataset has no ranked lists.")
                     if source == "top-k" and outputs
-                    else gettext("Judged is %(what)s: the dataset has no systems.")
+                    else gettext("To be judged: %(what)s, as the dataset has no systems.")
                 )
                 % {"what": what}
             )
         if filter_["bleu_pre"] and any(not image.references for image in material.images):
             filter_["bleu_pre"], filter_["audit"] = 0.0, 0
             self.sentences.append(
-                gettext("The filter is off: some images have no captions of people to compare with.")
+                gettext("The filter is off, as some images have no captions by people to compare with.")
             )
 
     def fit_options(self, material: Material) -> None:
@@ -334,8 +334,8 @@ class _Fitting:
             self.values["sampling"]["options"] = most
             self.sentences.append(
                 ngettext(
-                    "One caption is shown: the systems gave no more for an image.",
-                    "%(most)s captions are shown together: the systems gave no more for an image.",
+                    "One caption is shown, as systems gave no more for an image.",
+                    "%(most)s captions are shown together, as systems gave no more for an image.",
                     most,
                 )
                 % {"most": most}
@@ -359,7 +359,7 @@ class _Fitting:
                     )
                 elif error.field == "filter.bleu_pre" and design.filter.bleu_pre:
                     self.values["filter"]["bleu_pre"] = 0.0
-                    self.sentences.append(gettext("The filter is off: no caption would pass it."))
+                    self.sentences.append(gettext("The filter is off, as no caption would pass it."))
                 else:
                     return
             else:
@@ -383,5 +383,5 @@ def _pairs_sentence(requested: Mapping[str, int], there: Mapping[str, int]) -> s
         f"{there[name]} × {gettext(PAIR_WORDS[name])} ({name})" for name in requested if there[name]
     )
     of = ", ".join(thousands(count) for count in sorted(set(requested.values())))
-    sentence = gettext("Pairs: %(listed)s. The preset asks for %(of)s of each kind.")
+    sentence = gettext("Pairs: %(listed)s. The preset has %(of)s of each kind.")
     return sentence % {"listed": listed, "of": of}

@@ -25,10 +25,10 @@ LABELS = {
     "image": "Image",
     "reference": "Sentence A",
     "rule": "Detector",
-    "scene": "Picture in words",
+    "scene": "Description of the picture",
     "second": "Second text",
-    "shown": "Texts shown, one a line",
-    "options": "Answers to choose from, one a line",
+    "shown": "Texts shown, one per line",
+    "options": "Options, one per line",
     "settings": "Settings, such as least = 20",
 }
 Shape = Literal["text", "paragraphs", "lines", "whole", "whole-or-text", "settings", "choice"]

@@ -32,8 +32,8 @@ LANGUAGE = RowColumn("language", "Language", "", "choice", True, (("", "Choose")
 MARKDOWN = ("question", "instructions", "consent")
 MOST_NUMBERED = 100  # rows are filled up to the highest number
 NUMBERS = {
-    EXAMPLES: RowColumn("number", "Example", "1 for the first.", "whole", True),
-    QUESTIONS: RowColumn("number", "Question", "1 for the first.", "whole", True),
+    EXAMPLES: RowColumn("number", "Example", "Number of the example, from 1.", "whole", True),
+    QUESTIONS: RowColumn("number", "Question", "Number of the example, from 1.", "whole", True),
 }
 
 

@@ -26,8 +26,8 @@ class KnownItem(Part):
     second: str = ""
     expected: (
         Annotated[int, Field(ge=-(2**53), le=2**53)] | Annotated[float, Field(ge=-LARGEST, le=LARGEST)] | str
-    ) = Field(description="The right answer, in the order the texts are given.")
-    why: str = Field("", max_length=500, description="Shown where answers are explained.")
+    ) = Field(description="The right answer, for the order of the texts above.")
+    why: str = Field("", max_length=500, description="Shown with the explanation of the answer.")
 
 
 class Controls(Part):
@@ -36,47 +36,47 @@ class Controls(Part):
     per_hit: Annotated[int, Field(ge=0, le=100)] = Field(
         0,
         title="Check questions on each page",
-        description="Control items in each HIT; they count as items. 0: none.",
+        description="Check questions on each page of work; they count as items. 0: none.",
     )
     threshold: Annotated[float, Field(ge=0, le=1)] = Field(
         0.7,
-        title="Least share right",
-        description="Between 0 and 1. Answers of a participant below it are kept, but not used.",
+        title="Pass mark",
+        description="Between 0 and 1. Answers of participants below it are kept but not used.",
     )
     least: Annotated[int, Field(ge=1, le=1000)] = Field(
         1,
-        title="Seen before anybody is set aside",
-        description="Fewer check questions say too little: careful people miss some, too.",
+        title="Checks needed before exclusion",
+        description="Fewer check questions are not reliable: careful participants miss some, too.",
     )
     split: str = Field(
         "dev",
         max_length=20,
-        title="Split they come from",
-        description="Without splits, a tenth of the images is reserved.",
+        title="Split for check questions",
+        description="If the dataset has no splits, a tenth of the images is reserved.",
     )
     kinds: Listed[Literal["degraded", "repeated", "known-good", "reference"]] = Field(
         ("reference",),
         min_length=1,
         title="Kinds",
-        description="Drawn in equal shares.",
+        description="Used in equal shares.",
         json_schema_extra={
             "words": {
                 "reference": "A person's caption of the image (reference)",
                 "degraded": "A caption beside a damaged copy of it (degraded)",
                 "repeated": "An item of the same page again (repeated)",
-                "known-good": "Items you know the answer of (known-good)",
+                "known-good": "Items whose answer you know (known-good)",
             }
         },
     )
     known: Listed[KnownItem] = Field(
         (),
-        title="Items you know the answer of",
+        title="Items whose answer you know",
         description="For check questions of the kind “known-good”.",
     )
     after: Annotated[int, Field(ge=1, le=1000)] = Field(
         4,
-        title="Seen before they say anything",
-        description="So many check questions are needed for a running accuracy.",
+        title="Checks needed before accuracy is shown",
+        description="The number of check questions before a running accuracy is computed.",
     )
 
     def sets_aside(self, seen: int, right: int) -> bool:
@@ -119,15 +119,15 @@ class Writing(Part):
 
     record: bool = Field(
         False,
-        title="Count how answers are written",
-        description="Keys, pauses, corrections, pasted characters, leaving the tab: sums, never which keys. "
-        "Participants are told before they join.",
+        title="Record how answers are written",
+        description="Counts key presses, pauses, corrections, pasted characters and leaving the tab, but never "
+        "which keys. Participants are told before they join.",
     )
     hidden_line: bool = Field(
         False,
         title="A hidden line for programs",
-        description="People neither see nor hear it. It asks programs for a rare word; participants are told that "
-        "there may be one.",
+        description="It asks programs to use a rare word; people neither see nor hear it. Participants are told "
+        "that there may be one.",
     )
 
 
@@ -140,19 +140,19 @@ class Stopping(Part):
         json_schema_extra={
             "words": {
                 "none": "Every item gets all its judgments",
-                "settled": "Stop when no remaining vote can change the outcome",
-                "margin": "Stop as soon as one answer leads by a margin",
+                "settled": "Stop when the remaining votes cannot change the outcome",
+                "margin": "Stop when one answer leads by a margin",
             }
         },
     )
     full_depth: Annotated[float, Field(ge=0, le=1)] = Field(
         0.1,
-        title="Share of pages that go to all their participants",
-        description="Drawn with the seed. Agreement is measured on these alone, so that it stays unbiased.",
+        title="Share of pages without early stopping",
+        description="Sampled with the seed. Agreement is measured on these pages only, so it is not biased.",
     )
     minimum: Annotated[int, Field(ge=1, le=1000)] = Field(
-        2, title="Votes before it may stop", description="For the margin."
+        2, title="Minimum number of votes", description="For stopping by a margin."
     )
     margin: Annotated[int, Field(ge=1, le=1000)] = Field(
-        2, title="Lead in votes", description="For the margin."
+        2, title="Lead in votes", description="For stopping by a margin."
     )

@@ -32,10 +32,10 @@ class Crowd(Part):
         json_schema_extra={"words": {**crowd_labels()}},
     )
     reward_cents: Count = Field(
-        0, title="Pay for a page of work, in cents", description="0: nothing is said about pay."
+        0, title="Pay for a page of work, in cents", description="0: pay is not mentioned."
     )
     budget_cents: Count = Field(
-        0, title="Budget, in cents", description="Fees included; nothing goes out beyond it."
+        0, title="Budget, in cents", description="Including fees. Spending never exceeds it."
     )
     currency: str = Field(
         "",
@@ -46,45 +46,45 @@ class Crowd(Part):
     live: bool = Field(
         False,
         title="Live",
-        description="On a server that pays people. Otherwise its sandbox, which costs nothing.",
+        description="Publish on a server that pays participants. Otherwise the sandbox is used, which costs nothing.",
     )
     question: Literal["external", "html"] = Field(
         "external",
-        title="Page shown there",
+        title="Page shown at Mechanical Turk",
         json_schema_extra={
-            "words": {"external": "This site's page in a frame", "html": "A page of its own over there"}
+            "words": {"external": "This site's page in a frame", "html": "A page stored at Mechanical Turk"}
         },
     )
     title: str = Field(
         "", max_length=128, title="Title in the crowd's list", description="Empty: the study's name."
     )
     description: str = Field(
-        "", max_length=2000, title="Description there", description="Empty: the study's question."
+        "", max_length=2000, title="Description at the crowd", description="Empty: the study's question."
     )
-    keywords: str = Field("", max_length=1000, title="Keywords", description="With commas between them.")
+    keywords: str = Field("", max_length=1000, title="Keywords", description="Separated by commas.")
     lifetime_hours: Annotated[int, Field(ge=1, le=8760)] = Field(
-        168, title="Hours it is offered there to new participants"
+        168, title="Hours for which the crowd offers the work"
     )
     approve_after_hours: Annotated[int, Field(ge=0, le=552)] = Field(
         72,
-        title="Hours until work is approved by itself",
-        description="Where nothing speaks against it. 0: never.",
+        title="Hours until automatic approval",
+        description="If there is no objection to the work. 0: never.",
     )
     floor_cents_per_hour: Count = Field(
         0,
-        title="Least pay for an hour, in cents",
-        description="Of active time; below it a bonus is proposed. 0: no floor.",
+        title="Wage floor per hour, in cents",
+        description="Per hour of active time. If a participant earns less, a bonus is proposed. 0: no floor.",
     )
     fee_percent: Annotated[float, Field(ge=0, le=200)] = Field(
-        0.0, title="The panel's fee, in percent of the pay", description="For the budget."
+        0.0, title="The panel's fee, in percent of the pay", description="Used for the budget."
     )
     screen_out_cents: Count = Field(
         0,
-        title="Pay of people who are screened out, in cents",
-        description="By Prolific's API, where the workspace may. 0: they are asked to return the submission.",
+        title="Pay of screened-out participants, in cents",
+        description="By Prolific's API, if the workspace allows it. 0: they are asked to return the submission.",
     )
     screen_outs: Annotated[int, Field(ge=0, le=100_000)] = Field(
-        0, title="How many are paid so", description="Then Prolific pauses the study; their pay is reserved."
+        0, title="Maximum number of paid screen-outs", description="Prolific then pauses the study."
     )
     demographics: Listed[
         Literal[
@@ -100,12 +100,12 @@ class Crowd(Part):
     masters: bool = Field(False, title="Masters only", description="For a higher fee.")
     lease_minutes: Annotated[int, Field(ge=1, le=10_080)] = Field(
         60,
-        title="Minutes a page of work may be held",
-        description="Then its place is given to somebody else.",
+        title="Time limit of a page of work, in minutes",
+        description="Afterwards its place goes to another participant.",
     )
-    extensions: Annotated[int, Field(ge=0, le=20)] = Field(2, title="Times it may be extended")
+    extensions: Annotated[int, Field(ge=0, le=20)] = Field(2, title="Maximum number of extensions")
     edit_minutes: Annotated[int, Field(ge=0, le=1440)] = Field(
-        10, title="Minutes answers may be revised after submitting", description="0: not at all."
+        10, title="Minutes in which submitted answers can be revised", description="0: not at all."
     )
 
     @model_validator(mode="after")

@@ -28,12 +28,11 @@ def checked_address(address: str) -> str:
         parts, names = urlsplit(address), placeholders(address)
         host = parts.hostname or ""
     except ValueError:
-        raise ValueError(gettext("%(address)r is no address") % {"address": address}) from None
+        raise ValueError(gettext("%(address)r is not an address") % {"address": address}) from None
     here = parts.scheme == "http" and host in ("localhost", "127.0.0.1")
     if not host or re.search(r"[{}\s\\@]", parts.netloc) or not (parts.scheme == "https" or here):
         raise ValueError(
-            gettext("%(address)r is no address that people can be sent to; expected https://...")
-            % {"address": address}
+            gettext("%(address)r is not a valid redirect URL; expected https://...") % {"address": address}
         )
     if unknown := sorted(names - PLACEHOLDERS):
         raise ValueError(
@@ -42,7 +41,7 @@ def checked_address(address: str) -> str:
         )
     if re.search(r"survey_code=X+$", address):
         raise ValueError(
-            gettext("the Xs after survey_code= stand for the person: write {worker} in their place")
+            gettext("the Xs after survey_code= stand for the participant: write {worker} in their place")
         )
     return address
 
@@ -52,7 +51,7 @@ WebAddress = Annotated[str, Field(max_length=1000), AfterValidator(checked_addre
 
 def _keys_by_outcome(title: str, description: str) -> dict[str, Any]:
     """Return titles and descriptions for the form; the first outcome alone is described."""
-    outcomes = ("finished", "screened out", "out of time", "given back", "no place left")
+    outcomes = ("finished", "screened out", "timed out", "returned", "no place left")
     keys = zip(OUTCOMES, outcomes, strict=True)
     return {
         name: (f"{title}: {outcome}", description if name == "completed" else "") for name, outcome in keys
@@ -65,61 +64,61 @@ class Panel(Part):
     preset: Literal["plain", "prolific", "connect", "sona"] = Field(
         "plain",
         title="Panel",
-        description="Fills what is left empty of the parameters and addresses below.",
+        description="Fills the empty parameters and addresses below.",
         json_schema_extra={"words": {name: preset.title for name, preset in PANEL_PRESETS.items()}},
     )
     worker: str = Field(
         "",
         max_length=80,
         pattern=r"^[\w.-]*$",
-        title="Parameter with the person's id",
-        description="In the link that the panel sends people by.",
+        title="Parameter for the participant's id",
+        description="In the link from the panel.",
     )
-    session: str = Field("", max_length=80, pattern=r"^[\w.-]*$", title="Parameter with the submission's id")
-    project: str = Field(
-        "", max_length=80, pattern=r"^[\w.-]*$", title="Parameter with the panel's id of the study"
-    )
+    session: str = Field("", max_length=80, pattern=r"^[\w.-]*$", title="Parameter for the submission's id")
+    project: str = Field("", max_length=80, pattern=r"^[\w.-]*$", title="Parameter for the panel's study id")
     signature: str = Field(
         "",
         max_length=80,
         pattern=r"^[\w.-]*$",
-        title="Parameter with the signature",
-        description="For links of your own, or of a panel that signs: nobody enters with an id that is not signed.",
+        title="Parameter for the signature",
+        description="For your own links, or a panel that signs its links: only signed ids are accepted.",
     )
     hits: Annotated[int, Field(ge=1, le=1000)] = Field(
         1,
-        title="Pages of work in a person's session",
-        description="The panel pays a session: the pay of all of them.",
+        title="Pages of work per session",
+        description="The panel pays a session: the pay of all its pages of work.",
     )
     finish: Literal["redirect", "code"] = Field(
         "redirect",
-        title="People go back",
+        title="Return to the panel",
         json_schema_extra={
             "words": {
-                "redirect": "By an address, where there is one; else with a code",
-                "code": "With a code that they type there",
+                "redirect": "By a redirect URL if there is one, otherwise with a code",
+                "code": "With a completion code",
             }
         },
     )
     codes: dict[Outcome, PanelCode] = Field(
         default_factory=dict,
         description="A completion code per outcome; left out: one is made.",
-        json_schema_extra={"keys": _keys_by_outcome("Code", "Left empty, one is made.")},
+        json_schema_extra={"keys": _keys_by_outcome("Code", "If empty, a code is generated.")},
     )
     personal_codes: bool = Field(
         False,
-        title="A code for each person",
-        description="Nobody can hand their code to somebody else. Not for a panel that knows one code for all.",
+        title="A personal code for each participant",
+        description="Participants cannot share their codes. Not for a panel that accepts only one code.",
     )
     addresses: dict[Outcome, WebAddress] = Field(
         default_factory=dict,
         description="Where a person goes back to per outcome; {code}, {worker} and {session} are filled in.",
         json_schema_extra={
-            "keys": _keys_by_outcome("Address back", "{code}, {worker} and {session} are filled in.")
+            "keys": _keys_by_outcome("Redirect URL", "{code}, {worker} and {session} are filled in.")
         },
     )
     api: bool = Field(
-        False, title="Prolific by its API", description="Places, approvals and bonuses at Quorum's word."
+        False,
+        title="Prolific by its API",
+        description="Quorum then controls places, approvals and bonuses at Prolific.",
     )
 
     @model_validator(mode="after")

@@ -18,12 +18,12 @@ class Access(Part):
 
     join: Literal["open", "code", "invited"] = Field(
         "open",
-        title="May join",
+        title="Access",
         json_schema_extra={
             "words": {
                 "open": "Anyone with the link",
                 "code": "Anyone with the link and the code below",
-                "invited": "Invited people, each with a code of their own",
+                "invited": "Invited participants, each with a personal code",
             },
             "radio": True,
         },
@@ -32,15 +32,14 @@ class Access(Part):
         "",
         max_length=100,
         title="Code",
-        description="What participants must type when a code is asked for: 8 characters or more. Left empty, "
-        "one is made.",
+        description="The code for joining: 8 characters or more. If empty, a code is generated.",
     )
 
     address_share: Annotated[float, Field(gt=0, le=1)] = Field(
         0.25,
-        title="Share of places for one address",
-        description="Of the places that are open or held, how many people behind one internet address may hold at "
-        "once. 1: all of them, as in a class-room.",
+        title="Maximum share of places per network address",
+        description="The share of open and held places that participants from one internet address can hold at the "
+        "same time. 1: all of them, as in a classroom.",
     )
 
     @property
@@ -55,12 +54,12 @@ class Erasing(Part):
     offered: Literal["no", "on-request", "at-once"] = Field(
         "no",
         title="Participants may leave and be erased",
-        description="On their own page.",
+        description="On the participant's own page.",
         json_schema_extra={
             "words": {
-                "no": "They write to the contact",
-                "on-request": "They ask, and a researcher decides",
-                "at-once": "At once, without asking",
+                "no": "No: they write to the contact",
+                "on-request": "On request, which a researcher decides",
+                "at-once": "Immediately, without a request",
             }
         },
     )
@@ -69,8 +68,8 @@ class Erasing(Part):
         title="What is erased",
         json_schema_extra={
             "words": {
-                "identity": "Who they are and what they wrote; answers stay, without a name",
-                "all": "Who they are, and all their answers",
+                "identity": "Identity and texts; answers are kept without a name",
+                "all": "Identity and all answers",
             }
         },
     )
@@ -82,7 +81,7 @@ class Retention(Part):
     identities_days: Annotated[int, Field(ge=0, le=3650)] = Field(
         0,
         title="Days after closing until names and ids are removed",
-        description="Answers stay, without a name. 0: no end is promised.",
+        description="Answers are kept without a name. 0: no time limit is promised.",
     )
 
 
@@ -93,22 +92,22 @@ class Ethics(Part):
         "",
         max_length=300,
         title="Ethics board",
-        description="Which board reviewed the study, and its number.",
+        description="The board that reviewed the study, and the reference number.",
     )
     minimum_age: Annotated[int, Field(ge=0, le=120)] = Field(
-        0, title="Minimum age", description="0: not said."
+        0, title="Minimum age", description="0: not specified."
     )
     vulnerable: BoardAnswer = Field(
-        "", title="Vulnerable groups", description="Whether they are recruited, and what protects them."
+        "", title="Vulnerable groups", description="Whether they are recruited, and how they are protected."
     )
     risks: BoardAnswer = Field(
-        "", title="Risks", description="What may upset or harm participants, and what you do about it."
+        "", title="Risks", description="What may upset or harm participants, and how you prevent it."
     )
     benefits: BoardAnswer = Field("", title="Benefits")
     storage: BoardAnswer = Field(
-        "", title="Where data is stored", description="Country, institution, who runs the machine."
+        "", title="Where data is stored", description="Country, institution, and operator of the server."
     )
     recipients: BoardAnswer = Field(
-        "", title="Who else gets data", description="Partners, processors, archives."
+        "", title="Other recipients", description="Partners, processors, archives."
     )
     funding: str = Field("", max_length=2000, title="Funding and conflicts of interest")

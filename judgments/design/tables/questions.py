@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from typing import Annotated, Any, Literal
 
 from django.utils.translation import gettext
@@ -10,26 +9,25 @@ from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
 from judgments.design.tables.base import Listed, Part
 from judgments.design.wordings import JUDGED
+from quorum.names import nearest_name
 
 
 class AnswerOptions(Part):
     """Ties, strength and confidence beside the choice of a pair, and the worst of several."""
 
     no_difference: bool = Field(
-        False, title="“No difference” is an answer", description="Whoever sees none need not guess."
+        False, title="“No difference” is an answer", description="Nobody needs to guess."
     )
     neither: bool = Field(
-        False, title="“Neither of the two” is an answer", description="For candidates that are both bad."
+        False, title="“Neither of the two” is an answer", description="For two bad candidates."
     )
     strength: bool = Field(
-        False, title="Ask how much better", description="Slightly or by far, in place of a plain choice."
+        False, title="Ask how much better", description="Slightly or by far, instead of a plain choice."
     )
     confidence: bool = Field(
         False, title="Ask how sure people are", description="A second row: a guess, fairly sure, certain."
     )
-    worst: bool = Field(
-        True, title="Ask for the worst, too", description="Otherwise for the best of the captions alone."
-    )
+    worst: bool = Field(True, title="Ask for the worst, too", description="Otherwise, only the best one.")
 
     @model_serializer(mode="wrap")
     def _drop_usual_worst(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
@@ -43,11 +41,9 @@ class AnswerOptions(Part):
 class Example(Part):
     """A worked example in the instructions: what is shown, the right answer, and why."""
 
-    image: str = Field("", description="An image of the dataset, by its name there.")
-    scene: str = Field(
-        "", max_length=500, description="What the picture shows, in words, where no image is named."
-    )
-    shown: Listed[str] = Field((), description="The texts as a participant sees them, in order.")
+    image: str = Field("", description="Name of an image of the dataset.")
+    scene: str = Field("", max_length=500, description="What the picture shows, if no image is named.")
+    shown: Listed[str] = Field((), description="The texts in the order participants see them.")
     answer: str = Field(max_length=500, description="The right answer in words.")
     why: str = Field("", max_length=1000)
 
@@ -55,14 +51,14 @@ class Example(Part):
 class Source(Part):
     """The text of an item, shown beside what is judged."""
 
-    show: bool = Field(False, title="Show it", description="Every item that is shown must have a text then.")
+    show: bool = Field(False, title="Show the source text", description="Every item must then have one.")
     language: Annotated[str, Field(max_length=20, pattern=r"^[A-Za-z0-9-]*$")] = Field(
-        "", title="Its language", description="As en, de, ar; empty: not said."
+        "", title="Language of the source text", description="Such as en, de, ar. Empty: not specified."
     )
     label: str = Field(
         "",
         max_length=80,
-        title="Heading above it",
+        title="Heading of the source text",
         description="Empty: “Source text”, in the participant's language.",
     )
 
@@ -71,7 +67,7 @@ def check_judged(value: Any) -> Any:
     """Refuse an unknown sort of text; name the nearest one."""
     if value in JUDGED:
         return value
-    near = difflib.get_close_matches(str(value), JUDGED, n=1, cutoff=0.0)[0]
+    near = nearest_name(value, JUDGED, cutoff=0.0)
     raise ValueError(
         gettext("%(value)r is none of %(listed)s; the nearest one is %(near)r")
         % {"value": value, "listed": ", ".join(JUDGED), "near": near}
@@ -84,11 +80,11 @@ class KeywordsPage(Part):
     titles: Listed[str] = Field(
         (),
         title="Titles",
-        description="One a line. Those that stand in a text are offered with it; empty: frequent runs of "
-        "words are.",
+        description="One per line. Titles that occur in a text are offered with it. Empty: frequent phrases are "
+        "offered.",
         json_schema_extra={"rows": 6},
     )
-    longest: Annotated[int, Field(ge=2, le=7)] = Field(7, title="Words in a phrase at most")
+    longest: Annotated[int, Field(ge=2, le=7)] = Field(7, title="Maximum number of words in a phrase")
 
 
 class ErrorWeights(Part):
@@ -114,41 +110,42 @@ class Spans(Part):
         title="Categories of errors",
         json_schema_extra={
             "words": {
-                "none": "None: an error has a severity alone (ESA)",
+                "none": "None: errors have a severity only (ESA)",
                 "mqm": "Those of MQM, with their weights",
                 "own": "Those listed below",
             }
         },
     )
     own: Listed[Annotated[str, Field(min_length=1, max_length=80)]] = Field(
-        (), max_length=60, title="Own categories", description="One a line.", json_schema_extra={"rows": 4}
+        (), max_length=60, title="Own categories", description="One per line.", json_schema_extra={"rows": 4}
     )
     weights: Listed[ErrorWeights] = Field(
         (),
         max_length=60,
         title="Weights of errors",
-        description="Where they differ from those of MQM (contrib/error_spans/README.md#scores).",
+        description="Only if they differ from those of MQM (contrib/error_spans/README.md#scores).",
     )
     score: bool = Field(
         True,
         title="Ask for a score",
-        description="From 0 to 100, after the errors. Without it, the weights of the errors are the score.",
+        description="From 0 to 100, after the errors are marked. Without it, the score is computed from the weights "
+        "of the errors.",
     )
-    missing: bool = Field(True, title="What is missing can be marked")
+    missing: bool = Field(True, title="Allow marking of missing content")
     reference: bool = Field(
-        False, title="Show a reference", description="The first one of the item, beside what is judged."
+        False, title="Show a reference", description="The item's first reference, next to the judged text."
     )
     documents: bool = Field(
         False,
         title="Whole documents",
-        description="The items of a document (column “document”) in their order, by one participant. The number of "
-        "images drawn is then that of documents, and a longer document fills a page of work by itself.",
+        description="One participant judges all items of a document (column “document”) in order. The number of "
+        "images then counts documents, and a long document gets a page of work of its own.",
     )
     contrastive: bool = Field(
         False,
         title="Two texts side by side",
-        description="Two systems' texts for an item on one screen, drawn at random; each is marked and scored by "
-        "itself. An item on a page of work stays one text.",
+        description="Texts of two random systems for an item on one screen; each is marked and scored separately. "
+        "Each text counts as one item of the page of work.",
     )
 
     @property

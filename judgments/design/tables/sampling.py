@@ -22,33 +22,33 @@ class ItemSampling(Part):
         description="Candidate pairs of each kind (V15 §3); empty: 100 of each, or as many as there are.",
         json_schema_extra={
             "keys": {
-                "HC": ["Two people", "Both captions by people, of the image itself (HC)."],
-                "HI": ["Another image", "Both by people, one of them of another image (HI)."],
+                "HC": ["Two people", "Both captions by people, for the same image (HC)."],
+                "HI": ["Another image", "Both captions by people, one of them of another image (HI)."],
                 "HM": ["Person and system", "One caption by a person, one by a system (HM)."],
                 "MM": ["Two systems", "Both captions by systems (MM)."],
             }
         },
     )
     references: AllOrCount = Field(
-        "all", title="Captions of each image", description="'all' or a number, drawn with the seed."
+        "all", title="Captions of each image", description="'all' or a number, sampled with the seed."
     )
-    images: AllOrCount = Field("all", title="Images", description="'all' or a number, drawn with the seed.")
+    images: AllOrCount = Field("all", title="Images", description="'all' or a number, sampled with the seed.")
     pairs_from: Literal["outputs", "top-k", "references", "crossed", "list"] = Field(
         "outputs",
         title="Captions judged with an image",
         description="Equal texts are judged once.",
         json_schema_extra={
             "words": {
-                "outputs": "What each system gave for it",
+                "outputs": "Each system's caption",
                 "top-k": "The first k of systems' ranked lists (Hodosh et al. 2013)",
-                "references": "People's captions of it, with captions of others as foils",
+                "references": "People's captions, with captions of other images as foils",
                 "list": "The pairs listed below",
-                "crossed": "Every text of the split with each of them",
+                "crossed": "Every text of the split",
             }
         },
     )
     k: Annotated[int, Field(ge=1, le=10_000)] = Field(
-        10, title="k", description="For ranked lists: how many of each are judged."
+        10, title="k", description="For ranked lists: how many of each list are judged."
     )
     task: Literal["annotation", "search", "both"] = Field(
         "both",
@@ -63,49 +63,51 @@ class ItemSampling(Part):
         },
     )
     foils: Annotated[int, Field(ge=0, le=1000)] = Field(
-        1, title="Foils with each image", description="For people's captions: how many of other images."
+        1,
+        title="Foils with each image",
+        description="For people's captions: number of captions of other images.",
     )
     listed: Listed[Annotated[tuple[str, str], Field(strict=False)]] = Field(
         (),
         title="Pairs",
-        description="For a list: an image, a tab, and a caption's id or text, one pair a line.",
+        description="For a list: an image, a tab, and a caption's id or text; one pair per line.",
         json_schema_extra={"rows": 6},
     )
     split: str = Field(
         "test",
         max_length=20,
-        title="Split that is judged",
-        description="Ignored where the dataset has no splits.",
+        title="Split to judge",
+        description="Ignored if the dataset has no splits.",
     )
     options: Literal["all"] | Annotated[int, Field(ge=3, le=8)] = Field(
         4, title="Captions shown together", description="3 to 8, or 'all': one of each system, 8 at most."
     )
     appearances: Annotated[int, Field(ge=1, le=100)] = Field(
         4,
-        title="Items each caption stands in",
-        description="As many different ones as there are, where they do not suffice.",
+        title="Items per caption",
+        description="If there are not enough different items, all of them are used.",
     )
     source: Literal["auto", "published", "references"] = Field(
         "auto",
-        title="Where pairs come from",
+        title="Source of pairs",
         json_schema_extra={
             "words": {
-                "auto": "Published pairs where the dataset has them, else drawn",
+                "auto": "Published pairs if the dataset has any, otherwise sampled",
                 "published": "The dataset's published pairs",
-                "references": "Drawn from references and systems",
+                "references": "Sampled from references and systems",
             }
         },
     )
     only: Listed[Annotated[str, Field(min_length=1, max_length=80)]] = Field(
         (),
         title="Only these items",
-        description="Ids, one a line, of those that are drawn. Empty: all of them.",
+        description="Ids of pairs, one per line. Empty: all pairs.",
         json_schema_extra={"rows": 2},
     )
     not_in: Listed[Annotated[str, Field(min_length=1, max_length=80)]] = Field(
         (),
-        title="No items of these studies",
-        description="Short names, one a line: what they asked about is not drawn again.",
+        title="Exclude items of these studies",
+        description="Short names, one per line. Items that these studies asked about are not used again.",
         json_schema_extra={"rows": 2},
     )
 
@@ -147,14 +149,14 @@ class Arena(Part):
 
     pages: Count = Field(
         0,
-        title="Pages drawn while people work",
-        description="Their pairs are drawn when somebody takes the page: those of systems of which one more answer "
-        "says most come more often. 0: all pairs are drawn beforehand.",
+        title="Number of pages generated during the study",
+        description="The pairs of such a page are sampled when a participant takes it; the most informative pairs "
+        "of systems come more often. 0: all pages are generated in advance.",
     )
     even: Annotated[float, Field(ge=0.01, le=1)] = Field(
         0.2,
-        title="Share drawn evenly",
-        description="Between 0.01 and 1, so that every pair of systems can come. 1: all of them equally often.",
+        title="Share sampled uniformly",
+        description="Between 0.01 and 1, so every pair of systems can occur. 1: all pairs equally often.",
     )
 
 
@@ -179,21 +181,21 @@ class Filter(Part):
     """H13's Bleu-pre filter: a pair below the threshold is not judged, or only to fill the last ten."""
 
     bleu_pre: Annotated[float, Field(ge=0, le=1)] = Field(
-        0.0, title="Judge from this score on", description="Between 0 and 1. 0: no filter."
+        0.0, title="Minimum score to be judged", description="Between 0 and 1. 0: no filter."
     )
     fill_to: Annotated[int, Field(ge=0, le=100)] = Field(
         0,
-        title="Fill the last group up to",
-        description="With filtered pairs, which measure the filter's own errors.",
+        title="Fill up the last group to",
+        description="With pairs that the filter left out; they measure the errors of the filter.",
     )
     audit: Count = Field(
         0,
-        title="Audit: judge so many of those left out",
-        description="Drawn with the seed. They say how many good captions the filter misses. 0: none.",
+        title="Audit: number of left-out pairs to judge",
+        description="Sampled with the seed. They show how many good captions the filter misses. 0: none.",
     )
     order: Literal["stop-first", "stem-first"] = Field(
         "stop-first",
-        title="Words are prepared",
+        title="Preparation of words",
         json_schema_extra={
             "words": {
                 "stop-first": "Drop stop words, then stem (as the ROUGE script)",

@@ -15,7 +15,7 @@ def _offered(language: str) -> str:
     known = [code for code, _ in settings.LANGUAGES]
     if language not in known:
         raise ValueError(
-            gettext("%(language)r is no language of the workers' pages; expected %(listed)s")
+            gettext("%(language)r is not a language of participants' pages; expected %(listed)s")
             % {"language": language, "listed": ", ".join(known)}
         )
     return language
@@ -50,13 +50,13 @@ class Texts(Part):
     """The texts of a study in one language; those left out stay as they are."""
 
     name: str = Field("", max_length=200)
-    description: str = Field("", max_length=2000, description="Shown by a panel (crowd.description).")
+    description: str = Field("", max_length=2000, description="Shown by the crowd (crowd.description).")
     question: str = Field("", max_length=500)
     instructions: str = Field("", max_length=20_000, json_schema_extra={"rows": 5})
     consent: str = Field("", max_length=20_000, json_schema_extra={"rows": 5})
     source_label: str = Field("", max_length=200, title="Heading above the source text")
     labels: Listed[Annotated[str, Field(min_length=1, max_length=200)]] = Field(
-        (), title="Words of the answers, one a line", description="As many as the design has."
+        (), title="Labels of the answers, one per line", description="As many as in the design."
     )
     examples: Listed[ExampleTexts] = ()
     questions: Listed[QuestionTexts] = Field((), description="Those of the quiz (quiz.questions).")

@@ -14,7 +14,7 @@ from judgments.drawing.material import Image, Text
 MOST_RIGHT = 3  # H13: one to three right captions among ten
 LEAST_EXCHANGED = 2
 SHARE_EXCHANGED = 0.5  # share of a text's content words to exchange for comparison with the intact text
-SHORT = 2  # words of so few letters say little
+SHORT_WORD = 2  # words of so few letters say little
 MOST_DONORS = 40  # number of other images searched for words
 _WORD = re.compile(r"[^\W\d_]+")
 
@@ -47,18 +47,18 @@ def degrade(
             worse text, or shuffle a text with too few.
     """
     pieces = text.split()
-    positions = [position for position, piece in enumerate(pieces) if _is_content(_core(piece))]
+    positions = [position for position, piece in enumerate(pieces) if _is_content(_word_of(piece))]
     wanted = len(positions) if whole else max(LEAST_EXCHANGED, round(len(positions) * SHARE_EXCHANGED))
-    spare = _spare_words(wanted, references=references, donors=donors, rng=rng)
+    spare = _replacement_words(wanted, references=references, donors=donors, rng=rng)
     if not positions or len(spare) < min(wanted, len(positions)):
         return None if whole else _shuffled_words(pieces, rng)
     chosen = sorted(rng.permutation(len(positions))[:wanted].tolist())
     for word, index in zip(spare, chosen, strict=False):
-        pieces[positions[index]] = _put_in(pieces[positions[index]], word)
+        pieces[positions[index]] = _replace_word(pieces[positions[index]], word)
     return " ".join(pieces)
 
 
-def _core(piece: str) -> str:
+def _word_of(piece: str) -> str:
     match = _WORD.search(piece)
     return match.group() if match else ""
 
@@ -67,7 +67,7 @@ def _is_content(word: str) -> bool:
     # Imported lazily: the metrics load a compiler that workers' pages never need.
     from quorum.metrics.text.word_lists import smart_stop_words
 
-    return len(word) > SHORT and word.lower() not in smart_stop_words()
+    return len(word) > SHORT_WORD and word.lower() not in smart_stop_words()
 
 
 def _stems(tokens: Sequence[str]) -> list[str]:
@@ -76,7 +76,7 @@ def _stems(tokens: Sequence[str]) -> list[str]:
     return rouge_stems([word.lower() for word in tokens])
 
 
-def _spare_words(
+def _replacement_words(
     wanted: int, *, references: Collection[str], donors: Sequence[str], rng: np.random.Generator
 ) -> list[str]:
     """Return content words of different stems."""
@@ -93,8 +93,8 @@ def _spare_words(
     return spare
 
 
-def _put_in(piece: str, word: str) -> str:
-    old = _core(piece)
+def _replace_word(piece: str, word: str) -> str:
+    old = _word_of(piece)
     new = word.lower()
     return piece.replace(old, new[:1].upper() + new[1:] if old[:1].isupper() else new, 1)
 

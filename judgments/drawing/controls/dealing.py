@@ -13,13 +13,13 @@ from django.utils.translation import gettext
 from common.errors import DesignError
 from judgments.drawing.controls.makers import (
     DEGRADED,
-    FROM_IMAGES,
     KNOWN_GOOD,
     REFERENCE,
     REPEATED,
+    SPLIT_CONTROLS,
     ControlSlot,
     Known,
-    MakeOrNot,
+    MakeOptionalControl,
     Makers,
 )
 from judgments.drawing.draws import rng_for, shuffled
@@ -78,7 +78,7 @@ def control_dealer(
         there = {group.image for group in page} if shows_picture else set()
         known_groups = known_deck.deal(wanted.count(KNOWN_GOOD), besides=there, again=False)
         there |= {items[0].image.name for items in known_groups} if shows_picture else set()
-        taken = deck.deal(sum(kind in FROM_IMAGES for kind in wanted), besides=there)
+        taken = deck.deal(sum(kind in SPLIT_CONTROLS for kind in wanted), besides=there)
         repeats = (
             shuffled(page, again_rng) if REPEATED in wanted and len(page) >= LEAST_GROUPS_TO_REPEAT else []
         )
@@ -93,7 +93,7 @@ def control_dealer(
             elif kind == REFERENCE and makers.reference is not None:
                 groups.append(makers.reference(slot, taken.pop(0)))
             elif kind == DEGRADED and makers.degraded is not None:
-                groups.append(_make_damaged(makers.degraded, slot, taken.pop(0)))
+                groups.append(_make_degraded(makers.degraded, slot, taken.pop(0)))
         return groups
 
     return deal
@@ -104,7 +104,7 @@ def _check(controls: Controls, usable: Sequence[Image], makers: Makers, known: S
     for kind, maker in makers_by_kind.items():
         if kind in controls.kinds and maker is None:
             raise DesignError(
-                gettext("controls.kinds names %(kind)r, but this protocol has no such control items.")
+                gettext("controls.kinds names %(kind)r, but this protocol has no such check questions.")
                 % {"kind": kind},
                 field="controls.kinds",
             )
@@ -113,14 +113,13 @@ def _check(controls: Controls, usable: Sequence[Image], makers: Makers, known: S
             gettext("controls.kinds names 'known-good', but there is no item under controls.known."),
             field="controls.known",
         )
-    if not set(controls.kinds) & set(FROM_IMAGES):
+    if not set(controls.kinds) & set(SPLIT_CONTROLS):
         return
     if len(usable) < 2:
         raise DesignError(
             gettext(
-                "controls.per_hit asks for control items, but the control split %(split)r has %(n)s "
-                "images with %(least_references)s or more references; at least two are needed (or "
-                "set controls.per_hit = 0)."
+                "controls.per_hit asks for check questions, but the control split %(split)r has %(n)s images with "
+                "%(least_references)s or more references; at least two are needed (or set controls.per_hit = 0)."
             )
             % {"split": controls.split, "n": len(usable), "least_references": makers.least_references},
             field="controls.split",
@@ -128,15 +127,15 @@ def _check(controls: Controls, usable: Sequence[Image], makers: Makers, known: S
     if controls.per_hit > len(usable):
         raise DesignError(
             gettext(
-                "controls.per_hit is %(per_hit)s, but the control split %(split)r has %(n)s images "
-                "for it, and a HIT shows none of them twice."
+                "controls.per_hit is %(per_hit)s, but the control split %(split)r has %(n)s images for it, "
+                "and a page of work shows none of them twice."
             )
             % {"per_hit": controls.per_hit, "split": controls.split, "n": len(usable)},
             field="controls.per_hit",
         )
 
 
-def _make_damaged(make: MakeOrNot, slot: ControlSlot, image: Image) -> Group:
+def _make_degraded(make: MakeOptionalControl, slot: ControlSlot, image: Image) -> Group:
     others = [other for other in slot.images if other.name != image.name]
     for candidate in [image, *shuffled(others, slot.rng)]:
         group = make(slot, candidate)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 REFERENCE, DEGRADED, REPEATED, KNOWN_GOOD = "reference", "degraded", "repeated", "known-good"
 
-FROM_IMAGES = (REFERENCE, DEGRADED)  # the kinds that need a control split
+SPLIT_CONTROLS = (REFERENCE, DEGRADED)  # the kinds that need a control split
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +38,9 @@ class ControlSlot:
     rng: np.random.Generator
 
 
-Make = Callable[[ControlSlot, Image], Group]
+MakeControl = Callable[[ControlSlot, Image], Group]
 
-MakeOrNot = Callable[[ControlSlot, Image], Group | None]
+MakeOptionalControl = Callable[[ControlSlot, Image], Group | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class Known:
     why: str
 
 
-MakeKnown = Callable[[ControlSlot, Sequence[Known]], Group]
+MakeKnownControl = Callable[[ControlSlot, Sequence[Known]], Group]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +71,9 @@ class Makers:
         quiz_usable: whether an image can be in a quiz.
     """
 
-    reference: Make | None = None
-    degraded: MakeOrNot | None = None
-    known: MakeKnown | None = None
+    reference: MakeControl | None = None
+    degraded: MakeOptionalControl | None = None
+    known: MakeKnownControl | None = None
     known_together: bool = False
     least_references: int = 1
     quiz_usable: Callable[[Image], bool] = lambda image: len(image.references) > 1

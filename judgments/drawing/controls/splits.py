@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from django.utils.translation import gettext
 
 from common.errors import DesignError
-from judgments.drawing.controls.makers import FROM_IMAGES
+from judgments.drawing.controls.makers import SPLIT_CONTROLS
 from judgments.drawing.draws import rng_for, shuffled
 from judgments.drawing.material import Division, Material
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def needs_split(design: StudyDesign) -> bool:
-    return bool(design.controls.per_hit) and bool(set(design.controls.kinds) & set(FROM_IMAGES))
+    return bool(design.controls.per_hit) and bool(set(design.controls.kinds) & set(SPLIT_CONTROLS))
 
 
 def divide_images(design: StudyDesign, material: Material) -> Division:

@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 from common.texts import one_text
 from judgments.drawing.material import Pair
 
-Machines = tuple[str, ...]
+SystemNames = tuple[str, ...]
 
 Comparison = tuple[str, frozenset[str]]  # an image and the two texts of a pair
 
 
 @dataclass
-class PairsSoFar:
+class AcceptedPairs:
     """The pairs drawn; ``passed_over`` counts those with fewer than ``least`` references."""
 
     least: int
@@ -35,7 +35,7 @@ class PairsSoFar:
         return True
 
 
-def least_used(choices: Iterable[Machines], used: Counter[str]) -> Machines:
+def least_used(choices: Iterable[SystemNames], used: Counter[str]) -> SystemNames:
     return min(
         choices,
         key=lambda names: (max((used[name] for name in names), default=0), sum(used[name] for name in names)),

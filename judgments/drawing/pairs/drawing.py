@@ -21,7 +21,7 @@ from common.errors import DesignError
 from judgments.design.tables.sampling import PAIR_KINDS
 from judgments.drawing.draws import rng_for
 from judgments.drawing.material import Image, Material, Pair
-from judgments.drawing.pairs.comparisons import PairsSoFar
+from judgments.drawing.pairs.comparisons import AcceptedPairs
 from judgments.drawing.pairs.new import draw_new
 from judgments.drawing.pairs.published import draw_published, unusable_pairs
 
@@ -84,7 +84,7 @@ def draw_pairs(
     if only:
         lacking = set(only) - {pair.key for pair in pairs}
         if lacking:
-            raise not_drawn(lacking, "candidate pair")
+            raise missing_ids_error(lacking, "candidate pair")
         pairs = [pair for pair in pairs if pair.key in set(only)]
     if not pairs:
         raise DesignError(
@@ -121,7 +121,7 @@ def contests_of_systems(images: Sequence[Image]) -> int:
     return min(len(images) * comb(len(systems), 2), max(MOST_BY_DEFAULT, len(images)))
 
 
-def not_drawn(lacking: Collection[str], what: str) -> DesignError:
+def missing_ids_error(lacking: Collection[str], what: str) -> DesignError:
     """Return an error about missing ids of ``sampling.only``."""
     many = f" and {len(lacking) - 1} more" if len(lacking) > 1 else ""
     return DesignError(
@@ -158,8 +158,8 @@ class _Draw:
     seed: int
     bare: bool
 
-    def of_each_kind(self, least: int) -> PairsSoFar:
-        drawn = PairsSoFar(least, self.bare)
+    def of_each_kind(self, least: int) -> AcceptedPairs:
+        drawn = AcceptedPairs(least, self.bare)
         for kind in PAIR_KINDS:
             count = self.wanted.get(kind, 0) if self.wanted else self.default_count(kind)
             if not count:
@@ -178,21 +178,21 @@ class _Draw:
         )
         return max(DEFAULT_PER_KIND, contests)
 
-    def available_count(self, drawn: PairsSoFar, kind: str) -> int:
+    def available_count(self, drawn: AcceptedPairs, kind: str) -> int:
         """Return the available number of pairs of the kind, including unusable published ones."""
         unusable = len(unusable_pairs(self.material, self.images, kind)) if self.published else 0
         return len(drawn.of_kind[kind]) + unusable
 
-    def too_few(self, drawn: PairsSoFar) -> dict[str, int]:
+    def too_few(self, drawn: AcceptedPairs) -> dict[str, int]:
         if not self.wanted:
             return {}
         most = {kind: self.available_count(drawn, kind) for kind in drawn.of_kind}
         return {kind: count for kind, count in most.items() if count < self.wanted[kind]}
 
-    def is_enough(self, drawn: PairsSoFar) -> bool:
+    def is_enough(self, drawn: AcceptedPairs) -> bool:
         return any(drawn.of_kind.values()) and not self.too_few(drawn)
 
-    def refuse_too_few(self, drawn: PairsSoFar, least: int) -> None:
+    def refuse_too_few(self, drawn: AcceptedPairs, least: int) -> None:
         """Refuse a draw of too few pairs, and suggest a feasible request."""
         if self.is_enough(drawn) or not (drawn.passed_over or self.too_few(drawn)):
             return
@@ -220,7 +220,7 @@ class _Draw:
             field=f"sampling.pairs.{kind}",
         )
 
-    def _short_of_references(self, drawn: PairsSoFar, least: int, fitting: int) -> DesignError:
+    def _short_of_references(self, drawn: AcceptedPairs, least: int, fitting: int) -> DesignError:
         short = self.too_few(drawn)
         if not short:
             return DesignError(

@@ -13,9 +13,14 @@ from common.texts import one_text
 from judgments.drawing.draws import shuffled
 from judgments.drawing.keys import content_key
 from judgments.drawing.material import Image, Pair, Text
-from judgments.drawing.pairs.comparisons import Machines, PairsSoFar, least_used
+from judgments.drawing.pairs.comparisons import AcceptedPairs, SystemNames, least_used
 
-HELD_BACK = {"HC": 2, "HI": 1, "HM": 1, "MM": 0}  # references that are candidates themselves, at least
+CANDIDATE_REFERENCES = {
+    "HC": 2,
+    "HI": 1,
+    "HM": 1,
+    "MM": 0,
+}  # references that are candidates themselves, at least
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +32,7 @@ class _Option:
 
 
 def draw_new(
-    images: Sequence[Image], kind: str, count: int, so_far: PairsSoFar, rng: np.random.Generator
+    images: Sequence[Image], kind: str, count: int, so_far: AcceptedPairs, rng: np.random.Generator
 ) -> list[Pair]:
     used: Counter[str] = Counter()
     waiting = [(image, _options(image, kind, images, rng)) for image in shuffled(images, rng)]
@@ -48,9 +53,9 @@ def draw_new(
 def _next_pair(
     image: Image,
     kind: str,
-    options: dict[Machines, Iterator[_Option]],
+    options: dict[SystemNames, Iterator[_Option]],
     used: Counter[str],
-    so_far: PairsSoFar,
+    so_far: AcceptedPairs,
     rng: np.random.Generator,
 ) -> Pair | None:
     while options:
@@ -62,7 +67,7 @@ def _next_pair(
         texts = frozenset((one_text(option.first.text), one_text(option.second.text)))
         if len(texts) < 2 or (image.name, texts) in so_far.compared:
             continue
-        left = len(image.references) - HELD_BACK[kind]
+        left = len(image.references) - CANDIDATE_REFERENCES[kind]
         if 0 < left < so_far.least:
             so_far.passed_over += 1
             continue
@@ -75,7 +80,7 @@ def _next_pair(
 
 def _options(
     image: Image, kind: str, images: Sequence[Image], rng: np.random.Generator
-) -> dict[Machines, Iterator[_Option]]:
+) -> dict[SystemNames, Iterator[_Option]]:
     references = shuffled(image.references, rng)
     outputs = shuffled(image.outputs, rng)
     if kind == "HC":

@@ -10,9 +10,9 @@ import numpy as np
 from judgments.drawing.draws import shuffled
 from judgments.drawing.material import Image, Material, Pair
 from judgments.drawing.pairs.comparisons import (
+    AcceptedPairs,
     Comparison,
-    Machines,
-    PairsSoFar,
+    SystemNames,
     has_equal_texts,
     least_used,
     texts_compared,
@@ -24,11 +24,11 @@ def draw_published(
     images: Sequence[Image],
     kind: str,
     count: int,
-    so_far: PairsSoFar,
+    so_far: AcceptedPairs,
     rng: np.random.Generator,
 ) -> list[Pair]:
     """Take pairs in random order, those of rarely used machines first."""
-    pool: dict[Machines, list[Pair]] = {}
+    pool: dict[SystemNames, list[Pair]] = {}
     usable = [pair for pair in _published(material, images, kind) if not has_equal_texts(pair)]
     for pair in shuffled(usable, rng):
         names = sorted({name for name in (pair.first_system, pair.second_system) if name} - material.people)

@@ -27,10 +27,9 @@ from judgments.importers.records.values import (
     read_time,
 )
 
-FROM_1 = "a whole number from 1, the best"
+RANK_EXPECTED = "a whole number from 1, the best"
 
 Text = Annotated[str, text("a text")]
-CaptionText = Annotated[str, text("a caption")]
 OutputText = Annotated[str, output("a caption")]
 Name = Annotated[str, name()]
 ShortName = Annotated[str, name(limit=SHORT_NAME_LIMIT)]
@@ -39,9 +38,9 @@ ImageName = Annotated[str, PlainValidator(cached_texts(read_image))]
 Address = Annotated[str, PlainValidator(read_address)]
 Number = Annotated[float, PlainValidator(lambda value, info: read_number(value, is_textual(info)))]
 Rank = Annotated[
-    int, PlainValidator(lambda value, info: read_integer(value, is_textual(info), FROM_1, least=1))
+    int, PlainValidator(lambda value, info: read_integer(value, is_textual(info), RANK_EXPECTED, least=1))
 ]
-Whole = Annotated[int, PlainValidator(lambda value, info: read_integer(value, is_textual(info)))]
+WholeNumber = Annotated[int, PlainValidator(lambda value, info: read_integer(value, is_textual(info)))]
 Seconds = Annotated[float, PlainValidator(read_seconds)]
 Chance = Annotated[float, PlainValidator(read_chance)]
 Flag = Annotated[bool, PlainValidator(lambda value, info: read_flag(value, is_textual(info)))]

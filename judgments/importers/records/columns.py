@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from pathlib import Path
 
 from common.incoming import quoted
 from judgments.importers.records.record import Record
 from judgments.importers.textio import ImportNotes, ImportProblem
+from quorum.names import nearest_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +53,9 @@ class Columns:
         for name in () if self.loose else names:
             if name in known or name in notes.details():
                 continue
-            near = get_close_matches(name.lower(), known, n=1, cutoff=0.6 if self.strict else 0.8)
+            near = nearest_name(name, known, cutoff=0.6 if self.strict else 0.8)
             if near or self.strict:
-                expected = f"{near[0]!r} perhaps" if near else f"one of {', '.join(known)}"
+                expected = f"{near!r} perhaps" if near else f"one of {', '.join(known)}"
                 raise ImportProblem(file, line, None, f"the unknown column {quoted(name)}", expected)
             notes.count("ignored-column", detail=name)
         for name in self.required:

@@ -17,7 +17,7 @@ from judgments.importers.records.columns import Columns
 from judgments.importers.records.record import Record
 from judgments.importers.textio import ImportNotes, ImportProblem, read_lines
 
-IF_TITLE = " (--header-row N, if rows of a title stand above it)"
+TITLE_HINT = " (--header-row N, if rows of a title stand above it)"
 
 SEPARATORS = ",;\t|"
 _WHOLE_QUOTE = re.compile(r'"((?:[^"]|"")*)"')
@@ -56,7 +56,7 @@ def find_header(
         raise ImportProblem(path, line, None, f"the first line {quoted(text.strip())}", wanted)
     if names.count("") > 1:
         raise ImportProblem(
-            path, line, None, "columns without a name in the header", f"a name for each column{IF_TITLE}"
+            path, line, None, "columns without a name in the header", f"a name for each column{TITLE_HINT}"
         )
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
@@ -107,7 +107,7 @@ def named_cells(
 ) -> dict[str, str]:
     if len(cells) != len(names):
         actual = counted(len(cells), "cell")
-        why = IF_TITLE if len(names) == 1 else f" (a text that holds {separator!r} needs quotes)"
+        why = TITLE_HINT if len(names) == 1 else f" (a text that holds {separator!r} needs quotes)"
         expected = f"{len(names)} as in the header{why}"
         raise ImportProblem(path, line, None, actual, expected)
     return dict(zip(names, cells, strict=True))

@@ -10,7 +10,7 @@ from json import JSONDecoder
 from pathlib import Path
 from typing import Any, NoReturn
 
-from common.incoming import Excess, quoted
+from common.incoming import LimitExceeded, quoted
 from common.incoming.json_documents import JSONStream, TooDeep, check_depth, load_json
 from judgments.importers.records.columns import Columns
 from judgments.importers.records.record import Record
@@ -42,12 +42,12 @@ def parse_json(text: str, path: Path, line: int | None) -> object:
         return _decode(text)
     except (ImportProblem, ValueError, RecursionError):  # again, to say where
         with _json_problems(path, line):
-            return load_json(text, **_refusing(path, line))
+            return load_json(text, **_strict_decoder_options(path, line))
 
 
 def read_document(path: Path, encoding: str | None = None) -> Iterator[tuple[str, int | None, Any, int]]:
     """Yield the members of a JSON document, as `JSONStream.members` does, each with its line."""
-    decoder = JSONDecoder(**_refusing(path, None))
+    decoder = JSONDecoder(**_strict_decoder_options(path, None))
     lists: set[str] = set()
     with _json_problems(path, None):
         stream = JSONStream(read_chunks(path, encoding=encoding), decoder=decoder)
@@ -58,7 +58,7 @@ def read_document(path: Path, encoding: str | None = None) -> Iterator[tuple[str
             yield key, number, value, stream.line
 
 
-def _refusing(path: Path, line: int | None) -> dict[str, Any]:
+def _strict_decoder_options(path: Path, line: int | None) -> dict[str, Any]:
     """Return the options of a JSON decoder that make it refuse invalid values, as problems of this line."""
 
     def refuse(constant: str) -> NoReturn:
@@ -75,7 +75,7 @@ def _refusing(path: Path, line: int | None) -> dict[str, Any]:
     return {"parse_constant": refuse, "object_pairs_hook": unique}
 
 
-_decode = JSONDecoder(**_refusing(Path(), None)).decode
+_decode = JSONDecoder(**_strict_decoder_options(Path(), None)).decode
 
 
 @contextmanager
@@ -89,7 +89,7 @@ def _json_problems(path: Path, line: int | None) -> Iterator[None]:
         raise ImportProblem(path, at, None, actual, expected) from error
     except TooDeep as error:
         raise ImportProblem(path, line, None, "JSON nested too deeply", "flat records") from error
-    except Excess as error:
+    except LimitExceeded as error:
         raise ImportProblem(path, line, None, error.actual, error.expected) from error
     except ValueError as error:  # an integer of thousands of digits
         raise ImportProblem(path, line, None, "a number too long to read", "a JSON number") from error

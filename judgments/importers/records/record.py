@@ -23,7 +23,7 @@ from judgments.importers.textio import ImportProblem
 MOST_SHOWN = 1_000  # characters of a cell with a problem
 
 # Columns with our names that decide which rows count, and how.
-DECIDING = ("control", "expected", "used", "invalidated", "simulated", "revision", "kind", "pair")
+INCLUSION_COLUMNS = ("control", "expected", "used", "invalidated", "simulated", "revision", "kind", "pair")
 
 MISSING_WORDS = ("NA", "N/A", "n/a", "na", "None", "none", "null", "NULL", "nan", "NaN")
 
@@ -57,9 +57,9 @@ class Record:
         if of_table and (
             word := next((word for word in MISSING_WORDS if actual.startswith(quoted(word))), "")
         ):
-            expected += f", or nothing, as --missing {word} reads it"
+            expected += f", or nothing (--missing {word})"
         origin = where = self.origins.get(column, column) if column else None
-        if self.renamed and column in DECIDING and origin == column:
+        if self.renamed and column in INCLUSION_COLUMNS and origin == column:
             expected += f" ({column}=- leaves the column out)"
         if self.renamed and origin != column:
             where = f"{origin} ({column})"

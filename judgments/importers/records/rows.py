@@ -22,7 +22,7 @@ from judgments.importers.records.column_types import (
     ShortName,
     Text,
     Time,
-    Whole,
+    WholeNumber,
     WorkerName,
 )
 from judgments.importers.records.validators import name
@@ -175,7 +175,7 @@ class JudgmentRow:
     seconds: Seconds | None = None
     wall_seconds: Seconds | None = None
     comment: Text = ""
-    revision: Whole = 0
+    revision: WholeNumber = 0
     invalidated: Annotated[str, name(limit=RULE_LIMIT)] | None = None
     content: Mapping[str, object] | None = None
     # Not in fingerprints, which stay those of files that were imported before it was read.

@@ -18,7 +18,7 @@ from judgments.importers.records.rows import (
     ReferenceRow,
     WinnerRow,
 )
-from judgments.importers.textio import ImportNotes, Refusals
+from judgments.importers.textio import ImportNotes, RowProblems
 
 T = TypeVar("T")
 
@@ -29,7 +29,7 @@ class ImportSource:
     def __init__(self, path: Path, encoding: str | None = None) -> None:
         self.path = path
         self.notes = ImportNotes()
-        self.refusals = Refusals()
+        self.refusals = RowProblems()
         self._encoding = encoding
 
     def _read(self, records: RecordReader, columns: Columns, row: Callable[[Record], T]) -> Iterator[T]:

@@ -62,13 +62,3 @@ def output(expected: str) -> PlainValidator:
 
 def name(expected: str = "a name", limit: int = NAME_LIMIT) -> PlainValidator:
     return PlainValidator(cached_texts(lambda value: read_name(value, expected, limit)))
-
-
-def choice_validator(*choices: str) -> PlainValidator:
-    def read(value: Any) -> str:
-        chosen = read_name(value)
-        if chosen not in choices:
-            raise BadCell(quoted(chosen), f"one of {', '.join(choices)}")
-        return chosen
-
-    return PlainValidator(read)

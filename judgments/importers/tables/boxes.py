@@ -13,7 +13,7 @@ from judgments.importers.records.values import read_number
 MOST_BOXES = 100
 SIZE = ("image_width", "image_height")
 KEYS = ("id", "label", "x", "y", "width", "height")
-BEYOND = 0.005  # share of a side by which boxes may exceed the picture; they are clipped
+CLIPPED_SHARE = 0.005  # share of a side by which boxes may exceed the picture; they are clipped
 DECIMALS = 6
 _BOX = Shape(BoxRow)
 
@@ -81,7 +81,7 @@ def _within(
     side = pixels or 1.0
     if length <= 0:
         raise record.problem(names[1], quoted(length), "more than 0")
-    if start < -BEYOND * side or start + length > (1 + BEYOND) * side:
+    if start < -CLIPPED_SHARE * side or start + length > (1 + CLIPPED_SHARE) * side:
         expected = (
             f"pixels from 0 to {side:g}"
             if pixels

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from common.incoming import quoted
-from common.texts import one_text, parting
+from common.texts import one_text, quote_difference
 from judgments.importers.names import NamesOfImages
 from judgments.importers.records.columns import RecordReader
 from judgments.importers.records.json_records import json_cell
@@ -200,7 +200,7 @@ class CandidateRegister:
             return ""
         self._looked_back = True
         text = self._text_of(row.image, row.rank or 1)
-        first, second = parting(text or "", row.text)
+        first, second = quote_difference(text or "", row.text)
         return "" if text is None or first == second else f": {first} there and {second} here"
 
     def finish(self, path: Path) -> None:

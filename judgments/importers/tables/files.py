@@ -12,11 +12,11 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
-from common.incoming import HEAD, READ_AT_ONCE, Excess, check_head, quoted
+from common.incoming import MOST_REQUEST_BYTES, READ_AT_ONCE, LimitExceeded, check_head, quoted
 from common.incoming.apart import parquet_rows
-from common.incoming.workbooks import DAMAGE_OF_WORKBOOKS, workbook_rows
+from common.incoming.workbooks import WORKBOOK_ERRORS, workbook_rows
 from judgments.importers.records.columns import Columns, RecordReader
-from judgments.importers.records.csv_records import IF_TITLE, SEPARATORS, read_csv
+from judgments.importers.records.csv_records import SEPARATORS, TITLE_HINT, read_csv
 from judgments.importers.records.json_records import read_document, read_json_lines
 from judgments.importers.records.record import Record
 from judgments.importers.textio import ImportNotes, ImportProblem, read_head, read_lines, unreadable
@@ -59,7 +59,7 @@ def read_workbook(path: Path, columns: Columns, notes: ImportNotes, encoding: st
                 continue
         if beyond := [at for at, cell in cells.items() if cell and at not in names]:
             actual = f"{quoted(cells[beyond[0]])} in column {beyond[0] + 1}"
-            raise ImportProblem(path, number, None, actual, f"cells below the header alone{IF_TITLE}")
+            raise ImportProblem(path, number, None, actual, f"cells below the header alone{TITLE_HINT}")
         if any(cells.values()):
             yield Record(path, number, {name: cells.get(at, "") for at, name in names.items()}, textual=True)
     if not names:
@@ -71,9 +71,9 @@ def _rows(path: Path) -> Iterator[tuple[int, dict[int, str]]]:
     try:
         for number, cells in workbook_rows(path):
             yield number, cells
-    except Excess as error:
+    except LimitExceeded as error:
         raise ImportProblem(path, number, None, error.actual, error.expected) from error
-    except DAMAGE_OF_WORKBOOKS as error:
+    except WORKBOOK_ERRORS as error:
         why = str(error).partition("\n")[0][:200] or type(error).__name__
         raise ImportProblem(path, None, None, f"damaged data ({why})", "an Excel workbook (.xlsx)") from error
     except OSError as error:
@@ -95,7 +95,7 @@ def first_lines(
 
 def read_parquet(path: Path, columns: Columns, notes: ImportNotes, encoding: str | None) -> Iterator[Record]:
     """Yield the rows, numbered from 1."""
-    check_head(HEAD + 1)
+    check_head(MOST_REQUEST_BYTES + 1)
     number = None
     try:
         rows = parquet_rows(path)
@@ -103,7 +103,7 @@ def read_parquet(path: Path, columns: Columns, notes: ImportNotes, encoding: str
         columns.check(names, path, None, notes)
         for number, values in enumerate(rows, 1):
             yield Record(path, number, dict(zip(names, values, strict=True)), json_texts=True)
-    except Excess as error:
+    except LimitExceeded as error:
         raise ImportProblem(path, number, None, error.actual, error.expected) from error
     except OSError as error:
         raise unreadable(path, error) from error

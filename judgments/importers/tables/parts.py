@@ -44,7 +44,7 @@ def numbering_items(read: RecordReader) -> RecordReader:
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class TablePart:
     """The part of a table that is one system's captions, or people's.
 
     Attributes:
@@ -98,7 +98,7 @@ def _defines_boxes(record: Record) -> bool:
     return "{" in boxes if isinstance(boxes, str) else any(isinstance(box, dict) for box in boxes or ())
 
 
-ALL = Taken()
+WHOLE_TABLE = TablePart()
 
 
 def systems_named(read: RecordReader, path: Path, encoding: str | None) -> list[str]:

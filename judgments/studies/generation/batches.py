@@ -21,7 +21,7 @@ from judgments.kinds import KINDS
 from judgments.models import Dataset, Study, Unit
 from judgments.studies.generation.material import load_material
 
-EVERY_PLACE = 2**31 - 1  # of a ranked list
+PLACE_LIMIT = 2**31 - 1  # of a ranked list
 
 
 def hits_of_row(design: StudyDesign, cells: Mapping[str, str]) -> tuple[HITSpec, ...]:
@@ -53,7 +53,7 @@ def build_batch(design: StudyDesign, dataset: Dataset, *, maker: int | None = No
     Raise DesignError if the dataset cannot supply it.
     """
     wanted = (
-        {"top-k": design.sampling.k, CROSSED: EVERY_PLACE}
+        {"top-k": design.sampling.k, CROSSED: PLACE_LIMIT}
         if KINDS[design.protocol].judges_one_caption
         else {}
     )

@@ -32,11 +32,11 @@ def withdraw_control(*, study: Study, unit_key: str) -> Unit:
     """
     study = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     if study.source != Study.Source.DESIGNED or study.state == Study.State.DRAFT:
-        raise WrongState(gettext("Study %(slug)r has no control items to withdraw.") % {"slug": study.slug})
+        raise WrongState(gettext("Study %(slug)r has no check questions to withdraw.") % {"slug": study.slug})
     unit = Unit.objects.filter(study=study, key=unit_key, control=True).first()
     if unit is None:
         raise WrongState(
-            gettext("%(unit_key)r is no control item of study %(slug)r.")
+            gettext("%(unit_key)r is not a check question of study %(slug)r.")
             % {"unit_key": unit_key, "slug": study.slug}
         )
     if not unit.withdrawn:
@@ -82,14 +82,14 @@ def change_by_hand(
     if seen and seen != state_of_hand_changes(study):
         raise WrongState(
             gettext(
-                "Nothing was changed: somebody changed study %(slug)r since you opened this page; look again, and "
-                "repeat your change."
+                "Nothing was changed: somebody changed study %(slug)r since you opened this page; reload "
+                "it, and repeat your change."
             )
             % {"slug": study.slug}
         )
     changes = list(study.design.get("by_hand", []))
     if change is None and not changes:
-        raise WrongState(gettext("Study %(slug)r has no change by hand to take back.") % {"slug": study.slug})
+        raise WrongState(gettext("Study %(slug)r has no manual change to undo.") % {"slug": study.slug})
     if change is None:
         del changes[0 if every else -1 :]
     if drawn := study.state != Study.State.DRAFT:

@@ -35,7 +35,7 @@ def generate_hits(*, study: Study, progress: Progress = no_progress) -> Batch:
 
 
 def generated_already(study: Study) -> WrongState:
-    sentence = gettext("Study %(slug)r is %(state)s; HITs are generated once, from a draft.")
+    sentence = gettext("Study %(slug)r is %(state)s; pages of work are generated once, from a draft.")
     return WrongState(sentence % {"slug": study.slug, "state": gettext(study.state)})
 
 
@@ -65,7 +65,9 @@ def store_hits(*, study: Study, batch: Batch, progress: Progress = no_progress) 
         raise generated_already(study)
     if study.design != drawn_from:
         raise WrongState(
-            gettext("The design of study %(slug)r was changed while its HITs were drawn; try again.")
+            gettext(
+                "The design of study %(slug)r was changed while its pages of work were generated; try again."
+            )
             % {"slug": study.slug}
         )
     store_batch(study, design_of(study), batch, progress)

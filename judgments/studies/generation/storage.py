@@ -32,7 +32,7 @@ from judgments.studies.generation.material import ROWS_AT_ONCE
 from judgments.studies.generation.progress import Progress
 from judgments.studies.stopping import full_depth_hits
 
-AS_DRAWN = ("kind", "control", "expected", "filtered", "audited", "control_kind", "content")
+DRAWN_FIELDS = ("kind", "control", "expected", "filtered", "audited", "control_kind", "content")
 
 
 def store_batch(study: Study, design: StudyDesign, batch: Batch, progress: Progress) -> None:
@@ -84,7 +84,7 @@ def store_batch(study: Study, design: StudyDesign, batch: Batch, progress: Progr
                 "first_id": captions_of_each("first"),
                 "second_id": captions_of_each("second"),
                 "pair_id": map(pairs.get, of_each("pair")),
-                **{name: of_each(name) for name in AS_DRAWN},
+                **{name: of_each(name) for name in DRAWN_FIELDS},
             },
         )
     progress(0.6, "storing HITs")

@@ -169,7 +169,7 @@ def search(
 def _step(states: NDArray[np.int64], live: int, chosen: Matches, position: int) -> None:
     """Pass a word without a choice: its match was taken before, or it has none."""
     first, length = chosen[position, POSITION], chosen[position, IN_REFERENCE]
-    worth = _worth(chosen, position)
+    worth = _match_score(chosen, position)
     for path in range(live):
         if states[path, NEXT] > position:
             continue
@@ -187,7 +187,7 @@ def _step(states: NDArray[np.int64], live: int, chosen: Matches, position: int) 
 
 
 @compiled
-def _worth(matches: Matches, index: int) -> int:
+def _match_score(matches: Matches, index: int) -> int:
     if matches[index, STAGE] == EXACT:
         return matches[index, IN_CANDIDATE] + matches[index, IN_REFERENCE]
     return matches[index, IN_CANDIDATE] // 2 + matches[index, IN_REFERENCE] // 2
@@ -219,7 +219,7 @@ def _offer_choices(
             for covered in range(position, position + matches[index, IN_REFERENCE]):
                 is_free &= not taken[covered]
             if is_free:
-                now = total + _worth(matches, index)
+                now = total + _match_score(matches, index)
                 broken = chunks + (open_end != NONE and open_end != begin)
                 offered = _offer(offers, ranks, offered, now, broken, distance, path, index)
                 distance += abs(position - begin)

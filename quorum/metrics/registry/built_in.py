@@ -29,7 +29,7 @@ def _rouge155_metric(name: str, what: str, compute: Compute, **more: Option) -> 
         options={
             "measure": Option("f", choices=rouge.MEASURES),
             "alpha": Option(0.5, low=0.0, high=1.0, quiet=True),
-            "multi": Option("average", choices=rouge.MULTI),
+            "multi": Option("average", choices=rouge.REFERENCE_RULES),
             "jackknife": Option("no", choices=rouge.JACKKNIFE, quiet=True),
             "corpus": Option("mean", choices=rouge.CORPUS, quiet=True),
             "stop": Option("keep", choices=rouge.STOPS),

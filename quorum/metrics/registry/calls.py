@@ -11,7 +11,7 @@ from quorum.metrics.text.tokenizers import tokenizer_labelled, tokenizer_named
 from quorum.numeric.signatures import BadSignature, Value, parse_version
 
 # Signature fields of changes to captions before scoring.
-DONE_BEFORE = ("own",)
+IGNORED_FIELDS = ("own",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ def call_of(signature: str) -> MetricCall:
 
     Raise BadSignature, UnknownName and InvalidInput.
     """
-    parsed = parse_version(signature, VERSION).without(*DONE_BEFORE)
+    parsed = parse_version(signature, VERSION).without(*IGNORED_FIELDS)
     signature = str(parsed)
     metric = metric_named(parsed.name)
     counted_on = [

@@ -13,7 +13,7 @@ from quorum.statistics.aggregation.best_worst import (
     split_half_reliability,
 )
 from quorum.statistics.aggregation.borda import borda_count
-from quorum.statistics.aggregation.bradley_terry import bradley_terry, bradley_terry_of_comparisons
+from quorum.statistics.aggregation.bradley_terry.fitting import bradley_terry, bradley_terry_of_comparisons
 from quorum.statistics.aggregation.confidence import accuracy_weights, confidence_vote
 from quorum.statistics.aggregation.luce import LuceResult, luce_choice
 from quorum.statistics.aggregation.means import (

@@ -19,19 +19,15 @@ import scipy  # its parts load when they are first used
 from numpy.typing import NDArray
 
 from quorum.numeric.arrays import Floats, Ints, starts_of
-from quorum.statistics.aggregation.bradley_terry import (
+from quorum.statistics.aggregation.bradley_terry.existence import (
     NO_GAMES,
     UNBOUNDED,
-    Fit,
-    ItemStrengths,
-    OutcomeCounts,
-    TrialFit,
     connected_groups,
     group_names,
-    maximise,
-    remove_fixed_level,
-    shares_of,
 )
+from quorum.statistics.aggregation.bradley_terry.likelihood import OutcomeCounts
+from quorum.statistics.aggregation.bradley_terry.maximum import Fit, TrialFit, maximise, remove_fixed_level
+from quorum.statistics.aggregation.bradley_terry.results import ItemStrengths, shares_of
 from quorum.statistics.crossed import (
     CONFIDENCE,
     NAIVE,

@@ -22,18 +22,15 @@ import scipy  # its parts load when they are first used
 from numpy.typing import ArrayLike, NDArray
 
 from quorum.numeric.arrays import Floats, Ints
-from quorum.statistics.aggregation.bradley_terry import (
+from quorum.statistics.aggregation.bradley_terry.existence import (
     NO_GAMES,
     UNBOUNDED,
-    Fit,
-    ItemStrengths,
-    OutcomeCounts,
-    TrialFit,
     connected_groups,
-    constrained,
     group_names,
-    maximise,
 )
+from quorum.statistics.aggregation.bradley_terry.likelihood import OutcomeCounts
+from quorum.statistics.aggregation.bradley_terry.maximum import Fit, TrialFit, constrained, maximise
+from quorum.statistics.aggregation.bradley_terry.results import ItemStrengths
 from quorum.statistics.crossed import (
     CONFIDENCE,
     NAIVE,

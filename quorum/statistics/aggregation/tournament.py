@@ -15,7 +15,7 @@ import scipy  # its parts load when they are first used
 from numpy.typing import ArrayLike, NDArray
 
 from quorum.numeric.arrays import Floats, Ints, ratio
-from quorum.statistics.aggregation.bradley_terry import encode_comparisons
+from quorum.statistics.aggregation.bradley_terry.comparisons import encode_comparisons
 from quorum.statistics.crossed import (
     CONFIDENCE,
     NAIVE,

@@ -17,7 +17,7 @@ from quorum.statistics.crossed.clusters import (
     ClusterColumns,
     Clusters,
     column_codes,
-    moving_together,
+    joint_clusters,
     renumber_codes,
     spread_of_mean,
     too_few,

@@ -177,7 +177,7 @@ def fixed_note(name: str, count: int, fewest: int = FEWEST) -> str:
     return FIXED.format(count=count, name=name, fewest=fewest, s=s, these=these)
 
 
-def moving_together(columns: Mapping[str, Iterable[Any]], rows: int) -> Clusters | None:
+def joint_clusters(columns: Mapping[str, Iterable[Any]], rows: int) -> Clusters | None:
     """Return the clusters whose rows change sides together; None without columns."""
     if not columns:
         return None

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from quorum.numeric.arrays import Floats, Ints
-from quorum.statistics.crossed import NAIVE, ClusterColumns, cluster_columns, moving_together
+from quorum.statistics.crossed import NAIVE, ClusterColumns, cluster_columns, joint_clusters
 from quorum.statistics.inference import Result, signed
 from quorum.statistics.inputs import BadShape, one_of, positive, same_length, score_vector
 from quorum.statistics.resampling import ALTERNATIVES, CELLS, Seed, coin_tosses, count_extreme, generator_of
@@ -63,7 +63,7 @@ def randomization_test(
     difference = float(function(first_scores[np.newaxis])[0] - function(second_scores[np.newaxis])[0])
     # A tie must count as extreme: means of three grades differ by rounding where they are equal.
     scale = max(float(np.abs(first_scores).max()), float(np.abs(second_scores).max()), abs(difference))
-    grouped = moving_together(cluster_columns(clusters), n)
+    grouped = joint_clusters(cluster_columns(clusters), n)
     owner = None if grouped is None else grouped.codes[0]
     drawn = _differences(first_scores, second_scores, name, function, reassignments, generator, owner)
     as_extreme = count_extreme(drawn, difference, scale, alternative)

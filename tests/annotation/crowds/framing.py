@@ -20,7 +20,7 @@ from cryptography.x509.oid import NameOID
 from django.test import Client
 
 from annotation.crowds.mturk.notifications import string_to_sign
-from annotation.crowds.sessions import open_session, person_sent
+from annotation.crowds.sessions import open_session, worker_for_crowd_id
 from annotation.models import Assignment, CrowdSession, Publication
 from annotation.money import ledger
 from annotation.work.joining import join_from_crowd
@@ -178,7 +178,7 @@ def hidden_fields(html: str) -> dict[str, str]:
 
 def approved_ada(study: Study) -> CrowdSession:
     """The session of somebody whose work was approved."""
-    worker = person_sent(study=study, raw="A1ADA", name="WorkerId")
+    worker = worker_for_crowd_id(study=study, raw="A1ADA", name="WorkerId")
     join_from_crowd(study=study, worker=worker, consent=True)
     up = Publication.objects.filter(study=study).order_by("pk")[0]
     session = open_session(publication=up, worker=worker, external_id="3ADA")

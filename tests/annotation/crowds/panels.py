@@ -8,7 +8,12 @@ from django.test import Client
 
 from annotation.crowds.opening import open_study
 from annotation.crowds.panel.backend import code_for
-from annotation.crowds.panel.reconciling import Compared, PanelListLine, compare_panel_list, read_submissions
+from annotation.crowds.panel.reconciling import (
+    ComparedSubmission,
+    PanelListLine,
+    compare_panel_list,
+    read_submissions,
+)
 from annotation.crowds.qualifications import give_qualification, people_by_ids
 from annotation.models import Assignment, CrowdSession, LedgerEntry, Publication
 from annotation.money.ledger import ledger_sums, reserved_cents
@@ -128,7 +133,7 @@ def submissions(study: Study, *lines: str) -> list[PanelListLine]:
     return read_submissions("\n".join((HEADER, *lines)), design_of(study).panel)
 
 
-def found(study: Study, *lines: str) -> dict[str, Compared]:
+def found(study: Study, *lines: str) -> dict[str, ComparedSubmission]:
     """What is said of each, by the panel's id."""
     return {one.raw: one for one in compare_panel_list(study=study, submissions=submissions(study, *lines))}
 

@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from annotation.crowds.sessions import open_session, person_sent
+from annotation.crowds.sessions import open_session, worker_for_crowd_id
 from annotation.models import Budget, CrowdCall, CrowdSession, Publication, Worker
 from annotation.money import ledger
 from annotation.work.joining import join_from_crowd
@@ -40,7 +40,7 @@ def make_draft(**values: Any) -> Study:
 
 def paid_worker(study: Study, raw: str = "A1ADA", hit: HIT | None = None) -> CrowdSession:
     """Somebody whose work was approved."""
-    worker = person_sent(study=study, raw=raw, name="WorkerId")
+    worker = worker_for_crowd_id(study=study, raw=raw, name="WorkerId")
     join_from_crowd(study=study, worker=worker, consent=True)
     up = Publication.objects.filter(study=study).order_by("pk")[0] if hit is None else publish(study, hit)
     session = open_session(publication=up, worker=worker, external_id=f"3{raw}")
@@ -56,19 +56,19 @@ def sent(client: Client, study: Study, step: str, **fields: Any) -> str:
 GOOD = [
     ("set-budget", {"amount": "120.50"}, "The budget is changed."),
     ("extend-crowd", {"hours": "48", "why": "The weekend."}, "offer the work for 48 hours from now"),
-    ("bonus", {"worker": "*", "amount": "0.50", "why": "Thank you."}, "is on its way"),
+    ("bonus", {"worker": "*", "amount": "0.50", "why": "Thank you."}, "is being paid"),
     (
         "write-workers",
         {"worker": "*", "subject": "Thanks", "text": "It helped."},
-        "One message is on its way.",
+        "One message is being sent.",
     ),
     (
         "write-workers",
         {"worker": "", "subject": "Thanks", "text": "All of you."},
-        "One message is on its way.",
+        "One message is being sent.",
     ),
     ("qualify-worker", {"worker": "*", "qualification": "trained", "value": "3"}, "to give"),
-    ("block-worker", {"worker": "*", "why": "A script."}, "away from all your work"),
+    ("block-worker", {"worker": "*", "why": "A script."}, "from all your work"),
     ("unblock-worker", {"worker": "*"}, "come again"),
 ]
 
@@ -85,7 +85,7 @@ def test_a_form_well_filled_in_is_done_and_carried_out_in_the_background(
         if step != "set-budget":
             assert CrowdCall.objects.filter(study=study, state="waiting").count() > before, step
             assert Job.objects.filter(kind="sync_crowd", args__study=study.slug, state="queued").count() == 1
-            assert "Comparison with the crowd: waiting for its turn" in shown
+            assert "Comparison with the crowd: waiting" in shown
 
 
 BAD = [
@@ -168,7 +168,7 @@ def test_what_was_refused_can_be_tried_again(designer: Client, study: Study) -> 
     call = parked(study, "message", unsure=False)
     text = words(designer.get(page(study, "crowd")))
     assert f"write · {call.worker} The answer was lost." in text
-    assert "It is tried again." in sent(designer, study, "retry-call", call=str(call.pk))
+    assert "It will be tried again." in sent(designer, study, "retry-call", call=str(call.pk))
     call.refresh_from_db()
     assert call.state == "waiting"
     for key in ("", "x", "999999999999999999999"):
@@ -180,7 +180,7 @@ def test_a_publication_that_may_be_there_is_asked_for_again_and_found(designer: 
     shown = designer.get(page(study, "crowd")).content.decode()
     assert do(study, "retry-call") in shown
     assert do(study, "call-was-done") not in shown
-    assert "It is tried again." in sent(designer, study, "retry-call", call=str(call.pk))
+    assert "It will be tried again." in sent(designer, study, "retry-call", call=str(call.pk))
     call.refresh_from_db()
     assert call.state == "waiting"
 
@@ -211,7 +211,7 @@ def test_a_draft_says_what_it_will_cost_and_whether_that_is_fair(designer: Clien
     seconds = 9 * (plan.units + plan.controls) / plan.hits
     assert part.forecast.wage_cents == round(5 * 3600 / seconds)
     assert part.fair_cents == -(-900 * seconds // 3600)
-    assert "That is below the floor" in text
+    assert "This is below the wage floor" in text
 
 
 def test_a_draft_of_volunteers_speaks_of_no_money(designer: Client) -> None:
@@ -233,7 +233,7 @@ def test_the_workers_page_gives_no_link_where_a_crowd_sends_the_people(
     designer: Client, study: Study
 ) -> None:
     text = words(designer.get(page(study, "workers")))
-    assert "They are sent by Mechanical Turk" in text
+    assert "Participants are sent by Mechanical Turk" in text
     assert f"/s/{study.slug}/" not in text
 
 
@@ -243,9 +243,9 @@ def test_before_opening_it_says_that_nothing_is_up_and_what_an_hour_would_pay(de
     )
     generate_hits(study=study)
     text = words(designer.get(page(study, "crowd")))
-    assert "Nothing is put up yet." in text
-    assert "does not reach: nothing will be published" in text
-    assert "below the floor of 9.00" in text
+    assert "Nothing has been published yet." in text
+    assert "not enough: nothing will be published" in text
+    assert "below the wage floor of 9.00" in text
 
 
 @pytest.fixture
@@ -256,10 +256,10 @@ def paying_study() -> Study:
 def test_before_anybody_is_paid_it_says_what_the_study_costs(designer: Client, paying_study: Study) -> None:
     text = words(designer.get(page(paying_study, "crowd")))
     copies = sum(paying_study.hits.values_list("required", flat=True))
-    assert f"What it will cost {copies * 12 // 100}.{copies * 12 % 100:02d}" in text
-    assert f"{copies} pieces of work" in text
-    assert "It cannot" not in text  # what this site lacks of a crowd is no news
-    assert "the floor is 9.00" in text
+    assert f"Expected cost {copies * 12 // 100}.{copies * 12 % 100:02d}" in text
+    assert f"{copies} submissions" in text
+    assert "Not supported" not in text  # what this site lacks of a crowd is no news
+    assert "the wage floor is 9.00" in text
 
 
 def test_a_crowd_that_can_do_nothing_is_asked_for_nothing(designer: Client, paying_study: Study) -> None:
@@ -282,7 +282,7 @@ def test_a_budget_is_changed_in_amounts_and_never_below_what_is_taken(
 
     assert "Expected an amount such as 12.30" in change("1e3x")
     assert "Expected an amount such as 12.30" in change("1.005")
-    assert "0.00 USD are spent and 3.00 USD reserved" in change("2.99")
+    assert "3.00 USD reserved" in change("2.99")
     assert "The budget is changed." in change("12.30")
     assert Budget.objects.get(study=paying_study).budget_cents == 1230
     said = StudyEvent.objects.filter(study=paying_study, what="budget").first()

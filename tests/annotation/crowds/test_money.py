@@ -19,6 +19,7 @@ from judgments.design.study_design import StudyDesign
 from judgments.models import Study, StudyEvent
 from tests.annotation.casting import make_dataset, make_study
 from tests.installations import Installation
+from tests.refusals import refuses
 
 PLACE = "mturk-sandbox"
 
@@ -97,7 +98,7 @@ def test_a_rejection_that_is_overridden_needs_its_money_again(study: Study) -> N
     assert counters(study) == (36, 24, 0)
     published(study, places=1)
     assert counters(study) == (36, 36, 0)
-    with pytest.raises(ledger.OverBudget, match=r"This costs 0\.12 USD; .* 0\.36 USD, 0\.00 USD are left"):
+    with refuses(ledger.OverBudget, "0.12 USD", "0.36 USD", "0.00 USD"):
         settle_session(session=session, status="approved")
     session.refresh_from_db()
     assert session.status == "rejected"
@@ -109,7 +110,7 @@ def test_a_rejection_that_is_overridden_needs_its_money_again(study: Study) -> N
 def test_a_budget_is_never_set_below_what_is_spent_and_reserved(study: Study) -> None:
     ledger.set_budget(study=study, platform=PLACE, cents=100)
     published(study)
-    with pytest.raises(WrongState, match=r"stays 1\.00 USD: 0\.00 USD are spent and 0\.36 USD reserved"):
+    with refuses(WrongState, "1.00 USD", "0.00 USD", "0.36 USD"):
         ledger.set_budget(study=study, platform=PLACE, cents=35)
     ledger.set_budget(study=study, platform=PLACE, cents=36)
     assert [event.details["cents"] for event in StudyEvent.objects.filter(what="budget").order_by("pk")] == [
@@ -244,7 +245,7 @@ from annotation.models import Budget, CrowdCall, CrowdSession, LedgerEntry, Mone
 from annotation.money import bookings, call_decisions, operations
 from annotation.money import ledger as money
 from annotation.work.joining import join_from_crowd
-from annotation.crowds.sessions import open_session, person_sent
+from annotation.crowds.sessions import open_session, worker_for_crowd_id
 from judgments.models import StudyEvent
 from tests.annotation.casting import make_dataset
 from tests.annotation.crowds.framing import study_at_mturk
@@ -256,7 +257,7 @@ study = study_at_mturk(make_dataset(pictures=False))
 money.set_budget(study=study, platform=study.platform, cents=10_000)
 names = []
 for number, up in enumerate(Publication.objects.filter(study=study).order_by("pk")[:2]):
-    worker = person_sent(study=study, raw=f"A1ADA{number}", name="WorkerId")
+    worker = worker_for_crowd_id(study=study, raw=f"A1ADA{number}", name="WorkerId")
     join_from_crowd(study=study, worker=worker, consent=True)
     session = open_session(publication=up, worker=worker, external_id=f"3ADA{number}")
     CrowdSession.objects.filter(pk=session.pk).update(status="approved", confirmed=True)
@@ -281,7 +282,7 @@ def press(**form):
     url = reverse("admin:judgments_study_do", args=[study.pk, "bonus"])
     answer = client.post(url, {"page": "crowd", "seen": "0", **form})
     said = [str(one) for one in get_messages(answer.wsgi_request)]
-    return {"status": answer.status_code, "paid": any("is on its way" in one for one in said)}
+    return {"status": answer.status_code, "paid": any("is being paid" in one for one in said)}
 
 def meeting(act):
     room = threading.Barrier(2)

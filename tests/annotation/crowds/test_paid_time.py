@@ -369,7 +369,7 @@ def test_the_page_shows_what_was_claimed(turk: MTurkEmulator, admin_client: Clie
 
     text = admin_client.get(f"/admin/judgments/study/{study.pk}/crowd/").content.decode()
 
-    assert "claimed 24 h, server saw 35 s" in text
+    assert "24 h claimed, 35 s seen by the server" in text
 
 
 @pytest.mark.parametrize(

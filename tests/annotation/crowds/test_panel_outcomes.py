@@ -197,7 +197,7 @@ def test_who_answered_nothing_for_minutes_makes_room_for_the_next_and_is_told_so
     ada.get(f"/s/{study.slug}/work/")
     _, response = start(study, BOB)
     assert response.status_code == 409
-    assert "a place may be free in 5 minutes" in response.content.decode()
+    assert "5 minutes" in response.content.decode()
     assert CrowdSession.objects.count() == 1
     later(minutes=6)
     bob, _ = start(study, BOB)
@@ -283,7 +283,7 @@ def test_whose_time_is_over_loses_the_place_to_the_next_and_is_told_so() -> None
     assert f"cc={code_for(study, design_of(study), 'timed-out')}" in page
     late = ada.post(f"/s/{study.slug}/work/{held.pk}/retake/")
     assert late.status_code == 409
-    assert "your submission to this study is over" in late.content.decode()
+    assert "study is over" in late.content.decode()
     assert {one.status for one in CrowdSession.objects.all()} == {"timed-out", "submitted"}
     assert "The time was over" in entry(study, ADA).content.decode()
 
@@ -415,13 +415,13 @@ def test_the_page_has_the_link_and_a_code_for_each_outcome(designer: Client) -> 
 
 def test_who_lacks_the_panel_s_own_address_is_told_where_it_belongs(designer: Client) -> None:
     study = panel_study(preset="sona")
-    assert "“Address back: finished”" in words(designer.get(page(study, "panel")))
+    assert "“Redirect URL: finished”" in words(designer.get(page(study, "panel")))
     address = "https://uni.sona-systems.com/webstudy_credit.aspx?experiment_id=9&credit_token=t&survey_code={worker}"
     told = panel_study(
         preset="sona", slug="told", dataset="more", panel={"addresses": {"completed": address}}
     )
     shown = html.unescape(designer.get(page(told, "panel")).content.decode())
-    assert "“Address back: finished”" not in shown
+    assert "“Redirect URL: finished”" not in shown
     assert address.replace("{worker}", "WORKER") in shown
     assert "panel/?survey_code=%SURVEY_CODE%" in shown
 
@@ -442,7 +442,7 @@ def test_an_uploaded_list_is_shown_and_changes_nothing_until_it_is_confirmed(des
     said = words(shown)
     assert "To pay 1" in said
     assert "Paid 1" in said
-    assert "Confirming makes it approved here." in said
+    assert "Confirming sets it to approved here." in said
     assert list(CrowdSession.objects.values()) == before
     sealed = hidden(shown, "sealed")
     paid = designer.post(do(study, "payment-list"), {"sealed": sealed})
@@ -452,11 +452,11 @@ def test_an_uploaded_list_is_shown_and_changes_nothing_until_it_is_confirmed(des
     )
     assert list(CrowdSession.objects.values()) == before
     answer = designer.post(do(study, "book-list"), {"sealed": sealed, "page": "panel"}, follow=True)
-    assert "Booked: 1 approved, 0 rejected, 0 ended." in words(answer)
+    assert "Recorded: 1 approved, 0 rejected, 0 ended." in words(answer)
     answer = designer.post(do(study, "book-list"), {"sealed": sealed, "page": "panel"}, follow=True)
     assert "Nothing was changed" in words(answer)
     approved = {"sealed": sealed, "page": "panel", "approve": "1"}
-    assert "Booked: 1 approved" in words(designer.post(do(study, "book-list"), approved, follow=True))
+    assert "Recorded: 1 approved" in words(designer.post(do(study, "book-list"), approved, follow=True))
     assert set(CrowdSession.objects.values_list("status", flat=True)) == {"approved"}
     assert StudyEvent.objects.filter(what="reconciled").latest("pk").by is not None
 
@@ -467,7 +467,7 @@ def test_columns_that_are_not_found_are_chosen_from_a_list(designer: Client) -> 
     do_page(study, client)
     asked = upload(study, designer, "mail,result\nada,paid\n")
     assert asked.status_code == 400
-    assert "Which column of the list holds the person's id? It has mail, result." in words(asked)
+    assert "It has mail, result" in words(asked)
     chosen = {"text": hidden(asked, "text"), "column-worker": "mail", "column-status": "result"}
     shown = designer.post(do(study, "reconcile"), chosen)
     assert "Paid 1" in words(shown)
@@ -496,7 +496,7 @@ def test_a_large_list_is_read_by_a_job_and_its_ids_do_not_stay(
     assert ADA["PROLIFIC_PID"] not in str(list(Job.objects.values()))
     assert not [path for path in tmp_path.rglob("uploads/**/*") if path.is_file()]
     booked = {"sealed": hidden(shown, "sealed"), "page": "panel"}
-    assert "Booked: 1 approved" in words(designer.post(do(study, "book-list"), booked, follow=True))
+    assert "Recorded: 1 approved" in words(designer.post(do(study, "book-list"), booked, follow=True))
     address = f"{page(study, 'panel')}?job={Job.objects.get().pk}"
     assert "please upload it again" in words(designer.get(address))
     other = signed_in(User.objects.create_superuser("other"))
@@ -510,7 +510,7 @@ def test_columns_of_a_large_list_are_chosen_too(designer: Client, tmp_path: Path
     do_page(study, client)
     others = "".join(f"somebody-else-{n},paid\n" for n in range(4_000))
     asked = read_by_job(designer, upload(study, designer, f"mail,result\nada,paid\n{others}"))
-    assert "Which column of the list holds the person's id? It has mail, result." in words(asked)
+    assert "It has mail, result" in words(asked)
     chosen = {"job": hidden(asked, "job"), "column-worker": "mail", "column-status": "result"}
     assert "Paid 1" in words(read_by_job(designer, designer.post(do(study, "reconcile"), chosen)))
 
@@ -518,8 +518,8 @@ def test_columns_of_a_large_list_are_chosen_too(designer: Client, tmp_path: Path
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
-        ({}, "choose the panel's list first"),
-        ({"text": "made-up"}, "choose the panel's list first"),
+        ({}, "choose the panel's list (a CSV file) first"),
+        ({"text": "made-up"}, "choose the panel's list (a CSV file) first"),
     ],
 )
 def test_no_list_is_said_on_the_page(designer: Client, fields: dict[str, str], said: str) -> None:
@@ -553,7 +553,7 @@ def test_pages_of_who_stopped_early_are_paid_by_a_bonus_list(designer: Client) -
     client, _ = start(study, ADA)
     do_page(study, client)
     client.post(f"/s/{study.slug}/panel/end/", {"confirm": "1"})
-    assert "Pay for the pages: 0.50" in words(designer.get(page(study, "panel")))
+    assert "Pay for these pages: 0.50" in words(designer.get(page(study, "panel")))
     designer.post(do(study, "pay-pages"), {"page": "panel", "why": "For the page."})
     made = designer.post(do(study, "bonus-list"), {"page": "panel"})
     assert made.content.decode() == f"{ADA['SESSION_ID']},0.50\n"
@@ -588,7 +588,7 @@ def test_who_may_only_look_sees_the_list_and_changes_nothing() -> None:
     client = signed_in(reader)
     shown = upload(study, client, "\n".join((HEADER, line(ADA, "APPROVED"))))
     assert shown.status_code == 200
-    assert "Book it" not in shown.content.decode()
+    assert "Record" not in shown.content.decode()
     for step in ("book-list", "bonus-list", "pay-pages", "forget-ids"):
         assert client.post(do(study, step), {"sealed": "", "typed": study.slug}).status_code == 403
     assert "Delete the ids" not in words(client.get(page(study, "panel")))

@@ -13,8 +13,8 @@ from urllib.parse import parse_qs, urlsplit
 from django.test import override_settings
 
 from annotation.crowds.mturk import hit_types
-from annotation.crowds.sessions import claim_for_session, open_session, person_sent
-from annotation.crowds.sync import Synced, sync_with_crowd
+from annotation.crowds.sessions import claim_for_session, open_session, worker_for_crowd_id
+from annotation.crowds.sync import SyncReport, sync_with_crowd
 from annotation.models import Assignment, Budget, CrowdSession, Publication
 from annotation.money import ledger as money
 from annotation.work.joining import join_from_crowd
@@ -66,12 +66,12 @@ def one_hit(*, people: int = 2, crowd: dict[str, Any] | None = None, **values: A
     return make_turk_study(crowd=crowd, **(small | values))
 
 
-def sync(study: Study, **options: Any) -> Synced:
+def sync(study: Study, **options: Any) -> SyncReport:
     """Without waiting."""
     return sync_with_crowd(study=study, wait=lambda seconds: None, **options)
 
 
-def kinds_of(synced: Synced) -> list[str]:
+def kinds_of(synced: SyncReport) -> list[str]:
     return sorted(one.kind for one in synced.discrepancies)
 
 
@@ -94,7 +94,7 @@ class Crowd:
         return self.arrive(publication, taken.assignment_id, name, url=taken.url)
 
     def arrive(self, publication: Publication, assignment_id: str, name: str, url: str = "") -> Work:
-        worker = person_sent(study=self.study, raw=f"A{name.upper()}", name="WorkerId")
+        worker = worker_for_crowd_id(study=self.study, raw=f"A{name.upper()}", name="WorkerId")
         join_from_crowd(study=self.study, worker=worker, consent=True)
         session = open_session(publication=publication, worker=worker, external_id=assignment_id)
         assert publication.hit is not None

@@ -16,7 +16,7 @@ from contrib.packs.reading import ReplicationError
 from contrib.packs.running import Run
 from evaluation.presentation.content import Column, DotPanel, Dots, Estimate, Plot, Table
 from evaluation.results.metric_figures import CaptionTexts, score_captions
-from judgments.importers.published.flickr8k import Flickr8kCrowd, Flickr8kDataset, Flickr8kExpert
+from judgments.importers import open_dataset, open_judgments
 from judgments.importers.records.rows import JudgmentRow, ReferenceRow
 from quorum.numeric.arrays import Floats, Ints
 from quorum.statistics.correlation import correlation
@@ -43,7 +43,7 @@ class GradedCaptions:
 
 def analyse(run: Run) -> None:
     """Correlate every metric on each available set."""
-    rows = list(Flickr8kDataset(run.data["flickr8k"]).rows())
+    rows = list(open_dataset("flickr8k", run.data["flickr8k"]).rows())
     references = references_by_image(rows)
     texts = {row.caption_id: row.text for row in rows if isinstance(row, ReferenceRow)}
     _rhos(run, _expert(run.data["flickr8k"], references, texts, keep_own=True))
@@ -74,7 +74,7 @@ def _expert(
 ) -> GradedCaptions:
     """Return the grades without captions equal to a reference, or of all of them if ``keep_own``."""
     captions, grades = [], []
-    for (image, key), values in _judged(Flickr8kExpert(folder).judgments()).items():
+    for (image, key), values in _judged(open_judgments(EXPERT, folder).judgments()).items():
         if keep_own or texts[key] not in references[image]:
             mean = sum(values) / len(values)
             captions.append(CaptionTexts(None, 0, image, texts[key], references[image], mean))
@@ -84,7 +84,7 @@ def _expert(
 
 
 def _crowd(folder: Path, references: dict[str, list[str]], texts: dict[str, str]) -> GradedCaptions:
-    judged = _judged(Flickr8kCrowd(folder).judgments())
+    judged = _judged(open_judgments("flickr8k-crowd", folder).judgments())
     left = {image: list(image_texts) for image, image_texts in references.items()}
     for image, key in judged:
         if texts[key] in left[image]:

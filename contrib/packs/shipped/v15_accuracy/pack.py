@@ -6,8 +6,8 @@ from contrib.bounds.bounds import computable_metrics
 from contrib.packs.estimates import drawn_curve, drawn_point, estimates_of
 from contrib.packs.fifty import (
     ABSTRACT,
+    DATASET_TITLES,
     PASCAL,
-    SETS,
     TOKENIZER,
     Fifty,
     accuracy_of_all,
@@ -28,7 +28,7 @@ from evaluation.presentation.content import (
     estimate_of,
 )
 from evaluation.results.metric_figures import accuracy_of_pairs, pair_kinds, score_texts
-from judgments.importers.published.fifty import FiftyDataset
+from judgments.importers import open_dataset
 from quorum.numeric.arrays import Floats
 from quorum.statistics.meta import ReferenceCurve
 
@@ -58,18 +58,18 @@ METEOR_SIZES, METEOR_DRAWS = (1, 5, 48), 1
 def analyse(run: Run) -> None:
     """Compare every metric with the winners of both data sets."""
     panels, points = [], []
-    for index, name in enumerate(SETS):
+    for index, name in enumerate(DATASET_TITLES):
         data = read_fifty(name, run.data[name])
         _judgments(run, name, data)
-        run.progress(0.5 * index + 0.02, f"scoring {SETS[name]}")
+        run.progress(0.5 * index + 0.02, f"scoring {DATASET_TITLES[name]}")
         scores, signatures = data.scores(METRICS)
         sizes: dict[str, tuple[int, ...]] = dict.fromkeys(DRAWN.values(), SIZES)
         for metric, signature in signatures.items():
-            run.signed(f"{SETS[name]}: {metric}", signature)
-        run.progress(0.5 * index + 0.1, f"subsets of references of {SETS[name]}")
+            run.signed(f"{DATASET_TITLES[name]}: {metric}", signature)
+        run.progress(0.5 * index + 0.1, f"subsets of references of {DATASET_TITLES[name]}")
         by_size = scores_by_shared_subsets(data, list(DRAWN.values()), SIZES, draws=DRAWS, seed=run.seed)
         if "meteor" in computable_metrics(["meteor"]):
-            run.progress(0.5 * index + 0.3, f"METEOR on {SETS[name]}")
+            run.progress(0.5 * index + 0.3, f"METEOR on {DATASET_TITLES[name]}")
             by_size |= scores_by_shared_subsets(
                 data, ["meteor"], METEOR_SIZES, draws=METEOR_DRAWS, seed=run.seed
             )
@@ -81,10 +81,15 @@ def analyse(run: Run) -> None:
         names = DRAWN | ({"METEOR": "meteor"} if "meteor" in curves else {})
         panels.append(
             CurvePanel(
-                SETS[name], tuple(drawn_curve(label, curves[metric]) for label, metric in names.items())
+                DATASET_TITLES[name],
+                tuple(drawn_curve(label, curves[metric]) for label, metric in names.items()),
             )
         )
-        points += [row for label, metric in names.items() for row in _rows(SETS[name], label, curves[metric])]
+        points += [
+            row
+            for label, metric in names.items()
+            for row in _rows(DATASET_TITLES[name], label, curves[metric])
+        ]
         _section_7_2(run, name, data, scores, curves)
         if name == PASCAL:
             _authors_scores(run, data)
@@ -99,7 +104,7 @@ def _judgments(run: Run, name: str, data: Fifty) -> None:
         else "the winners alone are published; some 60 ties among them were broken at random and cannot be told apart"
     )
     run.judged(
-        f"{SETS[name]}: {len(data.pairs):,} candidate pairs of {len(set(data.images)):,} images; {how}."
+        f"{DATASET_TITLES[name]}: {len(data.pairs):,} candidate pairs of {len(set(data.images)):,} images; {how}."
     )
 
 
@@ -124,16 +129,16 @@ def _table_1(run: Run, name: str, data: Fifty, scores: dict[str, Floats]) -> Non
         (metric, *(every[metric][kind] for kind in shown)) for metric in sorted(every)
     ]
     columns = (Column("metric"), *(Column(f"{kind}, %", "share") for kind in shown))
-    title = f"Accuracy on all pairs of {SETS[name]}, 48 references [95 % interval]"
+    title = f"Accuracy on all pairs of {DATASET_TITLES[name]}, 48 references [95 % interval]"
     tables = [Table(f"accuracy-{name}", title, columns, tuple(rows))]
     if (data.winners == 0).any():
         rows = [
             (metric, *(estimate_of(accuracy[kind]) for kind in shown))
             for metric, accuracy in sorted(decided.items())
         ]
-        title = f"Accuracy on the pairs of {SETS[name]} that people decided [95 % interval]"
+        title = f"Accuracy on the pairs of {DATASET_TITLES[name]} that people decided [95 % interval]"
         tables.append(Table(f"accuracy-{name}-decided", title, columns, tuple(rows)))
-    run.section(f"table-1-{name}", f"Table 1: {SETS[name]}", tables=tables)
+    run.section(f"table-1-{name}", f"Table 1: {DATASET_TITLES[name]}", tables=tables)
 
 
 def _section_7_2(
@@ -155,7 +160,7 @@ def _authors_scores(run: Run, data: Fifty) -> None:
     """Compare our CIDEr with the authors' own scores of each pair's first candidate, by all fifty references."""
     if not run.has(SCORES):
         return
-    references = references_by_image(FiftyDataset(PASCAL, run.data[PASCAL]).rows())
+    references = references_by_image(open_dataset(PASCAL, run.data[PASCAL]).rows())
     lines = (run.data[SCORES] / "cider_v01_first.tsv").read_text(encoding="utf-8").splitlines()[1:]
     theirs = np.array([float(line.split("\t")[5]) for line in lines])
     texts = [pair.first for pair in data.pairs]

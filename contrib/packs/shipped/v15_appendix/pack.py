@@ -5,11 +5,11 @@ from itertools import pairwise
 import numpy as np
 
 from contrib.bounds.bounds import computable_metrics
-from contrib.packs.estimates import drawn_curve, drawn_point, estimates_of, in_per_cent, share_by_image
+from contrib.packs.estimates import drawn_curve, drawn_point, estimates_of, format_per_cent, share_by_image
 from contrib.packs.fifty import (
     ABSTRACT,
+    DATASET_TITLES,
     PASCAL,
-    SETS,
     TOKENIZER,
     Fifty,
     accuracy_of_all,
@@ -52,7 +52,7 @@ EXAMPLES = 12
 
 
 def analyse(run: Run) -> None:
-    data = {name: read_fifty(name, run.data[name]) for name in SETS}
+    data = {name: read_fifty(name, run.data[name]) for name in DATASET_TITLES}
     pascal = data[PASCAL]
     run.judged(
         f"PASCAL-50S: {len(pascal.pairs):,} pairs with 11 published pairwise votes each, and the published winners of "
@@ -64,7 +64,7 @@ def analyse(run: Run) -> None:
     run.progress(0.4, "leave one out")
     _leave_one_out(run, pascal)
     for index, (name, fifty) in enumerate(data.items()):
-        run.progress(0.6 + 0.2 * index, f"versions of metrics on {SETS[name]}")
+        run.progress(0.6 + 0.2 * index, f"versions of metrics on {DATASET_TITLES[name]}")
         _versions(run, name, fifty)
 
 
@@ -148,7 +148,7 @@ def _parting(run: Run, data: Fifty) -> None:
     )
     sentences = [
         "The paper says that pairwise judgments often favour the longer sentence. Where the two part, the liked one "
-        f"is the longer in {in_per_cent(liked)} of {liked.n:,} pairs of different lengths.",
+        f"is the longer in {format_per_cent(liked)} of {liked.n:,} pairs of different lengths.",
     ]
     run.section(
         "parting", "Appendix III: human-like, and what humans like", sentences, tables=[table, examples]
@@ -244,7 +244,7 @@ def _versions(run: Run, name: str, data: Fifty) -> None:
     curves = {metric: curve_of_all(data, by_size[metric]) for metric in metrics}
     panels = tuple(
         CurvePanel(
-            f"{family} on {SETS[name]}",
+            f"{family} on {DATASET_TITLES[name]}",
             tuple(drawn_curve(label, curves[metric]) for label, metric in versions.items()),
         )
         for family, versions in VERSIONS.items()
@@ -268,18 +268,23 @@ def _versions(run: Run, name: str, data: Fifty) -> None:
         Column("version"), *(Column(f"{size} references, %", "share") for size in SIZES),
         Column("p against CIDEr", "p"),
     )  # fmt: skip
-    title = f"Versions of metrics on {SETS[name]}: accuracy on the decided pairs [95 % interval]"
+    title = f"Versions of metrics on {DATASET_TITLES[name]}: accuracy on the decided pairs [95 % interval]"
     note = "p: McNemar's test at 48 references, by image."
     table = Table(f"versions-{name}", title, columns, tuple(rows), note)
     sentence = (
-        f"At 48 references CIDEr is right on {in_per_cent(full['CIDEr'])}, without IDF on "
-        f"{in_per_cent(full['CIDEr no idf'])}, with the best reference on {in_per_cent(full['CIDEr max'])}, with "
-        f"exponential weights on {in_per_cent(full['CIDEr exp'])}. The paper says that leaving out IDF hurts most, and "
-        "that the other two are slightly worse."
+        f"At 48 references CIDEr is right on {format_per_cent(full['CIDEr'])}, without IDF on "
+        f"{format_per_cent(full['CIDEr no idf'])}, with the best reference on {format_per_cent(full['CIDEr max'])}, "
+        f"with exponential weights on {format_per_cent(full['CIDEr exp'])}. The paper says that leaving out IDF hurts "
+        "most, and that the other two are slightly worse."
     )
     drawing = Curves(panels, across="references (log scale)", up="accuracy, %")
     figure = "11" if name == PASCAL else "12"
-    plot = Plot(f"figure-{figure}", f"Versions of metrics on {SETS[name]}", sentence, drawing, table)
+    plot = Plot(
+        f"figure-{figure}", f"Versions of metrics on {DATASET_TITLES[name]}", sentence, drawing, table
+    )
     run.section(
-        f"versions-{name}", f"Appendix VIII, Figure {figure}: {SETS[name]}", plots=[plot], tables=[table]
+        f"versions-{name}",
+        f"Appendix VIII, Figure {figure}: {DATASET_TITLES[name]}",
+        plots=[plot],
+        tables=[table],
     )

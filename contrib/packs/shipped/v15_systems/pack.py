@@ -5,8 +5,16 @@ from dataclasses import replace
 import numpy as np
 
 from contrib.bounds.bounds import computable_metrics
-from contrib.packs.estimates import of_draws, share_by_image
-from contrib.packs.fifty import ABSTRACT, PASCAL, SETS, TOKENIZER, Fifty, read_fifty, read_triplet_votes
+from contrib.packs.estimates import estimate_of_draws, share_by_image
+from contrib.packs.fifty import (
+    ABSTRACT,
+    DATASET_TITLES,
+    PASCAL,
+    TOKENIZER,
+    Fifty,
+    read_fifty,
+    read_triplet_votes,
+)
 from contrib.packs.running import Run
 from evaluation.presentation.content import Column, DotPanel, Dots, Estimate, Level, Plot, Table
 from evaluation.results.metric_figures import pair_kinds, score_texts
@@ -180,7 +188,7 @@ def _halves(run: Run, dataset: str, data: Fifty, metrics: list[str]) -> None:
         for name, winners in ({"people": other} | named).items():
             right.setdefault(name, []).append(np.where(majority == 0, np.nan, winners == majority))
     for metric, signature in signatures.items():
-        run.signed(f"halves of {SETS[dataset]}, {metric}", signature)
+        run.signed(f"halves of {DATASET_TITLES[dataset]}, {metric}", signature)
     of_kind = {kind: data.of_kind(kind) for kind in pair_kinds(data.kinds)}
     of_kind["all"] = np.ones(len(data.pairs), dtype=np.bool_)
     halves = halves_of_votes(*((data.votes == side).sum(axis=1) for side in (1, 2, 0)))
@@ -199,7 +207,8 @@ def _halves(run: Run, dataset: str, data: Fifty, metrics: list[str]) -> None:
     for name in ("people", "cider"):
         deviation = float(np.nanmean(np.array(right[name]), axis=1).std(ddof=1))
         run.number(
-            f"section-7.4/{dataset}/{name}", of_draws(cells[name]["all"].value or 0.0, deviation, SPLITS)
+            f"section-7.4/{dataset}/{name}",
+            estimate_of_draws(cells[name]["all"].value or 0.0, deviation, SPLITS),
         )
 
     order_of_names = sorted(cells, key=lambda name: -(cells[name]["all"].value or 0.0))
@@ -232,7 +241,7 @@ def _halves(run: Run, dataset: str, data: Fifty, metrics: list[str]) -> None:
         "measured alike."
     )
     plot = Plot(f"halves-{dataset}", "People and metrics on the same halves", sentence, drawing, table)
-    title = f"Section 7.4: human performance on {SETS[dataset]}"
+    title = f"Section 7.4: human performance on {DATASET_TITLES[dataset]}"
     run.section(f"halves-{dataset}", title, plots=[plot], tables=[table])
 
 

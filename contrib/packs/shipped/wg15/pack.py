@@ -11,7 +11,7 @@ import numpy as np
 
 from annotation.rehearsal.crowd import RehearsalCrowd
 from common.amounts import json_float
-from contrib.packs.estimates import estimate_from, of_draws
+from contrib.packs.estimates import estimate_from, estimate_of_draws
 from contrib.packs.rehearsal import rehearse_votes
 from contrib.packs.running import Run
 from evaluation.errors import EvaluationError
@@ -90,7 +90,7 @@ def _analyse(run: Run, name: str, title: str, training: Images, test: Images, *,
                     ours = Estimate(getattr(scores[baseline][k - 1], figure).mean)
                     if baseline == "random":
                         drawn = [getattr(_random(test, seed, k), figure).mean for seed in range(DRAWS)]
-                        ours = of_draws(float(np.mean(drawn)), float(np.std(drawn, ddof=1)), DRAWS)
+                        ours = estimate_of_draws(float(np.mean(drawn)), float(np.std(drawn, ddof=1)), DRAWS)
                     run.number(f"{baseline}/{k}/{figure}", ours)
         run.number("mean-boxes", Estimate(float(np.mean(box_counts))))
     rows = [("people", "", *_cells(upper, run.seed))]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import partial
 
+from common.errors import did_you_mean
 from common.features import of_features
 from evaluation.data.export.formats import (
     consensus,
@@ -66,12 +66,12 @@ class Format:
 _FORMATS = (
     Format(
         "jsonl", "jsonl", JSONL,
-        "JSON lines for programs: every judgment, a line each", fits_any, judgments.JsonLines,
+        "JSON lines for programs: one judgment per line", fits_any, judgments.JsonLines,
     ),
-    Format("csv", "csv", CSV, "CSV for a spreadsheet: every judgment, a row each", fits_any, judgments.CsvLines),
+    Format("csv", "csv", CSV, "CSV for a spreadsheet: one judgment per row", fits_any, judgments.CsvLines),
     Format(
         "parquet", "parquet", PARQUET,
-        "Parquet for data frames: every judgment, in typed columns", fits_any, judgments.ParquetParts,
+        "Parquet for data frames: judgments in typed columns", fits_any, judgments.ParquetParts,
     ),
     Format(
         "qrels", "qrels.txt", TEXT,
@@ -79,36 +79,36 @@ _FORMATS = (
     ),
     Format(
         "flickr8k", "flickr8k.txt", TEXT,
-        "Flickr8k’s layout for scripts that read it: its crowd file (relevance) or expert file (graded)",
+        "Flickr8k’s layout: its crowd file (relevance) or expert file (graded)",
         needs_flickr8k_grades, relevance.Flickr8k,
     ),
     Format(
         "captions", "captions.jsonl", JSONL,
-        "Captions for a new dataset: what was written, as a file to import", _WRITTEN, written_captions.WrittenCaptions,
+        "Captions for a new dataset, as a file to import", _WRITTEN, written_captions.WrittenCaptions,
     ),
     Format(
         "reliability", "reliability.csv", CSV,
-        "Table of workers and units for agreement elsewhere: CSV, a row for each worker",
+        "Reliability table for other agreement programs: CSV, participants in rows and items in columns",
         _CLOSED, reliability.Reliability,
     ),
     Format(
         "soft-labels", "soft-labels.jsonl", JSONL,
-        "Soft labels for training: people’s answers to each unit as a distribution, with its entropy",
+        "Soft labels for training: the distribution of answers to each item, with its entropy",
         soft_labels.why_no_soft_labels, soft_labels.SoftLabelLines,
     ),
     Format(
         "demographics", "demographics.csv", CSV,
-        "Demographics for the paper: what the crowd says of the people, a line each",
+        "Demographics for the paper: what the crowd says about participants, one per line",
         demographics.why_no_demographics, demographics.DemographicLines,
         right=Right.CHANGE, personal=True,
     ),
     Format(
         "keywords", "keywords.jsonl", JSONL,
-        "Keywords for programs: how many people gave each, an item a line", _KEYWORDS, consensus.KeywordLines,
+        "Keywords for programs: how many participants gave each, one item per line", _KEYWORDS, consensus.KeywordLines,
     ),
     Format(
         "grounding", "grounding.jsonl", JSONL,
-        "Links for programs: words and boxes by majority, a description a line", _GROUNDING, consensus.GroundingLines,
+        "Links for programs: words and boxes by majority, one caption per line", _GROUNDING, consensus.GroundingLines,
     ),
 )  # fmt: skip
 FORMATS = {file_format.name: file_format for file_format in (*_FORMATS, *of_features("formats"))}
@@ -117,9 +117,8 @@ FORMATS = {file_format.name: file_format for file_format in (*_FORMATS, *of_feat
 def format_named(name: str) -> Format:
     """Return a format. Raise ExportError naming the nearest."""
     if name not in FORMATS:
-        near = get_close_matches(name, FORMATS, n=1)
-        hint = f"did you mean {near[0]!r}? " if near else ""
-        raise ExportError(f"There is no export format {name!r}; {hint}there are {', '.join(FORMATS)}.")
+        hint = did_you_mean(name, FORMATS)
+        raise ExportError(f"There is no export format {name!r}; there are {', '.join(FORMATS)}.{hint}")
     return FORMATS[name]
 
 

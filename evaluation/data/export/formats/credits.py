@@ -23,13 +23,13 @@ from judgments.models import Caption, Output, Study, System, Unit
 from judgments.models.units import credited
 from quorum.numeric.arrays import Ints
 
-IN_ONE_QUERY = 500
+QUERY_SIZE = 500
 
 MOST_CACHED = 100_000  # captions whose hashes are cached between look-ups
 ImageText = tuple[int, str]  # an image and a text
 
 # caption id, image and text, the system for a pair, and those that a file credits
-Shown = tuple[str, ImageText, str | None, Sequence[int]]
+ShownCaption = tuple[str, ImageText, str | None, Sequence[int]]
 Systems = dict[str, list[dict[str, Any]]]
 Lists = dict[ImageText, list[tuple[str, int, int]]]  # task, system and rank of each output
 
@@ -47,8 +47,8 @@ class Credits:
 
         Captions are compared by their words. Pairs name only the compared systems.
         """
-        shown: dict[int, list[Shown]] = {}
-        for some in batched(units, IN_ONE_QUERY):
+        shown: dict[int, list[ShownCaption]] = {}
+        for some in batched(units, QUERY_SIZE):
             shown |= _shown_captions(some)
         if not shown:
             return {}
@@ -103,7 +103,7 @@ class Credits:
         by_hash: defaultdict[tuple[int, int], list[ImageText]] = defaultdict(list)
         for image, text in wanted:
             by_hash[image, hash(one_text(text))].append((image, text))
-        for images in batched(sorted({item for item, _ in wanted}), IN_ONE_QUERY):
+        for images in batched(sorted({item for item, _ in wanted}), QUERY_SIZE):
             self._take(ANNOTATION, outputs.annotations().filter(item__in=images), by_hash, lists)
             if self.moment.searched:
                 rows = outputs.searches().filter(item__in=images).values_list("caption", flat=True)
@@ -111,7 +111,7 @@ class Credits:
                 askers.update(captions[np.isin(self._hashes_of(captions), hashes)].tolist())
         # A constant, not a parameter: otherwise SQLite ignores the partial index of searches.
         searches = outputs.filter(task=RawSQL("'search'", ()), system__in=list(self._systems))
-        for some in batched(sorted(askers), IN_ONE_QUERY):
+        for some in batched(sorted(askers), QUERY_SIZE):
             self._take(SEARCH, searches.filter(caption__in=some), by_hash, lists)
         return {
             image_text: sorted(_best_ranks(ranks), key=lambda entry: (entry[0], self._systems[entry[1]]))
@@ -160,20 +160,20 @@ class Credits:
         known = np.unique(captions)
         if len(self._hashes) > MOST_CACHED:
             self._hashes.clear()
-        for some in batched((pk for pk in known.tolist() if pk not in self._hashes), IN_ONE_QUERY):
+        for some in batched((pk for pk in known.tolist() if pk not in self._hashes), QUERY_SIZE):
             rows = plain_rows(Caption.objects.filter(pk__in=some).order_by().values_list("pk", "text"))
             self._hashes.update((pk, hash(one_text(text))) for pk, text in rows)
         numbers = np.array([self._hashes[pk] for pk in known.tolist()], dtype=np.int64)
         return numbers[np.searchsorted(known, captions)]
 
 
-def _shown_captions(units: Sequence[int]) -> dict[int, list[Shown]]:
+def _shown_captions(units: Sequence[int]) -> dict[int, list[ShownCaption]]:
     """Return unit row id -> id, image, text and, for pairs, system of its captions."""
     rows = Unit.objects.filter(pk__in=units, control=False).values_list(
         "pk", "item_id", "first__key", "first__text", "content", "second__key", "second__text",
         "pair__first_system__name", "pair__second_system__name", "pair_id", "systems",
     )  # fmt: skip
-    shown: dict[int, list[Shown]] = {}
+    shown: dict[int, list[ShownCaption]] = {}
     for (
         pk,
         item,

@@ -37,7 +37,7 @@ CREDITS_AT_ONCE = 20_000  # units in one look-up
 
 WORK_AT_ONCE = 4_096  # an assignment's rows are close together
 
-STORED = (
+STORED_COLUMNS = (
     "unit_id", "pk", "assignment_id", "assignment__external_id", "assignment__worker_id", "assignment__worker__name",
     "set_aside", "signals", "unit__key", "unit__item__name", *(f"unit__{path}" for path in CAPTIONS.values()),
     "unit__kind", "unit__pair__key", "assignment__hit__key", "value", "answer", "unit__control", "unit__expected",
@@ -164,15 +164,15 @@ class JudgmentRows:
         moment = self.moment
         judgments = (moment.all_judgments if self.revisions else moment.judgments)(self.study, units=units)
         stored = judgments.order_by("unit__position", "unit_id", "pk").values_list(
-            *STORED,
+            *STORED_COLUMNS,
             *(("unit__item__fields",) if documents else ()),
             *(("unit__content",) if KINDS[self.study.protocol].is_open else ()),
             *((Subquery(DRAWN_BY),) if live else ()),
         )
         return by_unit_and_name(
             converted_rows(stored),
-            unit=STORED.index("unit_id"),
-            worker=STORED.index("assignment__worker__name"),
+            unit=STORED_COLUMNS.index("unit_id"),
+            worker=STORED_COLUMNS.index("assignment__worker__name"),
         )
 
     def _work(self, assignment: UUID, worker: int) -> tuple[str, str | None, bool]:

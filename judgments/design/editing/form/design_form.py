@@ -23,7 +23,7 @@ from judgments.design.editing.form.labels import (
     label_of,
     replace_keys_by_labels,
 )
-from judgments.design.editing.form.sections import IN_SIGHT, FormSection, sections_for
+from judgments.design.editing.form.sections import UNFOLDED_FIELDS, FormSection, sections_for
 from judgments.design.editing.form.values import NAMES, put_value, value_at
 from judgments.design.editing.rows import MOST_ROWS, RowsField
 from judgments.design.editing.translations import TranslationsField
@@ -31,7 +31,7 @@ from judgments.design.panel_links import SIGNATURE, makes_own_links
 from judgments.design.quiz import QUIZ_PRESETS
 from judgments.design.reading import PRESETS, make_design, problems_in, slugify_name
 from judgments.design.requirements import REQUIREMENT_PRESETS, Workers
-from judgments.design.study_design import USUAL, USUAL_CURRENCY, StudyDesign, currency_named
+from judgments.design.study_design import OMITTED_DEFAULTS, USUAL_CURRENCY, StudyDesign, currency_named
 from judgments.design.tables.controls import Controls
 from judgments.design.tables.crowd import Crowd
 from judgments.design.tables.panel import Panel
@@ -77,7 +77,7 @@ class DesignForm(forms.Form):
         """Build the fields from ``base``, a study file as nested dicts with every key."""
         super().__init__(data)
         # a design leaves these tables out where they say what is usual
-        base = {**{table: usual.model_dump(mode="json") for table, usual in USUAL.items()}, **base}
+        base = {**{table: usual.model_dump(mode="json") for table, usual in OMITTED_DEFAULTS.items()}, **base}
         base["access"] = Access().model_dump() | base["access"]
         base["answers"] = {"worst": True} | base["answers"]  # left out where it is so
         base["controls"] = Controls().model_dump(mode="json") | base["controls"]
@@ -126,7 +126,7 @@ class DesignForm(forms.Form):
                 value = value_at(self.base, key)
                 if (
                     section.crowd
-                    or key in IN_SIGHT
+                    or key in UNFOLDED_FIELDS
                     or value in (None, "", 0, False)
                     or isinstance(value, list | dict)
                 ):

@@ -21,10 +21,12 @@ from judgments.design.study_design import StudyDesign
 from judgments.kinds import KINDS
 from judgments.templatetags.judgments_tags import cents
 
-QUOTED = re.compile(r"""(['"])([\w-]*)\1""")
-TRUTH = re.compile(r"\b(true|false)\b")
+QUOTED_KEY = re.compile(r"""(['"])([\w-]*)\1""")
+BOOLEAN_WORD = re.compile(r"\b(true|false)\b")
 TABLE = re.compile(rf"^(?:{'|'.join(StudyDesign.model_fields)}): ")  # what is said of a whole table
-ROW = r"((?:\.\d+)?(?:\.[a-z_]+)*)"  # what may follow the key of a list: the number of its row and a column
+ROW_PATH = (
+    r"((?:\.\d+)?(?:\.[a-z_]+)*)"  # what may follow the key of a list: the number of its row and a column
+)
 
 # Labels where participants see a source text instead of a picture.
 OF_SOURCE_TEXTS = {
@@ -33,7 +35,7 @@ OF_SOURCE_TEXTS = {
     "sampling.pairs_from": gettext_noop("Texts judged with a source text"),
     "sampling.foils": gettext_noop("Foils with each source text"),
     "sampling.options": gettext_noop("Texts shown together"),
-    "sampling.appearances": gettext_noop("Items each text stands in"),
+    "sampling.appearances": gettext_noop("Items per text"),
     "images_per_hit": gettext_noop("Source texts on a page of work"),
     "captions_per_image": gettext_noop("Texts under a source text"),
 }
@@ -64,11 +66,13 @@ def replace_keys_by_labels(sentence: str, design: StudyDesign | Mapping[str, Any
     choices = {
         str(value): text for field in mentioned for value, text in extra_of(field).get("words", {}).items()
     }
-    sentence = QUOTED.sub(
+    sentence = QUOTED_KEY.sub(
         lambda match: f"“{gettext(choices[match[2]])}”" if match[2] in choices else match[0], sentence
     )
     if any(field.annotation is bool for field in mentioned):
-        sentence = TRUTH.sub(lambda match: gettext("yes") if match[1] == "true" else gettext("no"), sentence)
+        sentence = BOOLEAN_WORD.sub(
+            lambda match: gettext("yes") if match[1] == "true" else gettext("no"), sentence
+        )
     return sentence
 
 
@@ -90,7 +94,7 @@ def _fields_by_name(protocol: str, of_source_texts: bool) -> tuple[dict[str, Fie
     names = sorted(fields, key=len, reverse=True)
     anywhere = "|".join(re.escape(name) for name in names if "." in name or "_" in name)
     first = "|".join(re.escape(name) for name in names)
-    return fields, re.compile(rf"(?<![\w.])({anywhere})\b{ROW}|^({first})\b(?=[ :])")
+    return fields, re.compile(rf"(?<![\w.])({anywhere})\b{ROW_PATH}|^({first})\b(?=[ :])")
 
 
 def _all_fields(table: str, fields: dict[str, FieldInfo]) -> Iterator[tuple[str, FieldInfo]]:

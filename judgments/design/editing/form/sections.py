@@ -19,23 +19,23 @@ from judgments.kinds import Kind
 
 # The steps that hold fields, in order; "Check" and "Launch" follow.
 DESIGN_STEPS = {
-    "Data": "What is judged, and how much of it.",
-    "Question": "What participants read.",
-    "People": "Where they come from, and how many judge each item.",
-    "Quality": "How careful answers are told from careless ones.",
-    "Cost": "How long a page of work is, and what it pays.",
+    "Data": "The data to be judged, and how much of it.",
+    "Question": "The texts for participants.",
+    "Participants": "Where participants come from, and how many judge each item.",
+    "Quality": "How careless answers are detected.",
+    "Cost": "The length of a page of work, and its pay.",
 }
 # Fields in sight at first; all others are folded under "Advanced".
-IN_SIGHT = {
+UNFOLDED_FIELDS = {
     "name", "dataset", "sampling.pairs_from", "sampling.options", "question", "crowd.backend", "template.html",
     "judgments_per_unit", "units_per_hit", "images_per_hit", "captions_per_image", "controls.per_hit",
     "crowd.reward_cents", "crowd.budget_cents",
 }  # fmt: skip
 
-KIND_SECTION = "This kind"
+KIND_SECTION = "Options of this protocol"
 
 # Key, table or mapping -> whether a kind uses it; some are used by none while a feature is off.
-USED_BY: dict[str, Callable[[Kind], object]] = {
+KEY_USES: dict[str, Callable[[Kind], object]] = {
     "captions_per_image": lambda kind: kind.grouped,
     "filter": lambda kind: kind.judges_one_caption,
     "images_per_hit": lambda kind: kind.grouped,
@@ -44,7 +44,7 @@ USED_BY: dict[str, Callable[[Kind], object]] = {
     "sampling.foils": lambda kind: kind.judges_one_caption,
     "sampling.k": lambda kind: kind.judges_one_caption,
     "sampling.listed": lambda kind: kind.judges_one_caption,
-    "sampling.only": lambda kind: kind.chosen_by_id,
+    "sampling.only": lambda kind: kind.supports_unit_ids,
     "sampling.pairs": lambda kind: kind.compares_pairs,
     "sampling.pairs_from": lambda kind: kind.judges_one_caption,
     "sampling.references": lambda kind: kind.compares_pairs or kind.judges_one_caption,
@@ -78,15 +78,14 @@ class FormSection:
 SECTIONS = (
     FormSection("Data", "Names and seed", "", "name slug dataset purpose seed"),
     FormSection(
-        "Data", "Sampling", "Which images are judged.",
+        "Data", "Sampling", "The images to be judged.",
         "sampling.pairs.* sampling.pairs_from sampling.k sampling.task sampling.references sampling.foils "
         "sampling.listed sampling.source sampling.images sampling.split sampling.only "
         "sampling.not_in",
     ),
     FormSection(
         "Data", "Filter",
-        "Leaves out pairs of image and caption that share hardly a word with the image's own captions (Bleu-pre, "
-        "Hodosh et al. 2013).",
+        "Leaves out captions that share hardly a word with the image's own captions (Bleu-pre, Hodosh et al. 2013).",
         "filter.*",
     ),
     FormSection("Data", KIND_SECTION, "", ""),
@@ -96,80 +95,85 @@ SECTIONS = (
     ),
     FormSection(
         "Question", "Scale",
-        "The answers that people choose from. Left empty: those of the kind. A study with a scale of its own has its "
-        "words here.",
+        "The answers that participants choose from. If empty, those of the protocol are used. For a custom "
+        "scale, set its labels here.",
         "scale.low scale.high scale.step scale.labels",
     ),
     FormSection(
         "Question", "Source text",
-        "The text of an item, shown beside what is judged: the document of a summary, the original of a translation.",
+        "The text of an item, shown next to the judged text: the document of a summary, or the original of "
+        "a translation.",
         "source.*",
     ),
     FormSection(
         "Question", "Other languages",
-        "Participants choose the language of their page. A text that is left out is shown as it is written above.",
+        "Participants choose the language of their page. Texts without a translation are shown in the "
+        "original language.",
         "translations",
     ),
     FormSection(
-        "People", "Crowd", "", "crowd.backend crowd.lease_minutes crowd.extensions judgments_per_unit"
+        "Participants", "Crowd", "", "crowd.backend crowd.lease_minutes crowd.extensions judgments_per_unit"
     ),
     FormSection(
-        "People", "Consent", "What participants read before they join. It may use Markdown.", "consent contact"
+        "Participants", "Consent", "What participants read before they join. It may use Markdown.", "consent contact"
     ),
     FormSection(
-        "People", "Personal data", "What is promised to participants. Say the same in the consent text.",
+        "Participants", "Personal data", "Promises to participants. The consent text should say the same.",
         "erasure.* retention.*",
     ),
     FormSection(
-        "People", "Ethics board",
-        "What a board asks and no other field says; it stands in the checklist for the board.",
+        "Participants", "Ethics board",
+        "Answers to questions of an ethics board that no other field covers; they appear in the checklist "
+        "for the board.",
         "ethics.*",
     ),
-    FormSection("People", "Who may join", "Participants need no password.", "access.*"),
+    FormSection("Participants", "Who may join", "Participants need no password.", "access.*"),
     FormSection(
-        "People", "Who is asked for", "A crowd that cannot check a requirement refuses the study.",
+        "Participants", "Requirements",
+        "If the crowd cannot check a requirement, the study cannot be opened.",
         "workers.requirements workers.countries workers.approval_above workers.approved_at_least "
         "workers.hits_at_most workers.languages workers.devices workers.requires workers.forbids workers.grants "
         "workers.quotas",
     ),
     FormSection(
-        "People", "Panel", "How it sends its people, and how they go back.",
+        "Participants", "Panel", "How the panel sends participants, and how they return to it.",
         "panel.preset panel.hits crowd.fee_percent panel.worker panel.session panel.project panel.signature "
         "panel.finish panel.personal_codes panel.api crowd.screen_out_cents crowd.screen_outs crowd.demographics "
         "panel.addresses.* panel.codes.*",
         crowd="external",
     ),
     FormSection(
-        "People", "Mechanical Turk",
-        "Amazon closed it on 30 September 2026; choose a panel to pay people. These are for an emulator, or a server "
-        "with the same API.",
+        "Participants", "Mechanical Turk",
+        "Amazon closed it on 30 September 2026; choose a panel to pay participants. These settings are for "
+        "an emulator or a server with the same API.",
         "crowd.question crowd.keywords crowd.masters crowd.live",
         crowd="mturk",
     ),
     FormSection(
         "Quality", "Check questions",
-        "Items whose right answer is known (control items). Participants cannot see which they are.",
+        "Items whose right answer is known. Participants cannot tell which ones they are.",
         "controls.per_hit controls.threshold controls.least controls.split controls.kinds controls.after "
         "controls.known",
     ),
     FormSection(
         "Quality", "Quiz",
-        "What participants pass before the work. Without questions and items there is none.",
+        "A test before the work. Without questions and known items there is no quiz.",
         "quiz.*",
     ),
     FormSection(
-        "Quality", "Detectors", "They look for answers that are too fast, always on one side, or copied.",
+        "Quality", "Detectors",
+        "Detectors look for answers that are too fast, always on one side, or copied.",
         "rules workers.show_accuracy",
     ),
     FormSection(
         "Quality", "How answers are written",
-        "For the detectors of pasted text, typing and the hidden line. What they find is a sign and no proof.",
+        "For the detectors of pasted text, typing and the hidden line. Their findings are hints, not proof.",
         "writing.*",
     ),
     FormSection(
         "Quality", "Early stopping",
-        "An item gets no more judgments than its outcome needs, and a page of work goes to no more participants than "
-        "its items need. The first rule loses nothing: the outcome is that of all votes.",
+        "Stop collecting judgments of an item once its outcome is decided. The first rule never changes an "
+        "outcome: it stops only when the remaining votes cannot matter.",
         "stopping.*",
     ),
     FormSection(
@@ -177,7 +181,7 @@ SECTIONS = (
         "images_per_hit captions_per_image units_per_hit seconds_per_unit crowd.edit_minutes",
     ),
     FormSection(
-        "Cost", "Pay", "A study belongs to the crowd it is first opened to.",
+        "Cost", "Pay", "After the first opening, the crowd of a study cannot be changed.",
         "crowd.reward_cents crowd.budget_cents crowd.currency crowd.floor_cents_per_hour crowd.approve_after_hours "
         "crowd.title crowd.description crowd.lifetime_hours",
     ),
@@ -199,9 +203,9 @@ def sections_for(kind: Kind, values: dict[str, Any] | None = None) -> list[FormS
         keys = [key for key in used if key not in without]
         text = section.text
         if section.title == "Sampling" and kind.judges_one_caption:
-            text = "Which captions are judged with which images."
+            text = "The captions to be judged with each image."
         elif section.title == "Sampling" and kind.compares_pairs:
-            text = "Leave all numbers of pairs empty to have 100 of each kind, or as many as there are."
+            text = "If all numbers of pairs are empty, 100 of each kind are used, or all if there are fewer."
         if keys:
             fields = {key: _field_for_kind(key, kind) for key in keys}
             sections.append(replace(section, text=text, fields=fields))
@@ -212,7 +216,7 @@ def _keys_used(section: FormSection, kind: Kind) -> list[str]:
     keys: list[str] = []
     for key in section.keys.split():
         table = key.removesuffix(".*")
-        if all(is_used(kind) for name, is_used in USED_BY.items() if f"{table}.".startswith(f"{name}.")):
+        if all(is_used(kind) for name, is_used in KEY_USES.items() if f"{table}.".startswith(f"{name}.")):
             keys += [key] if table == key else [f"{table}.{name}" for name in fields_in(field_of(table))]
     return keys
 
@@ -258,12 +262,12 @@ def _field_for_kind(key: str, kind: Kind) -> FieldInfo:
         field.title = "Check images on each page"
     elif key == "labels":
         answers = ", ".join(map(str, kind.labelled))
-        field.description = f"One a line, for {answers}. Empty: built-in ones."
+        field.description = f"One per line, for {answers}. Empty: built-in labels."
     elif key == "sampling.only" and kind.compares_pairs:
         field.title = "Only these candidate pairs"
     elif key == "sampling.references" and kind.judges_one_caption:
         field.description = "For people's captions: 'all' or a number."
     elif key == "sampling.references" and kind.compares_pairs:
         field.title = "References for each pair"
-        field.description = "'all' or a number, drawn with the seed. A triplet is made of each."
+        field.description = "'all' or a number, sampled with the seed. Each gives one triplet."
     return field

@@ -8,7 +8,7 @@ from django import forms
 from django.utils.translation import gettext, gettext_lazy
 from unfold.widgets import UnfoldAdminTextareaWidget
 
-from common.incoming import HEAD
+from common.incoming import MOST_REQUEST_BYTES
 from common.incoming.bounded_files import TextRefused, uploaded_text
 
 
@@ -16,8 +16,8 @@ class StudyFileForm(forms.Form):
     text = forms.CharField(
         label=gettext_lazy("Study file"),
         required=False,
-        max_length=HEAD,
-        help_text=gettext_lazy("TOML; name, dataset and protocol (or a preset) have no default."),
+        max_length=MOST_REQUEST_BYTES,
+        help_text=gettext_lazy("TOML. The keys name, dataset and protocol (or preset) are required."),
         widget=UnfoldAdminTextareaWidget(attrs={"rows": 18, "spellcheck": "false"}),
     )
     file = forms.FileField(label=gettext_lazy("or a file"), required=False)
@@ -26,9 +26,7 @@ class StudyFileForm(forms.Form):
         cleaned = super().clean() or {}
         upload, text = cleaned.get("file"), cleaned.get("text", "")
         if bool(upload) == bool(text.strip()):
-            raise forms.ValidationError(
-                gettext("Paste a study file or choose one: one of the two is needed.")
-            )
+            raise forms.ValidationError(gettext("Paste a study file or choose one."))
         if upload:
             try:
                 cleaned["text"] = uploaded_text(upload)

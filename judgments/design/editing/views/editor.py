@@ -15,11 +15,11 @@ from judgments.access.roles import visible_rows
 from judgments.design.editing.fitting import fit_to_dataset
 from judgments.design.editing.form.design_form import DesignForm
 from judgments.design.editing.form.fields import html_name
-from judgments.design.editing.form.sections import DESIGN_STEPS, IN_SIGHT
+from judgments.design.editing.form.sections import DESIGN_STEPS, UNFOLDED_FIELDS
 from judgments.design.editing.form.values import values_from_toml
 from judgments.design.editing.previews import find_preview, store_preview
 from judgments.design.editing.views.numbers import numbers_context, numbers_of
-from judgments.design.editing.views.saving import NO_SAVE, REHEARSE
+from judgments.design.editing.views.saving import PREVIEW_BUTTONS, REHEARSE
 from judgments.design.editing.views.settings import Settings, describe_design
 from judgments.design.reading import PRESETS, Preset, dump_toml, make_design
 from judgments.kinds import KINDS
@@ -27,9 +27,9 @@ from judgments.kinds.base import with_wording
 from judgments.models import Dataset
 from judgments.studies.study_page import STEPS
 
-ORDER_IN_SIGHT = {"judgments_per_unit": 1, "captions_per_image": 1, "crowd-budget_cents": 2}
+UNFOLDED_ORDER = {"judgments_per_unit": 1, "captions_per_image": 1, "crowd-budget_cents": 2}
 
-LOOK = "look"  # in the address: count at once, and say at its field what is wrong
+COUNT_PARAMETER = "look"  # in the address: count at once, and say at its field what is wrong
 
 LONGEST_TOML = 200_000
 
@@ -87,7 +87,7 @@ def _steps_of(form: DesignForm) -> list[dict[str, Any]]:
         for step, text in DESIGN_STEPS.items()
     }
     pairs = {html_name(key) for key in form.pair_keys_in_sight()}
-    seen = {html_name(key) for key in IN_SIGHT} | pairs
+    seen = {html_name(key) for key in UNFOLDED_FIELDS} | pairs
     for section, fields in form.groups():
         step = steps[section.step]
         step["in_sight"] += [field for field in fields if field.name in seen and field.name not in pairs]
@@ -96,7 +96,7 @@ def _steps_of(form: DesignForm) -> list[dict[str, Any]]:
         if folded:
             step["groups"].append({"section": section, "fields": folded})
     for step, following in zip(steps.values(), [*list(steps)[1:], None], strict=True):
-        step["in_sight"].sort(key=lambda field: ORDER_IN_SIGHT.get(field.name, 0))
+        step["in_sight"].sort(key=lambda field: UNFOLDED_ORDER.get(field.name, 0))
         folded = [field for group in step["groups"] for field in group["fields"]]
         step["wrong_folded"] = any(field.errors for field in folded)
         step["wrong"] = any(field.errors for field in [*step["in_sight"], *step["pairs"], *folded])
@@ -115,7 +115,7 @@ def open_editor(
 ) -> EditorPage:
     """Store nothing but the preview."""
     base = _posted_base(request) or base
-    if request.method != "POST" and LOOK in request.GET:
+    if request.method != "POST" and COUNT_PARAMETER in request.GET:
         form = DesignForm(DesignForm(base=base, datasets=datasets).as_posted(), base=base, datasets=datasets)
         editor = EditorPage(form=form, base=base, toml=dump_toml(base), cut=cut, counts_now=True)
     elif request.method != "POST":
@@ -196,7 +196,7 @@ def _editor_from_form(
         cut=cut,
         toml=text if problem else dump_toml(form.values),
         toml_problem=problem,
-        counts_now=bool(set(NO_SAVE) & request.POST.keys()),
+        counts_now=bool(set(PREVIEW_BUTTONS) & request.POST.keys()),
     )
 
 

@@ -11,7 +11,7 @@ from django.utils.translation import gettext
 from common.errors import QuorumError
 from judgments.admin.base import QuorumAdmin, signed_in
 from judgments.design.editing.form.study_file_form import StudyFileForm
-from judgments.design.editing.views.start import context_outside
+from judgments.design.editing.views.start import page_context
 from judgments.design.reading import read_toml
 from judgments.design.saved_presets import saved_presets
 from judgments.studies.studies import create_study
@@ -29,7 +29,7 @@ def add_study_from_file(admin: QuorumAdmin, request: HttpRequest) -> HttpRespons
             form.add_error("text", str(error))
         else:
             admin.log_addition(request, study, "designed by a study file")
-            messages.success(request, gettext("“%(name)s” is a draft now.") % {"name": study.name})
+            messages.success(request, gettext("“%(name)s” was created as a draft.") % {"name": study.name})
             return redirect(study_page_address(study, "change"))
-    context = context_outside(admin, request) | {"subtitle": gettext("New study from a file"), "form": form}
+    context = page_context(admin, request) | {"subtitle": gettext("New study from a file"), "form": form}
     return TemplateResponse(request, "judgments/study/from_file.html", context)

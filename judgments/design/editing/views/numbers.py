@@ -99,8 +99,8 @@ def _not_checkable(design: StudyDesign) -> list[DesignError]:
     return [
         DesignError(
             gettext(
-                "The crowd %(backend)r cannot state or check “%(words)s”: the study cannot be opened "
-                "with it. Take that off here, or choose another crowd."
+                "The crowd %(backend)r does not support the requirement “%(words)s”, so the study cannot be "
+                "opened. Remove the requirement or choose another crowd."
             )
             % {"backend": design.crowd.backend, "words": sentence},
             field=REQUIREMENT_FIELDS[name],

@@ -36,7 +36,9 @@ class SavedPresetAdmin(QuorumAdmin):
     @display(description="next step")
     def used(self, preset: SavedPreset) -> SafeString:
         address = f"{reverse('admin:judgments_study_add')}?preset={preset.slug}"
-        return format_html('<a class="q-name" href="{}">{}</a>', address, gettext("New study from it"))
+        return format_html(
+            '<a class="q-name" href="{}">{}</a>', address, gettext("New study from this preset")
+        )
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[SavedPreset]:
         return SavedPreset.objects.all()

@@ -20,14 +20,14 @@ from judgments.design.study_design import StudyDesign
 from judgments.models import Study
 from judgments.studies.study_page import PAGES, STEPS, study_page_address
 
-AFTER = {"launch": ("launch", "hits")}  # button -> the page, else the next best
+NEXT_PAGES = {"launch": ("launch", "hits")}  # button -> the page, else the next best
 
-NO_SAVE = ("_look", "_apply", "_fit")  # buttons that show the form again
+PREVIEW_BUTTONS = ("_look", "_apply", "_fit")  # buttons that show the form again
 REHEARSE = "rehearse"  # a step of a feature
 
 
 def is_save(request: HttpRequest) -> bool:
-    return request.method == "POST" and not (set(NO_SAVE) & request.POST.keys())
+    return request.method == "POST" and not (set(PREVIEW_BUTTONS) & request.POST.keys())
 
 
 def store_design(form: DesignForm, store: Callable[[StudyDesign], Study]) -> Study | None:
@@ -49,8 +49,8 @@ def next_page(request: HttpRequest, study: Study) -> HttpResponse:
     wanted = request.POST.get("_to", "")
     if wanted == REHEARSE and REHEARSE in STEPS:
         return _rehearse(request, study)
-    if wanted in AFTER:
-        return redirect(study_page_address(study, next(name for name in AFTER[wanted] if name in PAGES)))
+    if wanted in NEXT_PAGES:
+        return redirect(study_page_address(study, next(name for name in NEXT_PAGES[wanted] if name in PAGES)))
     at = f"#{wanted}" if re.fullmatch(r"s-[a-z]+|panes", wanted) else ""
     return redirect(study_page_address(study, "change") + at)
 

@@ -22,7 +22,7 @@ from judgments.templatetags.judgments_tags import cents
 # a section's title, the labels and values of what is set in it, and the labels of what is not
 Settings = tuple[str, list[tuple[str, str]], list[str]]
 
-RENDERED: dict[str, Callable[[str], str]] = {
+RENDERERS: dict[str, Callable[[str], str]] = {
     "question": render_inline,
     "instructions": render_markdown,
     "consent": render_markdown,
@@ -43,7 +43,7 @@ def describe_design(design: StudyDesign) -> list[Settings]:
             if value is None or (not value and key not in ("seed", "scale.low") and not is_money(key)):
                 unset.append(label)
             else:
-                rows.append((label, _as_read(key, value, design)))
+                rows.append((label, _render_value(key, value, design)))
         shown.append((gettext(section.title), rows, unset))
     if design.registration is not None:
         plan = _describe_plan(design.registration)
@@ -52,13 +52,13 @@ def describe_design(design: StudyDesign) -> list[Settings]:
     return shown
 
 
-def _as_read(key: str, value: Any, design: StudyDesign) -> str:
-    if key in RENDERED:
+def _render_value(key: str, value: Any, design: StudyDesign) -> str:
+    if key in RENDERERS:
         kind, preset = KINDS[design.protocol], PRESETS.get(design.preset)
         usual = kind.question_for({"judged": design.judged, "question": kind.defaults.get("question")})
         built_in = value in (usual, preset and preset.values.get(key))
         markup = '<div class="q-words" lang="{}" dir="auto">{}</div>'
-        return format_html(markup, "en" if built_in else "", RENDERED[key](value))
+        return format_html(markup, "en" if built_in else "", RENDERERS[key](value))
     return cents(value, design.currency) if is_money(key) else describe_value(key, value)
 
 

@@ -59,9 +59,7 @@ def add_study(admin: QuorumAdmin, request: HttpRequest) -> HttpResponse:
             admin.log_addition(request, study, "designed")
             return next_page(request, study)
     count_now(editor, request)
-    context = (
-        context_outside(admin, request) | form_context(editor, saved) | {"subtitle": gettext("New study")}
-    )
+    context = page_context(admin, request) | form_context(editor, saved) | {"subtitle": gettext("New study")}
     return TemplateResponse(request, "judgments/study/add.html", context)
 
 
@@ -105,7 +103,7 @@ def _show_start(
         plainest = sum(not card["lacks"] for card in suiting[:MOST_PLAIN]) or 1
         parts = {"plain": suiting[:plainest], "more": suiting[plainest:]}
         answers.append({"name": purpose, "title": about.title, **parts})
-    context = context_outside(admin, request) | {
+    context = page_context(admin, request) | {
         "subtitle": gettext("New study"),
         "answers": answers,
         "published": published,
@@ -133,7 +131,7 @@ def _free_name(name: str) -> str:
     raise AssertionError("there are always more numbers")
 
 
-def context_outside(admin: QuorumAdmin, request: HttpRequest) -> dict[str, Any]:
+def page_context(admin: QuorumAdmin, request: HttpRequest) -> dict[str, Any]:
     return {**admin.admin_site.each_context(request), "title": gettext("New study")}
 
 

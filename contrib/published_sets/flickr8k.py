@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 from common.amounts import counted
 from common.incoming import quoted
-from judgments.importers.published.folders import inside
+from contrib.published_sets.folders import file_in_folder
 from judgments.importers.records.record import Record
 from judgments.importers.records.rows import JudgmentRow, ReferenceRow
 from judgments.importers.records.sources import DatasetSource, JudgmentSource
@@ -47,7 +47,7 @@ class Flickr8kDataset(DatasetSource):
     """A folder with Flickr8k.token.txt and, optionally, the three split lists."""
 
     def __init__(self, path: Path, encoding: str | None = None) -> None:
-        super().__init__(inside(path, TOKEN_FILE), encoding)
+        super().__init__(file_in_folder(path, TOKEN_FILE), encoding)
 
     def rows(self) -> Iterator[ReferenceRow]:
         splits = self._splits()
@@ -95,7 +95,7 @@ class _AnonymousJudgments(JudgmentSource):
     anonymous = True
 
     def __init__(self, path: Path, encoding: str | None = None) -> None:
-        super().__init__(inside(path, self.name), encoding)
+        super().__init__(file_in_folder(path, self.name), encoding)
 
     def judgments(
         self, images: Container[str] | None = None, captions: Mapping[str, str] | None = None

@@ -1,4 +1,4 @@
-"""MS COCO's captions.
+"""MS COCO's captions, and systems' captions in its layout of results.
 
 MS COCO is one JSON document. It is read an entry at a time, twice: annotations may stand before the images. Problems
 name a path in it, such as `annotations[17].caption`, instead of a line.
@@ -12,13 +12,16 @@ from pathlib import Path
 from typing import Annotated
 
 from common.incoming import quoted
-from judgments.importers.records.column_types import Address, CaptionText, ImageName
+from judgments.importers.mapping import ColumnMapping
+from judgments.importers.records.column_types import Address, ImageName
 from judgments.importers.records.json_records import read_document
 from judgments.importers.records.record import Record, Shape
 from judgments.importers.records.rows import ReferenceRow
 from judgments.importers.records.sources import DatasetSource
-from judgments.importers.records.validators import name
+from judgments.importers.records.validators import name, text
+from judgments.importers.tables.candidates import TableCandidates
 from judgments.importers.tables.datasets import CaptionRegister
+from judgments.importers.tables.files import read_json_list
 from judgments.importers.textio import ImportProblem
 
 
@@ -33,10 +36,18 @@ class _Image:
 class _Annotation:
     image_id: Annotated[str, name("the id of an image")]
     id: Annotated[str, name("the annotation's id")]
-    caption: CaptionText
+    caption: Annotated[str, text("a caption")]
 
 
 _IMAGE, _ANNOTATION = Shape(_Image), Shape(_Annotation)
+
+
+_RESULTS = ColumnMapping(columns={"image": "image_id"})
+
+
+def open_results(path: Path, encoding: str | None = None) -> TableCandidates:
+    """Open a system's captions: a list of objects with `image_id` and `caption`."""
+    return TableCandidates(path, encoding, records=_RESULTS.reader(read_json_list))
 
 
 class CocoDataset(DatasetSource):

@@ -7,7 +7,7 @@ from pathlib import Path
 from judgments.importers.textio import ImportProblem
 
 
-def inside(path: Path, name: str) -> Path:
+def file_in_folder(path: Path, name: str) -> Path:
     """Return the file, or ``name`` (or name.gz) in a folder."""
     if not path.is_dir():
         return path

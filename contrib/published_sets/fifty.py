@@ -17,8 +17,8 @@ from pydantic import PlainValidator
 from common.amounts import counted
 from common.incoming import quoted
 from common.texts import one_text
+from contrib.published_sets.folders import file_in_folder
 from judgments.design.tables.sampling import PAIR_KINDS
-from judgments.importers.published.folders import inside
 from judgments.importers.records.column_types import ImageName, ShortName
 from judgments.importers.records.columns import Columns
 from judgments.importers.records.json_records import read_json_lines
@@ -32,11 +32,12 @@ from judgments.importers.records.rows import (
     WinnerRow,
 )
 from judgments.importers.records.sources import DatasetSource, ImportSource, JudgmentSource
-from judgments.importers.records.validators import choice_validator, text
-from judgments.importers.records.values import BadCell, read_integer, read_text
+from judgments.importers.records.validators import text
+from judgments.importers.records.values import BadCell, read_integer, read_name, read_text
 from judgments.importers.tables.datasets import CaptionRegister
 from judgments.importers.textio import ImportNotes, ImportProblem
 
+REFERENCES_FILE, PAIRS_FILE = "references.jsonl", "pairs.jsonl"
 # PASCAL-50S excludes its last two references from every triplet.
 TRIPLET_REFERENCES = 48
 _PAIRWISE_VOTES = 11
@@ -79,6 +80,13 @@ def _source(value: Any) -> int:
     return number
 
 
+def _kind(value: Any) -> str:
+    kind = read_name(value)
+    if kind not in PAIR_KINDS:
+        raise BadCell(quoted(kind), f"one of {', '.join(PAIR_KINDS)}")
+    return kind
+
+
 def _winner(value: Any) -> int:
     winner = read_integer(value, textual=False, expected="1 or 2")
     if winner not in (1, 2):
@@ -96,7 +104,7 @@ class _ReferencesOfImage:
 class _Pair:
     pair: ShortName
     image: ImageName
-    kind: Annotated[str, choice_validator(*PAIR_KINDS)]
+    kind: Annotated[str, PlainValidator(_kind)]
     first: Annotated[str, text("a candidate")]
     second: Annotated[str, text("a candidate")]
 
@@ -108,8 +116,8 @@ class _Folder:
     def __init__(self, name: str, path: Path, encoding: str | None, notes: ImportNotes) -> None:
         self.name = name
         self.notes = notes
-        self._references_file = inside(path, "references.jsonl")
-        self._pairs_file = inside(path, "pairs.jsonl")
+        self._references_file = file_in_folder(path, REFERENCES_FILE)
+        self._pairs_file = file_in_folder(path, PAIRS_FILE)
         if self._references_file == self._pairs_file:
             raise ImportProblem(
                 path, None, None, "a file", "the folder with references.jsonl and pairs.jsonl"

@@ -1,0 +1,51 @@
+"""The formats of published sets. Their readers are loaded when a file is opened."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from django.utils.translation import gettext_noop
+
+from common.features import loaded_when_called
+from judgments.importers.import_format import ImportFormat
+
+_FIFTY = loaded_when_called("contrib.published_sets.fifty.FiftyDataset")
+_TRIPLETS = loaded_when_called("contrib.published_sets.fifty.FiftyTriplets")
+_PAIRWISE = loaded_when_called("contrib.published_sets.fifty.FiftyPairwise")
+
+FLICKR8K = ImportFormat(
+    name="flickr8k",
+    title=gettext_noop("Flickr8k: Flickr8k.token.txt, with the lists of its splits if you have them"),
+    words="Flickr8k",
+    dataset=loaded_when_called("contrib.published_sets.flickr8k.Flickr8kDataset"),
+)
+COCO = ImportFormat(
+    name="coco",
+    title=gettext_noop("MS COCO: one JSON document"),
+    words="MS COCO",
+    dataset=loaded_when_called("contrib.published_sets.coco.CocoDataset"),
+    candidates=loaded_when_called("contrib.published_sets.coco.open_results"),
+)
+FLICKR8K_EXPERT = ImportFormat(
+    name="flickr8k-expert",
+    title=gettext_noop("Flickr8k's expert grades: ExpertAnnotations.txt"),
+    judgments={"graded": loaded_when_called("contrib.published_sets.flickr8k.Flickr8kExpert")},
+)
+FLICKR8K_CROWD = ImportFormat(
+    name="flickr8k-crowd",
+    title=gettext_noop("Flickr8k's crowd counts: CrowdFlowerAnnotations.txt"),
+    judgments={"relevance": loaded_when_called("contrib.published_sets.flickr8k.Flickr8kCrowd")},
+)
+PASCAL_50S = ImportFormat(
+    name="pascal-50s",
+    title=gettext_noop("PASCAL-50S: references.jsonl and pairs.jsonl"),
+    words="PASCAL-50S",
+    dataset=partial(_FIFTY, "pascal-50s"),
+    judgments={"triplet": partial(_TRIPLETS, "pascal-50s"), "pairwise": partial(_PAIRWISE, "pascal-50s")},
+)
+ABSTRACT_50S = ImportFormat(
+    name="abstract-50s",
+    title=gettext_noop("ABSTRACT-50S: references.jsonl and pairs.jsonl"),
+    dataset=partial(_FIFTY, "abstract-50s"),
+    judgments={"triplet": partial(_TRIPLETS, "abstract-50s")},
+)

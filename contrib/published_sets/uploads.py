@@ -1,0 +1,32 @@
+"""Recognise the files of published sets in an upload."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path, PurePosixPath
+
+from common.incoming import unpacked_name
+from contrib.published_sets.fifty import PAIRS_FILE, REFERENCES_FILE
+from contrib.published_sets.flickr8k import TOKEN_FILE
+from judgments.datasets.upload_parts import SYSTEM, UploadPart
+
+
+def recognise_set(part: UploadPart, file: Path, head: Callable[[], str]) -> UploadPart | None:
+    """Return the set that a file stands for, the part as it is if another file does; None if it is of no set."""
+    folder, name = str(PurePosixPath(part.file).parent), unpacked_name(file.name)
+    fifty = (REFERENCES_FILE, PAIRS_FILE)
+    if file.name in fifty and all((file.parent / other).exists() for other in fifty):
+        if file.name == PAIRS_FILE:
+            return part
+        return replace(part, file=folder, format="abstract-50s" if "abstract" in str(file) else "pascal-50s")
+    if name.endswith(".txt") and (file.parent / TOKEN_FILE).exists():
+        return replace(part, file=folder, format="flickr8k") if file.name == TOKEN_FILE else part
+    start = head()
+    if start.startswith("[") and '"image_id"' in start:
+        return replace(part, format="coco", role=SYSTEM, system=Path(name).stem)
+    is_document = start.startswith("{") and Path(name).suffix.lower() == ".json"
+    if is_document and re.search(r'"(images|annotations)"\s*:', start):
+        return replace(part, format="coco")
+    return None

@@ -1,0 +1,100 @@
+"""Comparisons in rows and tables, and the covariance of strengths over clusters of rows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy  # its parts load when they are first used
+from numpy.typing import ArrayLike, NDArray
+
+from quorum.numeric.arrays import Floats, Ints
+from quorum.statistics.aggregation.bradley_terry.likelihood import StrengthParameters, log_chances
+from quorum.statistics.aggregation.bradley_terry.maximum import Fit
+from quorum.statistics.aggregation.bradley_terry.settings import FitSettings
+from quorum.statistics.aggregation.pair_winners import outcomes_of
+from quorum.statistics.crossed import FEWEST, NO_DELETIONS, Clusters, RaterDeletions
+from quorum.statistics.inputs import LARGEST_TABLE, BadShape, BadValue, encode_both, floats_of, same_length
+
+
+@dataclass(frozen=True, slots=True)
+class ComparisonRows:
+    first: Ints
+    second: Ints
+    outcome: Ints
+    clusters: Clusters
+    deletions: RaterDeletions | None
+
+    def covariance(self, fit: Fit, settings: FitSettings) -> tuple[Floats, Floats, Clusters]:
+        """Return the (P, P) covariance, its (P,) degrees of freedom, and the clusters with the raters."""
+        covariance, freedom = self.clusters.covariance(self.scores(fit, settings), fit.covariance)
+        left = self.deletions or NO_DELETIONS
+        if left.raters >= FEWEST and not self.clusters.reason:
+            tied, first, second = (
+                self.subset(left.row, np.full(len(left.row), winner)).scores(fit, settings)
+                for winner in (0, 1, 2)
+            )
+            gains = [scipy.sparse.diags_array(gain) for gain in left.value.T]
+            changes = (gains[0] @ (first - tied) + gains[1] @ (second - tied)) @ fit.covariance
+            covariance, freedom = left.covariance(covariance, freedom, changes)
+        return covariance, freedom, left.count(self.clusters)
+
+    def subset(self, rows: Ints, outcome: Ints) -> ComparisonRows:
+        return replace(self, first=self.first[rows], second=self.second[rows], outcome=outcome)
+
+    def scores(self, fit: Fit, settings: FitSettings) -> scipy.sparse.csr_array:
+        """Return the (N, P) slopes of the log-likelihood of each row."""
+        items, n = len(fit.theta), len(self.first)
+        peak = StrengthParameters.of(fit.parameters)
+        chances = [np.exp(chance)[self.first, self.second] for chance in log_chances(peak)]
+        won, lost, tied = ((self.outcome == outcome).astype(np.float64) for outcome in (1, 2, 0))
+        if settings.tie_model == "half":
+            won, lost, tied = won + tied / 2, lost + tied / 2, np.zeros(n)
+        first, second, tie = chances
+        slope = (won * (2 * second + tie) - lost * (2 * first + tie) - tied * (first - second)) / 2
+        parts = [(self.first, slope), (self.second, -slope)]
+        free = items
+        if peak.log_nu > -math.inf:
+            parts.append((np.full(n, free), tied * (first + second) - (won + lost) * tie))
+            free += 1
+        if settings.order_effect:
+            parts.append((np.full(n, free), slope))
+            free += 1
+        row = np.tile(np.arange(n), len(parts))
+        column, value = (np.concatenate(both) for both in zip(*parts, strict=True))
+        return scipy.sparse.csr_array((value, (row, column)), shape=(n, free))
+
+
+def encode_comparisons(
+    first: Iterable[Any], second: Iterable[Any], winners: ArrayLike
+) -> tuple[NDArray[Any], Ints, Ints, Ints, Ints]:
+    """Return (K,) items, (N,) codes of both, (N,) outcomes 1, 2 or 0, and (3, K, K) counts by outcome."""
+    from quorum.statistics.kernels.comparisons import tally_comparisons
+
+    items, first_item, second_item = encode_both(first, second, "first", "second")
+    if 3 * len(items) ** 2 > LARGEST_TABLE:
+        most = math.isqrt(LARGEST_TABLE // 3)
+        raise BadValue(f"first and second hold {len(items):,} different items, expected {most:,} at most")
+    outcome = outcomes_of(winners)
+    same_length(first=first_item, winners=outcome)
+    counts = np.zeros((3, len(items), len(items)), dtype=np.int64)
+    itself = tally_comparisons(first_item, second_item, outcome, counts)
+    if itself >= 0:
+        name = items.tolist()[first_item[itself]]
+        raise BadValue(f"row {itself} sets {name!r} against itself, expected two different items")
+    return items, first_item, second_item, outcome, counts
+
+
+def square_counts(counts: ArrayLike, name: str) -> Floats:
+    table = floats_of(counts, name, "something that is no number, expected counts from zero on")
+    if table.ndim != 2 or table.shape[0] != table.shape[1]:
+        raise BadShape(f"{name} is of shape {table.shape}, expected a square table of items by items")
+    if table.size and not (np.isfinite(table).all() and table.min() >= 0):
+        raise BadValue(f"{name} holds a negative or infinite number, expected counts from zero on")
+    if np.diag(table).any():
+        where = int(np.flatnonzero(np.diag(table))[0])
+        raise BadValue(f"{name}[{where}, {where}] is above zero, expected no item to meet itself")
+    return table

@@ -1,0 +1,110 @@
+"""Whether the likelihood has a maximum, and what to say where it has none."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy  # its parts load when they are first used
+from numpy.typing import NDArray
+
+from quorum.numeric.arrays import Ints
+from quorum.statistics.aggregation.bradley_terry.likelihood import OutcomeCounts
+
+# Part of a sum of squares that is rounding.
+_NONE_LEFT = 1e-9
+# A direction in which the likelihood rises for ever rises by one at least, but for the solver's tolerance.
+_RISES = 1e-6
+
+NO_GAMES = "there are fewer than two items"
+UNBOUNDED = (
+    "the items fall into {} groups between which all comparisons went one way or there are none ({}), "
+    "so the best-fitting strengths are infinite; a prior above zero makes them finite"
+)
+RISING = (
+    "the likelihood rises for ever as strengths and {} grow together, so the best-fitting ones are infinite; "
+    "a prior above zero makes them finite"
+)
+CONFOUNDED = (
+    "no items were shown in both orders, directly or by way of others, so the order effect cannot be told from "
+    "their strengths"
+)
+
+# How many groups, and items of a group, a reason names.
+_MOST_NAMED = 5
+
+
+def connected_groups(tables: OutcomeCounts) -> tuple[int, Ints]:
+    """Return the number and (K,) codes of strongly connected groups: an edge is a win, two a tie (Ford 1957)."""
+    from scipy.sparse.csgraph import connected_components  # 9 MiB, which web servers do without
+
+    beats = (tables.first + tables.second.T + tables.tied + tables.tied.T) > 0
+    count, groups = connected_components(beats, directed=True, connection="strong")
+    return int(count), groups.astype(np.int64)
+
+
+def order_is_strength(tables: OutcomeCounts) -> bool:
+    """Return whether connected items have strengths with theta_i - theta_j = 1 for all i shown before j."""
+    shown = (tables.first + tables.second + tables.tied) > 0
+    pairs = shown.astype(np.float64)
+    met = pairs + pairs.T
+    balance = pairs.sum(axis=1) - pairs.sum(axis=0)
+    theta = np.linalg.solve(np.diag(met.sum(axis=1)) - met + 1 / len(met), balance)
+    return bool(pairs.sum() - balance @ theta < _NONE_LEFT * pairs.sum())
+
+
+def has_no_maximum(tables: OutcomeCounts, ties: bool, order: bool) -> bool:
+    """Return whether the likelihood of connected items rises for ever because of ties or the order effect.
+
+    It does in a direction in which one observed outcome gets likelier beside the others of its pair, and none less
+    likely.
+    """
+    won = (tables.first + tables.second.T) > 0
+    both = (tables.first > 0) & (tables.second > 0)
+    # Wins both ways hold a pair in place, and with it the ties; in both orders, the order effect too.
+    bounded = (both & both.T).any() if order else (won & won.T).any()
+    if bounded or not (ties or order):
+        return False
+    from scipy.optimize import linprog  # takes a while to load and is hardly ever needed
+
+    items = len(tables.first)
+    rows, columns, gains = [], [], []
+    count = 0
+    # An outcome seen against another one of its pair: the change of theta, and of 2 log(nu).
+    for seen, signs in (
+        (tables.first, ((2, 0), (1, -1))),
+        (tables.second, ((-2, 0), (-1, -1))),
+        (tables.tied, ((-1, 1), (1, 1))),
+    ):
+        shown, beside = np.nonzero(seen)
+        for step, tie in signs:
+            if tie and not ties:
+                continue
+            column = np.arange(count, count + len(shown))
+            count += len(shown)
+            rows += [column] * 4
+            columns += [shown, beside, np.full_like(shown, items), np.full_like(shown, items + 1)]
+            gains += [np.full(len(shown), gain) for gain in (step, -step, tie, step * order)]
+    shape = (count, items + 2)
+    gain = scipy.sparse.coo_array(
+        (np.concatenate(gains).astype(np.float64), (np.concatenate(rows), np.concatenate(columns))), shape
+    )
+    # The stubs do not know that sparse tables are welcome.
+    solution = linprog(  # type: ignore[call-overload]
+        -gain.sum(axis=0), A_ub=-gain, b_ub=np.zeros(count), bounds=(-1, 1)
+    )
+    return bool(-solution.fun > _RISES)
+
+
+def group_names(groups: Ints, items: NDArray[Any]) -> str:
+    names = items.tolist()
+    members: dict[int, list[str]] = {}
+    for position, group in enumerate(groups.tolist()):
+        members.setdefault(group, []).append(str(names[position]))
+    return "; ".join(_shortened([", ".join(_shortened(group)) for group in members.values()]))
+
+
+def _shortened(names: list[str]) -> list[str]:
+    if len(names) <= _MOST_NAMED:
+        return names
+    return [*names[:_MOST_NAMED], f"and {len(names) - _MOST_NAMED} more"]

@@ -1,0 +1,200 @@
+"""Fit Bradley-Terry strengths to a table of wins or to comparisons."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from quorum.numeric.arrays import Floats, Ints
+from quorum.statistics.aggregation.bradley_terry.comparisons import (
+    ComparisonRows,
+    encode_comparisons,
+    square_counts,
+)
+from quorum.statistics.aggregation.bradley_terry.existence import (
+    CONFOUNDED,
+    NO_GAMES,
+    RISING,
+    UNBOUNDED,
+    connected_groups,
+    group_names,
+    has_no_maximum,
+    order_is_strength,
+)
+from quorum.statistics.aggregation.bradley_terry.likelihood import OutcomeCounts, StrengthParameters, fit
+from quorum.statistics.aggregation.bradley_terry.maximum import Fit
+from quorum.statistics.aggregation.bradley_terry.results import BradleyTerryResult, ItemStrengths, shares_of
+from quorum.statistics.aggregation.bradley_terry.settings import FitSettings
+from quorum.statistics.crossed import (
+    CONFIDENCE,
+    NAIVE,
+    ClusterColumns,
+    Clusters,
+    cluster_columns,
+    columns_and_deletions,
+    quantile_of,
+)
+from quorum.statistics.inference import signed
+from quorum.statistics.inputs import (
+    BadShape,
+    BadValue,
+    encode,
+    one_per_row,
+    same_length,
+)
+
+NO_TIES = "no comparison was tied, so nu is zero and has no interval"
+
+
+@signed("bradley-terry", data=("ties", "items"), input="table")
+def bradley_terry(
+    wins: ArrayLike,
+    *,
+    ties: ArrayLike | None = None,
+    items: Sequence[Any] | None = None,
+    tie_model: str = "half",
+    prior: float = 0.0,
+    confidence: float = CONFIDENCE,
+    max_iterations: int = 200,
+    tolerance: float = 1e-7,
+) -> BradleyTerryResult:
+    """Fit strengths to a (K, K) table: wins[i, j] = how often i beat j; `ties` is symmetric.
+
+    `tie_model` is "half" or "davidson". `prior` adds that many wins each way to every pair. Converged if the last step
+    moved no parameter by more than `tolerance`, or than that part of its standard error.
+    """
+    table = square_counts(wins, "wins")
+    drawn = np.zeros_like(table)
+    if ties is not None:
+        drawn = square_counts(ties, "ties")
+        if drawn.shape != table.shape:
+            raise BadShape(f"ties is {drawn.shape} and wins {table.shape}, expected the same shape")
+        if not np.array_equal(drawn, drawn.T):
+            raise BadValue("ties is not symmetric, expected ties[i, j] = ties[j, i]")
+    names = np.arange(len(table))
+    if items is not None:
+        item_names = one_per_row(items, "items")
+        encode(item_names, "items")  # refuses a missing name
+        names = np.empty(len(item_names), dtype=object)
+        names[:] = item_names
+        same_length(wins=table, items=names)
+    # Who was shown first is not known, and without an order effect it does not matter.
+    tables = OutcomeCounts(table, np.zeros_like(table), np.triu(drawn))
+    settings = FitSettings(tie_model, False, prior, confidence, max_iterations, tolerance)
+    return _fitted(tables, names, settings)
+
+
+@signed("bradley-terry", input="rows")
+def bradley_terry_of_comparisons(
+    first: Iterable[Any],
+    second: Iterable[Any],
+    winners: ArrayLike,
+    *,
+    tie_model: str = "half",
+    order_effect: bool = False,
+    prior: float = 0.0,
+    confidence: float = CONFIDENCE,
+    max_iterations: int = 200,
+    tolerance: float = 1e-7,
+    clusters: ClusterColumns = NAIVE,
+) -> BradleyTerryResult:
+    """Fit strengths to (N,) items and winners; options as in `bradley_terry`.
+
+    With `order_effect` the `first` column was shown first, and its advantage is fitted. With `clusters` covariance and
+    intervals are the sandwich's (Liang, Zeger 1986), with t's quantiles. Where rows are winners by votes,
+    `RaterDeletions` in `clusters` add the raters' part, to first order.
+    """
+    names, first_item, second_item, outcome, counts = encode_comparisons(first, second, winners)
+    tied, won, lost = counts.astype(np.float64)
+    settings = FitSettings(tie_model, order_effect, prior, confidence, max_iterations, tolerance)
+    plain, deletions = columns_and_deletions(clusters)
+    columns, n, rows = cluster_columns(plain), len(first_item), None
+    if deletions is not None:
+        deletions.check(n, "comparison")
+        columns = columns or {"comparison": range(n)}
+    if columns:
+        rows = ComparisonRows(first_item, second_item, outcome, Clusters.of(columns, n), deletions)
+    return _fitted(OutcomeCounts(won, lost, tied), names, settings, rows)
+
+
+def _fitted(
+    tables: OutcomeCounts, items: NDArray[Any], settings: FitSettings, rows: ComparisonRows | None = None
+) -> BradleyTerryResult:
+    comparisons = float((tables.first + tables.second + tables.tied).sum())
+    # The part of the wins each way that goes to each order of showing.
+    added = settings.prior / 2 * (1 - np.eye(len(items)))
+    tables = OutcomeCounts(tables.first + added, tables.second + added, tables.tied)
+    if settings.tie_model == "half":
+        half = tables.tied / 2
+        tables = OutcomeCounts(tables.first + half, tables.second + half, np.zeros_like(half))
+    ties = bool(tables.tied.any())
+    count, groups = connected_groups(tables)
+    reason = ""
+    if len(items) < 2:
+        reason = NO_GAMES
+    elif count > 1:
+        reason = UNBOUNDED.format(count, group_names(groups, items))
+    elif settings.order_effect and order_is_strength(tables):
+        reason = CONFOUNDED
+    elif has_no_maximum(tables, ties, settings.order_effect):
+        grown = (("ties", ties), ("the order effect", settings.order_effect))
+        free = [name for name, is_free in grown if is_free]
+        reason = RISING.format(" and ".join(free))
+    tied_fit = None
+    if not reason:
+        limits = settings.max_iterations, settings.tolerance
+        tied_fit = fit(tables, ties, settings.order_effect, limits)
+    freedom = np.full(len(items) + 2, math.inf)
+    clusters = rows.clusters if rows is not None else None
+    if tied_fit is not None and rows is not None:
+        covariance, freedom, clusters = rows.covariance(tied_fit, settings)
+        tied_fit = replace(tied_fit, covariance=covariance)
+    strengths = ItemStrengths.of(items, tied_fit, settings.confidence, freedom, reason, clusters)
+    return _result(tied_fit, strengths, groups, comparisons, settings, freedom)
+
+
+def _result(
+    fit: Fit | None,
+    strengths: ItemStrengths,
+    groups: Ints,
+    comparisons: float,
+    settings: FitSettings,
+    freedom: Floats,
+) -> BradleyTerryResult:
+    count = len(strengths.items)
+    tie = shown_first = (math.nan, math.nan, math.nan)
+    if fit is not None:
+        peak = StrengthParameters.of(fit.parameters)
+        if peak.log_nu > -math.inf:
+            error = quantile_of(settings.confidence, freedom[count]) * math.sqrt(fit.covariance[count, count])
+            low, high = peak.log_nu - error, peak.log_nu + error
+            # A tie in a million million comparisons has an interval without end.
+            tie = (math.exp(peak.log_nu), math.exp(low), math.exp(high) if high < 700 else math.inf)
+        elif settings.tie_model == "davidson":
+            tie = (0.0, math.nan, math.nan)
+        if settings.order_effect:
+            error = quantile_of(settings.confidence, freedom[len(fit.covariance) - 1]) * math.sqrt(
+                fit.covariance[-1, -1]
+            )
+            shown_first = (peak.order, peak.order - error, peak.order + error)
+    note = "; ".join(filter(None, (NO_TIES if tie[0] == 0 else "", strengths.note)))
+    known = strengths.freedom if strengths.clusters else np.empty(0)
+    return BradleyTerryResult(
+        strength=shares_of(strengths.log_strength),
+        prior=float(settings.prior),
+        groups=groups,
+        comparisons=comparisons,
+        tie_model=settings.tie_model,
+        nu=tie[0],
+        nu_low=tie[1],
+        nu_high=tie[2],
+        order_effect=shown_first[0],
+        order_effect_low=shown_first[1],
+        order_effect_high=shown_first[2],
+        **{**strengths.shared(), "note": note, "freedom": known},
+    )

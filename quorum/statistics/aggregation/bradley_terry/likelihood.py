@@ -1,0 +1,104 @@
+"""The likelihood of outcomes, and the strengths at its maximum."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import scipy  # its parts load when they are first used
+
+from quorum.numeric.arrays import Floats
+from quorum.statistics.aggregation.bradley_terry.maximum import Fit, TrialFit, maximise, remove_fixed_level
+
+
+@dataclass(frozen=True, slots=True)
+class OutcomeCounts:
+    """(K, K) counts of comparisons by outcome, with the row's item shown first."""
+
+    first: Floats
+    second: Floats
+    tied: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class StrengthParameters:
+    """theta: (K,) with mean zero. log_nu: -inf without ties. order: 0 without an order effect."""
+
+    theta: Floats
+    log_nu: float
+    order: float
+
+    @classmethod
+    def of(cls, values: Floats) -> StrengthParameters:
+        return cls(values[:-2], float(values[-2]), float(values[-1]))
+
+
+def log_chances(parameters: StrengthParameters) -> tuple[Floats, Floats, Floats]:
+    difference = parameters.theta[:, np.newaxis] - parameters.theta[np.newaxis, :] + parameters.order
+    if parameters.log_nu == -math.inf:
+        return (
+            scipy.special.log_expit(difference),
+            scipy.special.log_expit(-difference),
+            np.full_like(difference, -math.inf),
+        )
+    half = difference / 2
+    first = -np.logaddexp(0, np.logaddexp(-difference, parameters.log_nu - half))
+    second = -np.logaddexp(0, np.logaddexp(difference, parameters.log_nu + half))
+    return first, second, parameters.log_nu - np.logaddexp(np.logaddexp(half, -half), parameters.log_nu)
+
+
+def fit(tables: OutcomeCounts, ties: bool, order: bool, limits: tuple[int, float]) -> Fit:
+    items = len(tables.first)
+    # Among equals, nu / 2 is the odds of a tie.
+    log_nu = math.log(2 * tables.tied.sum() / (tables.first + tables.second).sum()) if ties else -math.inf
+
+    def evaluate(parameters: Floats) -> TrialFit:
+        centred = parameters.copy()
+        centred[:items] -= centred[:items].mean()
+        chances = log_chances(StrengthParameters.of(centred))
+        return TrialFit(centred, _log_likelihood(tables, chances), chances)
+
+    maximum = maximise(
+        evaluate,
+        lambda candidate: _derivatives(tables, candidate.chances),
+        np.r_[np.zeros(items), log_nu, 0.0],
+        np.r_[np.ones(items, dtype=bool), ties, order],
+        items,
+        limits,
+    )
+    return remove_fixed_level(maximum)
+
+
+def _log_likelihood(tables: OutcomeCounts, chances: tuple[Floats, Floats, Floats]) -> float:
+    first, second, tie = chances
+    total = float((tables.first * first + tables.second * second).sum())
+    return total + float((tables.tied * tie).sum()) if tables.tied.any() else total
+
+
+def _derivatives(tables: OutcomeCounts, chances: tuple[Floats, Floats, Floats]) -> tuple[Floats, Floats]:
+    # No nearly equal numbers are subtracted, so that one win in a million million counts.
+    first, second, tie = (np.exp(chance) for chance in chances)
+    comparisons = tables.first + tables.second + tables.tied
+    decided = first + second
+    by_pair = (
+        tables.first * (2 * second + tie) - tables.second * (2 * first + tie) - tables.tied * (first - second)
+    ) / 2
+    spread = comparisons * (decided * tie + 4 * first * second) / 4
+    pull = -comparisons * (first - second) * tie / 2
+    items = len(comparisons)
+    slope = np.empty(items + 2)
+    slope[:items] = by_pair.sum(axis=1) - by_pair.sum(axis=0)
+    slope[items] = (tables.tied * decided).sum() - ((tables.first + tables.second) * tie).sum()
+    slope[items + 1] = by_pair.sum()
+    information = np.empty((items + 2, items + 2))
+    information[:items, :items] = -(spread + spread.T)
+    information[np.arange(items), np.arange(items)] += spread.sum(axis=1) + spread.sum(axis=0)
+    information[:items, items] = pull.sum(axis=1) - pull.sum(axis=0)
+    information[:items, items + 1] = spread.sum(axis=1) - spread.sum(axis=0)
+    information[items, items] = (comparisons * decided * tie).sum()
+    information[items, items + 1] = pull.sum()
+    information[items + 1, items + 1] = spread.sum()
+    information[items:, :items] = information[:items, items:].T
+    information[items + 1, items] = information[items, items + 1]
+    return slope, information

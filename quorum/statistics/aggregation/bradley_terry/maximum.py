@@ -1,0 +1,101 @@
+"""Newton's method for a concave likelihood of strengths."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from quorum.numeric.arrays import Flags, Floats
+
+# Part of the log-likelihood that is rounding.
+_ROUNDING = 1e-12
+# A step moves no parameter farther: beyond, chances are so near 0 and 1 that the next step would find no slope.
+_FARTHEST = 4.0
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """The maximum at (P,) parameters, of which the first are the (K,) strengths theta with mean zero.
+
+    covariance: of the free parameters. information: about them.
+    """
+
+    theta: Floats
+    parameters: Floats
+    covariance: Floats
+    information: Floats
+    log_likelihood: float
+    iterations: int
+    converged: bool
+    gradient: float
+
+
+class TrialFit(NamedTuple):
+    """(P,) parameters with strengths of mean zero, their log-likelihood, and the chances of the outcomes."""
+
+    parameters: Floats
+    log_likelihood: float
+    chances: Any
+
+
+def maximise(
+    evaluate: Callable[[Floats], TrialFit],
+    derivatives: Callable[[TrialFit], tuple[Floats, Floats]],
+    start: Floats,
+    free: Flags,
+    items: int,
+    limits: tuple[int, float],
+) -> Fit:
+    """Find the maximum, which must exist, by Newton's method with halved, bounded steps.
+
+    `derivatives` are the slope and the information at a candidate; of (P,) parameters those that are `free` move.
+    `limits`: of iterations, and the tolerance. The covariance is the inverse of the `constrained` information.
+    """
+    max_iterations, tolerance = limits
+    at = evaluate(start)
+    converged, iterations = False, 0
+    slope, information = _of_free(derivatives(at), free)
+    while not converged and iterations < max_iterations:
+        iterations += 1
+        step = np.zeros(len(start))
+        step[free] = np.linalg.solve(constrained(information, items), slope)
+        size = min(1.0, _FARTHEST / max(float(np.abs(step).max()), _ROUNDING))
+        candidate = evaluate(at.parameters + size * step)
+        # Halve the step until the likelihood falls by no more than rounding.
+        least = at.log_likelihood - _ROUNDING * abs(at.log_likelihood)
+        while not candidate.log_likelihood >= least and size >= _ROUNDING:
+            size /= 2
+            candidate = evaluate(at.parameters + size * step)
+        # The root of slope times step is at least any parameter's step in units of its standard error.
+        away = math.sqrt(max(float(slope @ step[free]), 0.0))
+        converged = bool(min(float(np.abs(step).max()), away) <= tolerance)
+        at = candidate
+        slope, information = _of_free(derivatives(at), free)
+    covariance: Floats = np.linalg.inv(constrained(information, items)).astype(np.float64, copy=False)
+    theta, gradient = at.parameters[:items], float(np.abs(slope).max())
+    value = at.log_likelihood
+    return Fit(theta, at.parameters, covariance, information, value, iterations, converged, gradient)
+
+
+def remove_fixed_level(fit: Fit) -> Fit:
+    """Remove from a fit's covariance the constant matrix that fixed the level of the strengths."""
+    items = len(fit.theta)
+    covariance = fit.covariance.copy()
+    covariance[:items, :items] -= 1 / (float(fit.information[:items, :items].max()) * items)
+    return replace(fit, covariance=covariance)
+
+
+def _of_free(derivatives: tuple[Floats, Floats], free: Flags) -> tuple[Floats, Floats]:
+    slope, information = derivatives
+    return slope[free], information[np.ix_(free, free)]
+
+
+def constrained(information: Floats, items: int) -> Floats:
+    """Fix the free direction: a constant added to all strengths, which the first `items` parameters are."""
+    constrained = information.copy()
+    constrained[:items, :items] += constrained[:items, :items].max() / items
+    return constrained

@@ -1,0 +1,130 @@
+"""Strengths of items with their intervals."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy  # its parts load when they are first used
+from numpy.typing import NDArray
+
+from quorum.numeric.arrays import Floats, Ints
+from quorum.statistics.aggregation.bradley_terry.maximum import Fit
+from quorum.statistics.crossed import Clusters, quantile_of
+from quorum.statistics.inference import Result
+from quorum.statistics.inputs import BadValue
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemStrengths(Result):
+    """Strengths of K items, nan where `reason` says why.
+
+    log_strength: (K,) with mean 0; standard_error, low, high, covariance (K, K) are on that scale. freedom: (K,)
+    degrees of freedom of t. order: (K,) positions from strongest to weakest.
+    """
+
+    items: NDArray[Any]
+    log_strength: Floats
+    standard_error: Floats
+    low: Floats
+    high: Floats
+    covariance: Floats
+    freedom: Floats
+    order: Ints
+    log_likelihood: float
+    confidence: float
+    iterations: int
+    converged: bool
+    gradient: float
+
+    @classmethod
+    def of(
+        cls,
+        items: NDArray[Any],
+        fit: Fit | None,
+        confidence: float,
+        freedom: Floats,
+        reason: str,
+        clusters: Clusters | None,
+    ) -> ItemStrengths:
+        """Return what a fit says of its items, with intervals of t of (K,) `freedom`; nan without a fit."""
+        count = len(items)
+        order = np.empty(0, dtype=np.int64)
+        if fit is None:
+            nothing, table = np.full(count, math.nan), np.full((count, count), math.nan)
+            fit = Fit(nothing, nothing, table, table, math.nan, 0, False, math.nan)
+        else:
+            order = np.argsort(-fit.theta, kind="stable")
+        covariance = fit.covariance[:count, :count]
+        error = np.sqrt(np.maximum(np.diag(covariance), 0.0))
+        half = error * [quantile_of(confidence, df) for df in freedom[:count]]
+        strengths = ItemStrengths(
+            items=items,
+            log_strength=fit.theta,
+            standard_error=error,
+            low=fit.theta - half,
+            high=fit.theta + half,
+            covariance=covariance,
+            freedom=freedom[:count],
+            order=order,
+            log_likelihood=fit.log_likelihood,
+            confidence=float(confidence),
+            iterations=fit.iterations,
+            converged=fit.converged,
+            gradient=fit.gradient,
+            reason=reason,
+        )
+        if clusters is None:
+            return strengths
+        return replace(
+            strengths, reason=reason or clusters.reason, note=clusters.note, clusters=clusters.counts
+        )
+
+
+def shares_of(log_strength: Floats) -> Floats:
+    """Return the (K,) strengths with sum 1."""
+    strength = np.exp(log_strength - log_strength.max(initial=-math.inf))
+    return np.asarray(strength / strength.sum(), dtype=np.float64)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BradleyTerryResult(ItemStrengths):
+    """Strengths by comparisons; `freedom` is empty without clusters.
+
+    strength: (K,) with sum 1. groups: (K,) sets in which chains of wins or ties lead from each item to each; strengths
+    need a single one. nu: 0 without ties, nan for "half". order_effect: log of the factor for being shown first.
+    """
+
+    strength: Floats
+    prior: float
+    groups: Ints
+    comparisons: float
+    tie_model: str
+    nu: float
+    nu_low: float
+    nu_high: float
+    order_effect: float
+    order_effect_low: float
+    order_effect_high: float
+
+    def probability(self, first: int, second: int) -> tuple[float, float, float]:
+        """Return the chance that position `first` in `items` beats `second` if one wins, and its interval."""
+        self._check_places(first, second)
+        difference = self.log_strength[first] - self.log_strength[second]
+        variance = (
+            self.covariance[first, first]
+            + self.covariance[second, second]
+            - 2 * self.covariance[first, second]
+        )
+        df = float(self.freedom[[first, second]].min()) if len(self.freedom) else math.inf
+        half = quantile_of(self.confidence, df) * math.sqrt(max(variance, 0.0))
+        low, middle, high = (float(scipy.special.expit(difference + step)) for step in (-half, 0.0, half))
+        return middle, low, high
+
+    def _check_places(self, *places: int) -> None:
+        last = len(self.items) - 1
+        for position in places:
+            if not isinstance(position, int | np.integer) or not 0 <= position <= last:
+                raise BadValue(f"the item is {position!r}, expected its position in items, 0 to {last}")

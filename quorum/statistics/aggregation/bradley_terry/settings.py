@@ -1,0 +1,27 @@
+"""The options of a fit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from quorum.statistics.crossed import check_confidence
+from quorum.statistics.inputs import from_zero, one_of, positive
+
+TIE_MODELS = ("half", "davidson")
+
+
+@dataclass(frozen=True, slots=True)
+class FitSettings:
+    tie_model: str
+    order_effect: bool
+    prior: float
+    confidence: float
+    max_iterations: int
+    tolerance: float
+
+    def __post_init__(self) -> None:
+        check_confidence(self.confidence)
+        positive(self.max_iterations, "max_iterations")
+        one_of(self.tie_model, TIE_MODELS, "tie_model")
+        from_zero(self.prior, "prior")
+        from_zero(self.tolerance, "tolerance")
