@@ -26,4 +26,5 @@ urlpatterns = [
 ]
 
 handler400 = "config.api.framework.bad_request"
+handler404 = "config.api.framework.not_found"
 handler500 = "config.api.framework.server_error"

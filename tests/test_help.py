@@ -80,3 +80,10 @@ def test_the_terms_are_those_of_the_glossary(client: Client) -> None:
     page, _, anchor = answer["glossary"]["address"].removeprefix("/admin/help/").partition("#")
     assert f'id="{anchor}"' in rendered(page)
     assert all(f"<strong>{name}</strong>" in rendered(page) for name, _ in answer["terms"])
+
+
+def test_an_address_of_the_admin_without_a_page_leads_back_to_the_studies(client: Client) -> None:
+    answer = client.get("/admin/judgments/nothing/")
+    assert answer.status_code == 404
+    assert 'q-primary" href="/admin/"' in answer.content.decode()
+    assert 'class="q-help-link"' in answer.content.decode()

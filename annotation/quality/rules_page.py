@@ -98,6 +98,7 @@ def show_rules(request: HttpRequest, study: Study, context: Context) -> HttpResp
         )
     context |= {
         "rules": rules,
+        "others": [rule for rule in rules if not rule["applies"]],
         "actions": [(value, _(label)) for value, label in ACTIONS.items()],
         "watching": sum(row.enabled for row in rows.values()),
         "waiting": len(waiting),

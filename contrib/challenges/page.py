@@ -241,7 +241,7 @@ class SubmissionAdmin(ReadOnlyAdmin):
     def made(self, submission: Submission) -> str:
         return short_time(submission.made_at)
 
-    @display(description="")
+    @display(description="next step")
     def remove(self, submission: Submission) -> SafeString | str:
         if submission.removed_at is not None:
             return f"removed: {submission.removed_why}"

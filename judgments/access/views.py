@@ -310,7 +310,7 @@ class ApiTokenAdmin(ReadOnlyAdmin):
             return gettext("revoked %(at)s") % {"at": short_time(token.revoked_at)}
         return short_time(token.expires_at) if token.expires_at else gettext("never expires")
 
-    @display(description="")
+    @display(description="next step")
     def revoke(self, token: ApiToken) -> SafeString | str:
         if not token.usable_at(timezone.now()):
             return ""

@@ -1,7 +1,7 @@
 // Makes a button of the first use of each term of the field in the main part of a page. It shows what the glossary says.
 {
   // Where a button cannot be, or where people's own words stand
-  const LEFT_ALONE = "a, article, bdi, blockquote, button, code, h2, label, legend, pre, select, summary, svg, td, textarea";
+  const LEFT_ALONE = "a, article, bdi, blockquote, button, code, h2, label, legend, pre, select, summary, svg, td, textarea, .readonly";
 
   const create = (name, text, members = {}) => Object.assign(document.createElement(name), {textContent: text}, members);
 

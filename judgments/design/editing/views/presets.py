@@ -33,7 +33,7 @@ class SavedPresetAdmin(QuorumAdmin):
     readonly_fields = ("slug", "made_by", "made_at")
     actions = None
 
-    @display(description="")
+    @display(description="next step")
     def used(self, preset: SavedPreset) -> SafeString:
         address = f"{reverse('admin:judgments_study_add')}?preset={preset.slug}"
         return format_html(
