@@ -1,8 +1,11 @@
-"""Every page of the admin, wide and on a phone, light and dark: axe finds nothing, no icon's word is read aloud, nothing
-runs over the window; and a term of the field explains itself."""
+"""Every page of the admin, wide and on a phone, light and dark: axe finds nothing, nothing runs over the window.
+
+No icon's word is read aloud, and a term of the field explains itself.
+"""
 
 import re
 from collections.abc import Iterator
+from typing import Literal
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -28,7 +31,9 @@ make_study(make_dataset("live", images=12), "relevance", slug="live", images_per
 create_token(user=User.objects.get(username="rosa"), name="laptop", scopes=["judgments:read"])
 print("\\n".join(one for one in addresses(study) if one.startswith("/admin/") and "/do/" not in one))
 """
-LOOKS = [(width, scheme) for width in (1440, 390) for scheme in ("light", "dark")]
+LOOKS: list[tuple[int, Literal["light", "dark"]]] = [
+    (1440, "light"), (1440, "dark"), (390, "light"), (390, "dark"),
+]  # fmt: skip
 # Icons are words of a font; what is read aloud of a control must not begin with one.
 SAID_ICONS = """() => [...document.querySelectorAll(".material-symbols-outlined:not([aria-hidden=true])")]
     .filter((icon) => icon.checkVisibility() && !icon.closest("[aria-hidden=true], [aria-label]"))

@@ -9,7 +9,7 @@ from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
 from judgments.design.tables.base import Listed, Part
 from judgments.design.wordings import JUDGED
-from quorum.names import nearest_name
+from quorum.numeric.names import nearest_name
 
 
 class AnswerOptions(Part):

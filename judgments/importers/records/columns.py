@@ -13,7 +13,7 @@ from common.incoming import quoted
 from judgments.importers.records.record import Record
 from judgments.importers.records.title_rows import header_line
 from judgments.importers.textio import ImportNotes, ImportProblem
-from quorum.names import nearest_name
+from quorum.numeric.names import nearest_name
 
 
 @dataclass(frozen=True, slots=True)
