@@ -169,7 +169,9 @@ class ReconcilePanel(QuorumCommand):
                 file.write_text(reconciling.as_csv(reconciling.payment_list(study, compared)))
         if options["book"]:
             booked = reconciling.book_list(study=study, submissions=submissions, approve=options["approve"])
-            self.say(f"Booked: {booked.approved} approved, {booked.rejected} rejected, {booked.ended} ended.")
+            self.say(
+                f"Recorded: {booked.approved} approved, {booked.rejected} rejected, {booked.ended} ended."
+            )
 
 
 def _as_json(submission: Any) -> dict[str, Any]:

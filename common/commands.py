@@ -21,7 +21,7 @@ from rest_framework.exceptions import ValidationError
 from common.audit import acting_as
 from common.errors import QuorumError, sentence_of
 from common.files import check_place, write_json
-from quorum.names import nearest_name
+from quorum.numeric.names import nearest_name
 from quorum.numeric.parallel import LocalPool, using
 
 # What may be wrong with an installation. Django's other checks are of the code, and load all pages: `manage.py check`.

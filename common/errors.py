@@ -11,7 +11,7 @@ from typing import Any
 
 from django.utils.translation import gettext
 
-from quorum.names import nearest_name
+from quorum.numeric.names import nearest_name
 
 PROBLEM_TYPE = "application/problem+json"
 MOST_LISTED = 20  # values that a sentence expects

@@ -399,7 +399,7 @@ UNFOLD = {
     },
     "SITE_FAVICONS": [{"rel": "icon", "type": "image/svg+xml", "href": "config.admin.sidebar.favicon"}],
     "STYLES": ["config.admin.sidebar.style_sheet"],
-    "SCRIPTS": ["config.admin.sidebar.script"],
+    "SCRIPTS": ["config.admin.sidebar.script", "config.admin.sidebar.terms_script"],
     "DASHBOARD_CALLBACK": "config.admin.sidebar.front_page",
     "ACCOUNT": {
         "navigation": [

@@ -8,10 +8,14 @@ from config.admin.site import site
 from config.sign_in import change_password
 from evaluation.reports.shared_page import shared_report
 from judgments.access.views import MayUploadView
+from judgments.admin.documentation import show_document
+from judgments.admin.terms import show_terms
 
 urlpatterns = [
     *(path("", include(feature.urls)) for feature in settings.FEATURES.values() if feature.urls),
     path("admin/password_change/", site.admin_view(change_password, cacheable=True)),
+    path("admin/help/<path:name>", site.admin_view(show_document), name="documentation"),
+    path("admin/terms/<slug:language>/", site.admin_view(show_terms, cacheable=True), name="terms"),
     path("admin/", site.urls),
     path("api/", include("config.api.urls")),
     path("may-upload/<slug:who>/", MayUploadView.as_view(), name="may-upload"),
@@ -22,4 +26,5 @@ urlpatterns = [
 ]
 
 handler400 = "config.api.framework.bad_request"
+handler404 = "config.api.framework.not_found"
 handler500 = "config.api.framework.server_error"

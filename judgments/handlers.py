@@ -47,7 +47,7 @@ def import_dataset_upload(
     """
     user = acting_person()
     if user is None:  # without an owner it would be everybody's
-        raise WrongState("Nothing was imported: the account that asked for it is there no longer.")
+        raise WrongState("Nothing was imported: the account that asked for it no longer exists.")
     with _stored(run, upload) as (files, result):
         people, *systems = [UploadPart(**values) for values in parts] or [UploadPart(format=format)]
         job = Job.objects.get(pk=run.job_id)
@@ -82,8 +82,8 @@ def import_dataset_upload(
                     user=user,
                     progress=run.progress,
                 )
-            result["counts"][f"captions of {part.system}"] = added.counts["captions"]
-            result["notes"] += [f"{part.system}: {note}" for note in added.notes]
+            result["counts"][f"outputs of {part.system}"] = added.counts["captions"]
+            result["notes"] += [f"{part.system}: {note}" for note in added.notes if note not in summary.notes]
             result["created"] |= added.created
 
 

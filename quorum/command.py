@@ -13,7 +13,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from quorum.names import nearest_name
+from quorum.numeric.names import nearest_name
 from quorum.words import OF_PLATFORM, OWN, Words
 
 if TYPE_CHECKING:

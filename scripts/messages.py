@@ -159,6 +159,7 @@ def _staff_data() -> Iterator[tuple[str, str]]:
     from config.admin.site import site
     from judgments.access import roles, views
     from judgments.access.tokens import SCOPES
+    from judgments.admin.terms import terms
     from judgments.datasets.upload_parts import ENCODINGS
     from judgments.jobs.words import JOB_TITLES, QUEUE_TITLES, RESULT_LABELS
     from judgments.studies.home_page import NEEDS
@@ -172,6 +173,7 @@ def _staff_data() -> Iterator[tuple[str, str]]:
     for lists in site._registry.values():
         texts = (getattr(lists, "empty_words", ""), getattr(lists, "add_label", ""))
         yield from (("models and lists", text) for text in texts if text)
+    yield from (("docs/glossary.md", text) for term in terms().items() for text in term)
     for need in NEEDS.values():
         yield from ((f"need {need.name}", text) for text in (*need.labels, need.button))
     for sentences in (JOB_TITLES, RESULT_LABELS, QUEUE_TITLES):

@@ -1,18 +1,24 @@
-"""Take the pictures of the README and the documentation: ``python -m scripts.pictures``.
+"""Take the pictures of the README and the documentation: ``python -m scripts.pictures``, or ``... --check``.
 
-They show the demo of the data folder (DATA_DIR, else `var`), prepared by `make run`, in an installed browser (`make
-test` looks for one). A study with a flag for review is added to it.
+They show the demo of the data folder (DATA_DIR, else `var`), prepared by `make run` and otherwise empty, in an
+installed browser (`make test` looks for one). A study with a flag for review is added to it. docs/pictures/pages.json
+holds what each page said and how it looked when its picture was taken; ``--check`` names the pictures whose pages have
+changed since, and fails if there are some.
 """
 
 from __future__ import annotations
 
+import hashlib
 import io
+import json
 import os
+import re
 import shutil
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from threading import Thread
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from wsgiref.simple_server import WSGIRequestHandler, make_server
 
 import django
@@ -20,18 +26,29 @@ from PIL import Image
 from playwright.sync_api import FloatRect, sync_playwright
 
 from scripts.checks import CHROMIUM_NAMES
+from scripts.environment import print_line
 
 if TYPE_CHECKING:
     from judgments.models import Study
 
 ROOT = Path(__file__).resolve().parent.parent
 PICTURES = ROOT / "docs" / "pictures"
+PAGES = PICTURES / "pages.json"
 FINISHED, OPEN, WATCHED = "demo-triplet-simulated", "demo-triplet", "demo-watched"
 WIDTH, HEIGHT, MARGIN = 1280, 1100, 16
 # the bar that stays at the window's foot would lie over the middle of a long page
 AT_ITS_PLACE = (
     "document.querySelectorAll('.q-desk-save').forEach((bar) => { bar.style.position = 'static'; })"
 )
+# The style of each element that is in the picture; text and figures are compared by what they say.
+LOOK = """(element) => [element, ...element.querySelectorAll("*")].map((one) => {
+    const style = getComputedStyle(one);
+    return [one.tagName, one.getAttribute("class"), style.color, style.backgroundColor, style.fontSize, style.padding,
+        style.display, style.borderRadius].join(" ");
+}).join("\\n")"""
+NUMBER = re.compile(
+    r"(?<![\w-])\d[\d.,]*"
+)  # a figure may differ in its last digit, a date and a seed's name do
 COLOURS = 96  # enough for text and plots, at a fifth of the bytes
 
 
@@ -49,7 +66,40 @@ class Silent(WSGIRequestHandler):
         pass
 
 
-def main() -> None:
+class _Taken(NamedTuple):
+    """A picture that was taken: its bytes, the lines of its page, and a digest of how these looked."""
+
+    name: str
+    image: bytes
+    lines: list[str]
+    look: str
+
+    def page(self) -> dict[str, Any]:
+        return {"lines": self.lines, "look": self.look}
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Write the pictures, or with ``--check`` name those that are not of today's pages."""
+    taken = take_pictures()
+    pages = {one.name: one.page() for one in taken}
+    if "--check" in arguments:
+        known = json.loads(PAGES.read_text(encoding="utf-8"))
+        stale = [name for name in {**known, **pages} if known.get(name) != pages.get(name)]
+        for name in stale:
+            before, now = (set(of.get(name, {}).get("lines", ())) for of in (known, pages))
+            print_line(f"{name}.png is of an earlier page; run python -m scripts.pictures (docs/pictures).")
+            for sign, lines in (("-", before - now), ("+", now - before)):
+                for line in sorted(lines):
+                    print_line(f"  {sign} {line}")
+        return bool(stale)
+    for one in taken:
+        with Image.open(io.BytesIO(one.image)) as image:
+            image.convert("RGB").quantize(COLOURS).save(PICTURES / f"{one.name}.png", optimize=True)
+    PAGES.write_text(json.dumps(pages, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    return 0
+
+
+def take_pictures() -> list[_Taken]:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
     django.setup()
     from django.contrib.auth.models import User
@@ -78,11 +128,10 @@ def main() -> None:
     with make_server("127.0.0.1", 0, application, handler_class=Silent) as server:
         Thread(target=server.serve_forever, daemon=True).start()
         address = f"http://127.0.0.1:{server.server_port}"
-        for picture, taken in _screenshots(pictures, address, visitor.cookies["sessionid"].value):
-            with Image.open(io.BytesIO(taken)) as image:
-                image.convert("RGB").quantize(COLOURS).save(PICTURES / f"{picture.name}.png", optimize=True)
+        taken = list(_screenshots(pictures, address, visitor.cookies["sessionid"].value))
         server.shutdown()
     visitor.logout()
+    return taken
 
 
 def watched_study() -> Study:
@@ -110,9 +159,7 @@ def watched_study() -> Study:
     return study
 
 
-def _screenshots(
-    pictures: Sequence[_Picture], address: str, session: str
-) -> Iterator[tuple[_Picture, bytes]]:
+def _screenshots(pictures: Sequence[_Picture], address: str, session: str) -> Iterator[_Taken]:
     chromium = next(filter(None, map(shutil.which, CHROMIUM_NAMES)), None)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
@@ -124,14 +171,18 @@ def _screenshots(
         for picture in pictures:
             page.goto(address + picture.path, wait_until="networkidle")
             page.evaluate(AT_ITS_PLACE)
-            box = page.locator(picture.within).first.bounding_box()
+            shown = page.locator(picture.within).first
+            box = shown.bounding_box()
             assert box is not None, picture
             left, top = max(box["x"] - MARGIN, 0), max(box["y"] - MARGIN, 0)
             height = min(box["height"] + 2 * MARGIN, picture.height)
             clip = FloatRect(x=left, y=top, width=min(box["width"] + 2 * MARGIN, WIDTH - left), height=height)
-            yield picture, page.screenshot(clip=clip, full_page=True)
+            lines = [" ".join(NUMBER.sub("0", line).split()) for line in shown.inner_text().splitlines()]
+            look = hashlib.sha256(shown.evaluate(LOOK).encode()).hexdigest()[:16]
+            image = page.screenshot(clip=clip, full_page=True)
+            yield _Taken(picture.name, image, list(filter(None, lines)), look)
         browser.close()
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main(sys.argv[1:]))

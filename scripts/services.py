@@ -59,10 +59,10 @@ Quorum runs at  {address}
 Ctrl-C stops it. What you do is kept in {data}.
 """
 WITH_DEMO = """\
-Three things to try
-  1. Judge a few captions as a worker:     {address}/
-  2. Look at a finished study, simulated:  {address}/admin/
-  3. The same figures by command:          {command} aggregate demo-triplet-simulated
+The demo asks: which metric agrees with people?
+  1. Give answers, as participants do:     {address}/
+  2. See the findings (answers simulated): {address}/admin/
+  3. The same figures by command:          {command} evaluate demo-triplet-simulated
 """
 WITHOUT_DEMO = """\
 Begin at        {address}/admin/

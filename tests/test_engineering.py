@@ -17,7 +17,7 @@ from django.test import Client
 from drf_spectacular.generators import SchemaGenerator
 
 from config.commands import all_words, load_command
-from quorum.names import nearest_name
+from quorum.numeric.names import nearest_name
 from tests.doors import key_of
 from tests.studies import make_dataset, make_study
 

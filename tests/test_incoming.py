@@ -38,6 +38,7 @@ from judgments.jobs.claims import run_job
 from judgments.models import Dataset, Job, Study
 from tests.bombs import BOMBS, blank, packed, read
 from tests.judgments.desk import words
+from tests.refusals import refuses
 
 ROOT = Path(__file__).resolve().parent.parent
 MOST_MEMORY = 300  # MiB
@@ -141,7 +142,7 @@ def test_characters_of_parquet_are_counted_and_not_their_bytes(tmp_path: Path) -
     [record] = read_parquet(tmp_path / "a.parquet", Columns((), loose=True), ImportNotes(), None)
     assert record.values == {"text": "狗" * 2_000_000}
     pq.write_table(pa.table({"text": ["狗" * 2_100_000]}), tmp_path / "a.parquet")
-    with pytest.raises(ImportProblem, match="a record of more than 2,097,152 characters"):
+    with refuses(ImportProblem, "characters", "2,097,152"):
         list(read_parquet(tmp_path / "a.parquet", Columns((), loose=True), ImportNotes(), None))
 
 
@@ -440,7 +441,7 @@ class TestUploads:
             add, {"files": [sent("a.csv", packed(b"\n", 40)), sent("b.csv", CSV.encode())]}
         )
         shown = words(self.follow(designer, answer))
-        assert "a.csv, line 1: found compressed data that grow more than 200 times" in shown
+        assert "more than 200" in shown
         assert "b.csv CSV · 1 caption of 1 image" in shown
 
     def test_a_large_table_is_understood_by_a_job_and_then_imported(self, designer: Client) -> None:

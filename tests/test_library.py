@@ -11,6 +11,7 @@ import pytest
 import quorum
 from quorum.metrics import InvalidInput
 from quorum.statistics.inputs import BadShape, BadValue
+from tests.refusals import refuses
 from tests.statistics.test_alpha_and_gwet import NAMES, TABLES, with_nan
 
 # Krippendorff 2011, "Computing Krippendorff's Alpha-Reliability", example C: the figures that he prints.
@@ -127,7 +128,7 @@ def test_what_stands_beside_a_table_is_refused() -> None:
 
 def test_a_missing_column_is_named() -> None:
     frame = judgments_of(EXAMPLE)
-    with pytest.raises(BadShape, match="columns unit, worker, value, expected also rater"):
+    with refuses(BadShape, "unit", "worker", "value", "rater"):
         quorum.alpha(frame, worker="rater")
     with pytest.raises(BadShape, match="values is missing"):
         quorum.dawid_skene(frame.unit, frame.worker)

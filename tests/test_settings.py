@@ -21,6 +21,7 @@ from playwright.sync_api import Page
 from tests import forking
 from tests import settings as settings_of_tests
 from tests.installations import ROOT, Installation
+from tests.refusals import assert_names
 
 
 def run(folder: Path, code: str, **environment: str) -> tuple[bool, str, str]:
@@ -75,7 +76,7 @@ def test_a_secret_key_that_was_cut_short_is_refused_in_one_sentence(tmp_path: Pa
     (tmp_path / "secret_key").write_text("short")
     fine, _, complaint = run(tmp_path, "")
     assert not fine
-    assert "is cut short: expected 50 characters or more" in complaint.splitlines()[-1]
+    assert_names(complaint.splitlines()[-1], "50")
 
 
 @pytest.mark.parametrize("address", ["kafka://localhost", "redis://localhost:abc/0", "amqp://", "redis"])
@@ -227,7 +228,7 @@ def test_an_address_that_is_no_databases_is_told_in_one_line(tmp_path: Path) -> 
         [sys.executable, "manage.py", "check"], cwd=ROOT, env=environment, capture_output=True, text=True
     )
     assert done.returncode == 1
-    assert done.stderr.startswith("DATABASE_URL is not the address of a database; expected postgres://")
+    assert_names(done.stderr, "DATABASE_URL")
     assert len(done.stderr.splitlines()) == 1
 
 

@@ -17,6 +17,7 @@ from django.core.management import get_commands
 from config.commands import all_words, load_command
 from quorum.command import main
 from tests.installations import ROOT, free_port
+from tests.refusals import assert_names
 
 APPS = {"config", "judgments", "annotation", "evaluation"}
 NOT_OURS = {"drf_create_token", "migrate"}  # the frameworks' own, which the platform refuses or hastens
@@ -105,10 +106,7 @@ def test_help_and_mistakes_speak_the_words_of_the_command(
     assert run("scor") == (
         "quorum: 'scor' is no command; did you mean `quorum score`? `quorum --help` lists them."
     )
-    assert run("study", "nwe") == (
-        "quorum study: 'nwe' is none of its words; did you mean `quorum study new`? "
-        "`quorum study` lists them."
-    )
+    assert_names(str(run("study", "nwe")), "nwe", "quorum study new")
 
 
 def test_files_are_scored_where_nothing_is_set_up_and_nothing_is_left_behind(terminal: Terminal) -> None:
@@ -121,9 +119,7 @@ def test_files_are_scored_where_nothing_is_set_up_and_nothing_is_left_behind(ter
     assert json.loads(printed)["systems"]["results"]["bleu-1"]["corpus"] == pytest.approx(1)
     assert "\n  study new " in terminal.says("--help")
     missing = terminal.folder / "quorum-data"
-    assert terminal.complains("aggregate", "triplets") == (
-        f"There is no folder {missing}: go where `quorum run` was started, or set DATA_DIR."
-    )
+    assert_names(terminal.complains("aggregate", "triplets"), missing, "quorum run", "DATA_DIR")
     assert sorted(terminal.folder.iterdir()) == [references, candidates]
 
 

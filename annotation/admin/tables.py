@@ -29,6 +29,7 @@ class ValueFilter(KnownValuesFilter):
 
 @admin.register(Worker)
 class WorkerAdmin(ReadOnlyAdmin):
+    help = "workers.md"
     empty_words = "This lists people who joined a study."
     list_display = ("name", "source_label", study_column, count_column("HITs taken", "n"), "created_at")
     list_filter = ("source", "anonymous", "study")
@@ -52,6 +53,7 @@ class WorkerAdmin(ReadOnlyAdmin):
 
 @admin.register(Assignment)
 class AssignmentAdmin(ReadOnlyAdmin):
+    help = "work-page.md#seats"
     empty_words = "A row is added whenever somebody takes a HIT."
     list_display = (
         "id",
@@ -98,6 +100,7 @@ class AssignmentAdmin(ReadOnlyAdmin):
 
 @admin.register(Judgment)
 class JudgmentAdmin(ReadOnlyAdmin):
+    help = "evaluation.md#which-judgments-are-used"
     empty_words = "This lists the answers of submitted HITs."
     list_display = (
         "id",
@@ -144,6 +147,7 @@ class JudgmentAdmin(ReadOnlyAdmin):
 
 @admin.register(ProblemReport)
 class ProblemReportAdmin(ReadOnlyAdmin):
+    help = "quality.md#review"
     empty_words = "Workers can report a problem beside every item."
     list_display = ("created_at", "what", "comment", "picture", "study", "worker")
     list_filter = ("what", "assignment__study")
@@ -170,6 +174,7 @@ class ProblemReportAdmin(ReadOnlyAdmin):
 
 @admin.register(Participation)
 class ParticipationAdmin(ReadOnlyAdmin):
+    help = "workers.md"
     empty_words = "This lists people who joined a study."
     list_display = ("worker", study_column, "joined_at", "consented_at", "consent_version")
     list_filter = ("study",)
@@ -179,6 +184,7 @@ class ParticipationAdmin(ReadOnlyAdmin):
 
 @admin.register(Invitation)
 class InvitationAdmin(ReadOnlyAdmin):
+    help = "crowds/panels.md#links-of-your-own"
     empty_words = "Invitations are made on the page Workers of a study that lets in invited people alone."
     list_display = ("code", study_column, "note", "worker", "used_at")
     list_filter = ("study",)

@@ -250,7 +250,13 @@ def _concerns_a_crowd(study: Study) -> bool:
 
 
 @study_page(
-    "crowd", "Crowd", order=41, shown=_concerns_a_crowd, group=StudyPlace.LIVE, before=StudyPlace.LAUNCH
+    "crowd",
+    "Crowd",
+    order=41,
+    shown=_concerns_a_crowd,
+    group=StudyPlace.LIVE,
+    before=StudyPlace.LAUNCH,
+    help="crowds/README.md",
 )
 def show_crowd(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     backend, design = backend_of(study), design_of(study)
@@ -432,6 +438,8 @@ add_operation(call_decisions.repeat_call, name="call-was-not-done", label="It wa
 
 @admin.register(Publication)
 class PublicationAdmin(ReadOnlyAdmin):
+    help = "crowds/README.md#what-is-the-same-everywhere"
+    empty_words = "Opening a study at a crowd offers its pages of work there."
     list_display = (
         "__str__",
         study_column,
@@ -458,6 +466,8 @@ class PublicationAdmin(ReadOnlyAdmin):
 
 @admin.register(CrowdSession)
 class CrowdSessionAdmin(ReadOnlyAdmin):
+    help = "crowds/README.md#what-is-the-same-everywhere"
+    empty_words = "A row is added whenever a crowd sends a person to a study."
     list_display = ("external_id", study_column, "worker", "status", "confirmed", "booked", "handed_in")
     ordering = ("-pk",)
     list_filter = ("platform", "status", "confirmed", "study")
@@ -472,6 +482,8 @@ class CrowdSessionAdmin(ReadOnlyAdmin):
 
 @admin.register(CrowdCall)
 class CrowdCallAdmin(ReadOnlyAdmin):
+    help = "crowds/README.md#what-is-the-same-everywhere"
+    empty_words = "Requests to a crowd are stored here before they are sent."
     list_display = ("when", study_column, "kind", "worker", "state", "problem", "why", "made_by")
     ordering = ("-pk",)
     list_filter = ("platform", "kind", "state", "study")
@@ -485,6 +497,8 @@ class CrowdCallAdmin(ReadOnlyAdmin):
 
 @admin.register(LedgerEntry)
 class LedgerEntryAdmin(ReadOnlyAdmin):
+    help = "crowds/README.md#what-is-the-same-everywhere"
+    empty_words = "Each amount that is reserved or paid at a crowd is noted here."
     list_display = ("when", "study", "what", "reserved", "spent", "who", "key")
     ordering = ("-pk",)
     list_filter = ("what", "budget__platform", "budget__study")

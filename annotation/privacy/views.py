@@ -257,7 +257,7 @@ class ConsentVersionResource(Resource):
 MOST_SHOWN = 100
 
 
-@study_page("privacy", "Personal data", order=83, group=StudyPlace.SHARE)
+@study_page("privacy", "Personal data", order=83, group=StudyPlace.SHARE, help="privacy.md")
 def show_privacy(request: HttpRequest, study: Study, context: Context, **more: Any) -> HttpResponse:
     design = design_of(study)
     requests = ErasureRequest.objects.filter(study=study).select_related("worker")

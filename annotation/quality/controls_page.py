@@ -76,6 +76,7 @@ def group_by_image(kind: Kind, units: Iterable[Unit], counts: dict[int, AnswerCo
     shown=lambda study: study.state != Study.State.DRAFT and design_of(study).controls.per_hit > 0,
     group=StudyPlace.LIVE,
     before=StudyPlace.DESIGN,
+    help="controls.md",
 )
 def show_controls(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     units = (

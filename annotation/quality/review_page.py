@@ -164,7 +164,7 @@ def _pixels_per_second(dots: Sequence[DrawnAnswer], usual: float | None) -> floa
     return LONGEST_BAR / (2 * middle) if middle else 1.0
 
 
-@study_page("review", "Review", order=45, group=StudyPlace.LIVE)
+@study_page("review", "Review", order=45, group=StudyPlace.LIVE, help="quality.md#review")
 def show_review(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     cases = Case.objects.filter(study=study).select_related("worker", "exclusion", "decided_by")
     counts = cases.aggregate(open=Count("pk", filter=Q(state=Case.State.OPEN)), all=Count("pk"))

@@ -62,7 +62,9 @@ ACTIONS = {
 }
 
 
-@study_page("rules", "Detectors", order=46, group=StudyPlace.LIVE, before=StudyPlace.DESIGN)
+@study_page(
+    "rules", "Detectors", order=46, group=StudyPlace.LIVE, before=StudyPlace.DESIGN, help="quality.md"
+)
 def show_rules(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     unopened = study.state in (Study.State.DRAFT, Study.State.GENERATED)
     rows = {row.rule: row for row in QualityRule.objects.filter(study=study).select_related("changed_by")}
@@ -96,6 +98,7 @@ def show_rules(request: HttpRequest, study: Study, context: Context) -> HttpResp
         )
     context |= {
         "rules": rules,
+        "others": [rule for rule in rules if not rule["applies"]],
         "actions": [(value, _(label)) for value, label in ACTIONS.items()],
         "watching": sum(row.enabled for row in rows.values()),
         "waiting": len(waiting),
@@ -123,7 +126,7 @@ def setting_label(rule: str, setting: str) -> str:
     return _(SETTING_LABELS.get(f"{rule} {setting}") or SETTING_LABELS.get(setting, setting))
 
 
-@study_page("replay", order=0, under="rules")
+@study_page("replay", order=0, under="rules", help="quality.md#trying-a-detector-first")
 def show_replay(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     """Show whom a detector would have flagged in finished work, with the settings of the query."""
     name = request.GET.get("rule", "")

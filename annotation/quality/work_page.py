@@ -41,7 +41,7 @@ CONTROL_TALLIES = add_figures(
 )
 
 
-@study_page("work", "Work", order=43, group=StudyPlace.LIVE)
+@study_page("work", "Work", order=43, group=StudyPlace.LIVE, help="quality.md#review")
 def show_work(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     work = Assignment.objects.filter(study=study, state__in=STATE_LABELS, submitted_at__isnull=False)
     counts = dict.fromkeys(STATE_LABELS, 0) | dict(

@@ -53,6 +53,7 @@ TEXT_LABELS = {
     shown=lambda study: was_opened(study) or design_of(study).access.join == "invited",
     group=StudyPlace.LIVE,
     before=StudyPlace.LAUNCH,
+    help="workers.md",
 )
 def show_workers(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     design, backend = design_of(study), backend_of(study)
@@ -106,7 +107,7 @@ add_operation(
 )
 
 
-@study_page("hit", order=23, group=StudyPlace.DESIGN, under="hits")
+@study_page("hit", order=23, group=StudyPlace.DESIGN, under="hits", help="designing.md#hits-by-hand")
 def show_hit(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     """Show the HIT of the address's ``number``; of a draft, from a draw that is not stored."""
     design, kind, is_draft = design_of(study), kind_of(study), study.state == Study.State.DRAFT

@@ -43,7 +43,7 @@ def _(rows: Rows) -> bool:
 
 
 @says(
-    "HC: two captions by people for the same item; HI: one of them belongs to another item; HM: one by a person, one by a system; MM: both by systems. Shown is the share of pairs on which metric and people name the same winner, with 95 % intervals. A metric's tie counts as wrong; 50 % is chance. Pairs without a consensus, left out: <n:N>."
+    "HC: two texts by people for the same item; HI: one of them belongs to another item; HM: one by a person, one by a system; MM: both by systems. Shown is the share of pairs on which metric and people name the same winner, with 95 % intervals. A metric's tie counts as wrong; 50 % is chance. Pairs without a consensus, left out: <n:N>."
 )
 def _(rows: Rows, n: str) -> bool:
     return number(n) == sum(not winner for winner in rows.pairs.values())

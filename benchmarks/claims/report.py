@@ -107,12 +107,12 @@ def _(rows: Rows, leader: str, won: str, ends: str | None, n: str, times: str) -
     )
 
 
-@says("No ceiling is drawn: no captions that people wrote took part.")
+@says("No ceiling is drawn: no texts that people wrote took part.")
 def _(rows: Rows) -> bool:
     return not {"people", "human"} & set(rows.systems)
 
 
-@says("Ceiling: captions that people wrote.")
+@says("Ceiling: texts that people wrote.")
 def _(rows: Rows) -> bool:
     return "people" in rows.systems
 
@@ -216,9 +216,9 @@ def reach(values: list[float], cut: float) -> float:
 
 
 @says(
-    "{No system is ahead of all others: <leaders:NAMES> share the top, where <range:RANGE> of first captions reach a mean "
+    "{No system is ahead of all others: <leaders:NAMES> share the top, where <range:RANGE> of first texts reach a mean "
     "grade of <cut:CUT> (t tests of mean grades, Holm's correction).|<leader:NAMES> is highest: <share:PC> of its <n:N> "
-    "first caption{s|} reach a mean grade of <at:CUT>.} Floor: a caption drawn at random from those judged for an item, "
+    "first text{s|} reach a mean grade of <at:CUT>.} Floor: a text drawn at random from those judged for an item, "
     "<floor:PC>; ceiling: the best of them, <ceiling:PC>."
 )
 def _(

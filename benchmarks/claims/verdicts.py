@@ -64,7 +64,7 @@ def settled(rows: Rows, leaders: str, rest: str | None, p: str | None) -> bool:
 
 @says(
     "No metric is ahead: <leaders:NAMES> cannot be told apart ([<p:P>, ]<tests:TESTS>), {naming people’s winner on "
-    "<share:RANGE> of <n:N> pairs|with tau-b <tau:RANGE> over <m:N> captions}."
+    "<share:RANGE> of <n:N> pairs|with tau-b <tau:RANGE> over <m:N> texts}."
 )
 def _(
     rows: Rows,
@@ -100,7 +100,7 @@ def open_metrics(rows: Rows, values: list[float], leaders: list[str]) -> Open:
 
 @says(
     "<leader:NAMES> is {ahead of <rest:NAMES> ([<p:P>, ]<tests:TESTS>)|the only metric[ that can be ranked]}: it {names "
-    "people’s winner on <share:RANGE> of <n:N> pairs|orders <m:N> captions like people do with tau-b <tau:RANGE>} (95 % "
+    "people’s winner on <share:RANGE> of <n:N> pairs|orders <m:N> texts like people do with tau-b <tau:RANGE>} (95 % "
     "interval <ends:ENDS>)."
 )
 def _(
@@ -135,7 +135,7 @@ def ends_of_share(share: Share | None) -> Ends:
     return share and wilson(share.value, share.spread, share.rows, independent=share.independent)
 
 
-@says("Not ranked: <metrics:NAMES> (every caption has the same score by {the metric|people}).")
+@says("Not ranked: <metrics:NAMES> (every text has the same score by {the metric|people}).")
 def _(rows: Rows, metrics: str) -> bool:
     return all(rows.reached(name) is None for name in named(metrics))
 
@@ -145,7 +145,7 @@ def _(rows: Rows, first: str, second: str) -> bool:
     alike = len({rows.people_of(unit) for unit in rows.scores[METRICS[0]]}) == 1
     for name, why in (("bleu-1", first), ("rouge-l", second)):
         same = len({one for one, _ in rows.scores[name].values()}) == 1
-        if not {"every caption has the same score by the metric": same, "every caption has the same score by people": alike,
+        if not {"every text has the same score by the metric": same, "every text has the same score by people": alike,
                 "there are fewer than two observations": len(rows.scores[name]) < 2}[why]:  # fmt: skip
             return False
     return True
@@ -159,14 +159,14 @@ def _(rows: Rows, n: str | None) -> bool:
 
 
 @says(
-    "An item of study 's-<n:N>' has no reference captions to score against. Add references to dataset 'd-<m:N>', then compute again."
+    "An item of study 's-<n:N>' has no references to score against. Add references to dataset 'd-<m:N>', then compute again."
 )
 def _(rows: Rows, n: str, m: str) -> bool:
     return not rows.study.dataset.captions.filter(role="reference").exists()
 
 
 @says(
-    "Study 's-<n:N>' has no judged caption with references to hold a metric against.[ Add references to dataset 'd-<m:N>', then compute again.]"
+    "Study 's-<n:N>' has no judged text with references to hold a metric against.[ Add references to dataset 'd-<m:N>', then compute again.]"
 )
 def _(rows: Rows, n: str, m: str | None) -> bool:
     with_references = set(
@@ -208,7 +208,7 @@ def _(rows: Rows) -> bool:
 
 
 @says(
-    "Within items: the mean over <n:RANGE> of <all:N> items; the others have no two captions that differ both for people and for the metric."
+    "Within items: the mean over <n:RANGE> of <all:N> items; the others have no two texts that differ both for people and for the metric."
 )
 def _(rows: Rows, n: str, all: str) -> bool:
     kept = []

@@ -60,6 +60,10 @@ def script(request: HttpRequest) -> str:
     return static("js/admin.js")
 
 
+def terms_script(request: HttpRequest) -> str:
+    return static("js/terms.js")
+
+
 def favicon(request: HttpRequest) -> str:
     return static("favicon.svg")
 

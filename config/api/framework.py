@@ -13,12 +13,21 @@ from typing import Any
 from django.contrib import admin
 from django.contrib.auth.models import AnonymousUser
 from django.core.exceptions import PermissionDenied, RequestDataTooBig
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, HttpResponseServerError
+from django.http import (
+    Http404,
+    HttpRequest,
+    HttpResponse,
+    HttpResponseNotFound,
+    HttpResponseRedirect,
+    HttpResponseServerError,
+)
 from django.template import loader
 from django.urls import reverse
 from django.utils.cache import patch_vary_headers
+from django.utils.translation import gettext
 from django.views.decorators.csrf import csrf_exempt
 from django.views.defaults import bad_request as default_bad_request
+from django.views.defaults import page_not_found
 from django.views.defaults import server_error as default_server_error
 from rest_framework import exceptions
 from rest_framework.authentication import BaseAuthentication, get_authorization_header
@@ -186,6 +195,13 @@ def unknown_address(request: HttpRequest) -> HttpResponse:
         return HttpResponseRedirect(f"{request.path}/{'?' if request.GET else ''}{request.GET.urlencode()}")
     hint = "" if request.path.endswith("/") else " Addresses end with a slash."
     return problem_page(404, f"There is nothing at this address.{hint}")
+
+
+def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
+    if request.path.startswith(reverse("admin:index")) and getattr(request.user, "is_staff", False):
+        context = admin.site.each_context(request) | {"title": gettext("Not found")}
+        return HttpResponseNotFound(loader.render_to_string("admin/404.html", context, request))
+    return page_not_found(request, exception)
 
 
 def server_error(request: HttpRequest) -> HttpResponse:

@@ -21,7 +21,7 @@ from rest_framework.response import Response
 
 from common.errors import unknown_value
 from common.incoming.json_documents import load_json
-from quorum.names import nearest_name
+from quorum.numeric.names import nearest_name
 
 DEFAULT_SIZE, LARGEST_SIZE = 100, 1000
 PAGE_PARAMETERS = ("cursor", "page_size", "ordering")

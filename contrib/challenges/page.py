@@ -99,6 +99,7 @@ class ChallengeAdmin(QuorumAdmin):
     prepopulated_fields = {"slug": ("title",)}  # as ModelAdmin declares it
     actions = None
     add_label = "Make a challenge"
+    empty_words = "A challenge lets others submit what their systems wrote, and ranks it by metrics."
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Challenge]:
         return super().get_queryset(request).annotate(n=Count("submissions"))
@@ -207,6 +208,8 @@ class ChallengeAdmin(QuorumAdmin):
 class SubmissionAdmin(ReadOnlyAdmin):
     """A submission is removed with a reason, never deleted."""
 
+    empty_words = "Participants of a challenge submit what their systems wrote."
+    filled_by = Challenge
     list_display = ("system", "team", "user", "challenge", "state", "public", "made", "remove")
     list_display_links = None
     list_filter = ("challenge", "state")
@@ -238,7 +241,7 @@ class SubmissionAdmin(ReadOnlyAdmin):
     def made(self, submission: Submission) -> str:
         return short_time(submission.made_at)
 
-    @display(description="")
+    @display(description="next step")
     def remove(self, submission: Submission) -> SafeString | str:
         if submission.removed_at is not None:
             return f"removed: {submission.removed_why}"

@@ -69,7 +69,7 @@ class SelectItemsRequest(ScoresRequest):
         max_value=1_000_000,
         required=False,
         label="Number of items",
-        help_text="Candidate pairs, or items with all their captions.",
+        help_text="Candidate pairs, or items with all their texts.",
     )
     floor = serializers.FloatField(
         min_value=0.01,

@@ -132,7 +132,7 @@ def _last_verdict(study: Study) -> dict[str, Any]:
 
 def _why_no_metrics(kind: Kind, result: dict[str, Any]) -> str:
     if kind.comparison.refusal:
-        return _("Caption metrics are not compared with these answers: %(why)s") % {
+        return _("Text metrics are not compared with these answers: %(why)s") % {
             "why": _(kind.comparison.refusal)
         }
     reason: str = result.get("evaluation", {}).get("reason", "")

@@ -582,7 +582,7 @@ def describe_groups(groups: Mapping[str, Any]) -> str:
             "p": coefficient(groups["p"])
         }
     first, second = groups["groups"]
-    sentence = _("There are two groups of raters, %(first)s and %(second)s (p = %(p)s).") % {
+    sentence = _("Raters fall into two groups, %(first)s and %(second)s (p = %(p)s).") % {
         "first": first["raters"],
         "second": second["raters"],
         "p": coefficient(groups["p"]),

@@ -89,6 +89,10 @@ def _disagreement_context(study: Study, result: dict[str, Any]) -> dict[str, Any
     labels = _labels(study, result["labels"])
     judges = result.get("judges", [])
     groups = result.get("groups", {})
+    keys = [row["unit"] for row in result["disputed"]]
+    units = {
+        unit.key: unit for unit in study.units.filter(key__in=keys).select_related("item", "first", "second")
+    }
     return {
         "found": result,
         "sentence": describe_disagreement(result),
@@ -96,7 +100,7 @@ def _disagreement_context(study: Study, result: dict[str, Any]) -> dict[str, Any
         "predictors": [
             row | {"name": _(BASELINES.get(row["name"], row["name"]))} for row in result["predictors"]
         ],
-        "disputed": result["disputed"],
+        "disputed": [row | {"shown": units.get(row["unit"])} for row in result["disputed"]],
         "judges": judges[:JUDGES_SHOWN],
         "judges_left": max(0, len(judges) - JUDGES_SHOWN),
         "groups": groups,

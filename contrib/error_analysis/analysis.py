@@ -338,7 +338,7 @@ def find_inspection(study: Study, key: str) -> Inspection:
         )
     unit = Unit.objects.filter(study=study, key=key, control=False).select_related("item", "first").first()
     if unit is None or unit.first is None:
-        raise NotThere(_("Study %(slug)r has no judged caption %(key)r.") % {"slug": study.slug, "key": key})
+        raise NotThere(_("Study %(slug)r has no judged text %(key)r.") % {"slug": study.slug, "key": key})
     # As in the evaluation, exclude a reference equal to the caption.
     references = tuple(
         text for _, text in _references_of(unit.item_id) if one_text(text) != one_text(unit.first.text)

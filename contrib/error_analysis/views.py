@@ -107,6 +107,7 @@ def _row(study: Study, metric: str, disagreement: MetricDisagreement) -> dict[st
         "link": f"{study_page_address(study, 'closer-look')}?{urlencode({'id': judged.key, 'metric': metric})}",
         "kind": judged.kind,
         "image": judged.item.name,
+        "picture": picture_address(judged.item),
         "texts": [
             (str(number), text, pairs and value == number) for number, text in enumerate(texts, start=1)
         ],
@@ -181,7 +182,7 @@ def _vote_rows(study: Study, inspection: Inspection) -> list[dict[str, Any]]:
         if value is None:
             return "–"
         if two_sided and kind.outcome_of(int(value)) in (1, 2):
-            return _("caption %(number)s") % {"number": f"{kind.outcome_of(int(value))}"}
+            return _("text %(number)s") % {"number": f"{kind.outcome_of(int(value))}"}
         if two_sided:
             return str(SIDE_LABELS[kind.outcome_of(int(value))])
         return labels.get(int(value), f"{value:g}")
@@ -333,6 +334,7 @@ def _disagreement_json(disagreement: MetricDisagreement) -> dict[str, Any]:
             "id": judged.key,
             "kind": judged.kind,
             "image": judged.item.name,
+            "picture": picture_address(judged.item),
             "captions": [judged.first.text] + ([second.text] if second is not None else []),
             "value": consensus.value if consensus else None,
             "n": consensus.n if consensus else 0,

@@ -32,9 +32,8 @@ from judgments.design.countries import country_name
 from judgments.design.quiz import asks_anything
 from judgments.design.study_design import StudyDesign
 from judgments.design.tables.crowd import DEMOGRAPHICS
-from judgments.kinds import KINDS
 from judgments.models import HIT, Study, StudyRole
-from judgments.studies.designs import design_of
+from judgments.studies.designs import design_of, kind_of
 
 SECONDS_AN_HOUR = 3600
 MOST_OWNERS_NAMED = 20
@@ -171,7 +170,7 @@ def _requirements_answer(design: StudyDesign) -> str:
 def _task_lines(facts: _Facts) -> Iterator[ChecklistLine]:
     study, design = facts.study, facts.design
     effort = describe_effort(study)
-    task = {"question": design.question, "kind": _(KINDS[study.protocol].title)}
+    task = {"question": design.question, "kind": _(kind_of(study).title)}
     yield ChecklistLine(_("The question"), _("“%(question)s” (%(kind)s)") % task, "ARR D1")
     yield ChecklistLine(
         _("Instructions before and during the work"), design.instructions, "ARR D1", "instructions"

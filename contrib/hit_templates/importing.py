@@ -24,7 +24,7 @@ from judgments.importers.tables.inputs import InputTable
 from judgments.models import Dataset, Study
 from judgments.studies.generation.progress import Progress, no_progress
 from judgments.studies.studies import create_study
-from quorum.names import nearest_name
+from quorum.numeric.names import nearest_name
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User

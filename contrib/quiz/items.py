@@ -52,7 +52,7 @@ def divide_for_quiz_items(design: StudyDesign, material: Material) -> QuizDivisi
         raise DesignError(
             gettext(
                 "quiz.items asks for %(items)s known items, but the control split %(split)r has "
-                "%(n)s images that can give one, of which the study itself keeps %(kept)s."
+                "%(n)s items that can give one, of which the study itself keeps %(kept)s."
             )
             % {"items": items, "split": split, "n": len(usable), "kept": reserved},
             field="quiz.items",

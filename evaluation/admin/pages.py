@@ -26,6 +26,7 @@ LONGEST_ANSWER = 160  # characters of a consensus in the list
 
 @admin.register(Consensus)
 class ConsensusAdmin(ReadOnlyAdmin):
+    help = "statistics.md#consensus-quorumstatisticsaggregation"
     empty_words = "“Compute now” on a study's page Results fills this list."
     list_display = ("about", study_column, "value_short", "share_short", "margin_short", "n", "tie", "source")
     list_filter = ("tie", "source", "study")
@@ -73,6 +74,7 @@ class ConsensusAdmin(ReadOnlyAdmin):
 
 @admin.register(Analysis)
 class AnalysisAdmin(ReadOnlyAdmin):
+    help = "evaluation.md"
     empty_words = "“Compute now” on a study's page Results makes the first ones."
     list_display = ("what", study_column, "signature", "created_at")
     list_filter = ("what", "study")
@@ -93,6 +95,7 @@ class MetricFilter(KnownValuesFilter):
 
 @admin.register(MetricScore)
 class MetricScoreAdmin(ReadOnlyAdmin):
+    help = "metrics.md"
     empty_words = "“Compute now” on a study's page Results fills this list."
     list_display = ("metric", "study", "about", "first_short", "second_short")
     list_filter = (MetricFilter, "analysis__study")

@@ -13,7 +13,9 @@ from judgments.studies.study_page import study_page
 METRICS = "metrics"
 
 
-@study_page(METRICS, order=53, shown=can_be_evaluated, group=StudyPlace.FINDINGS, under="results")
+@study_page(
+    METRICS, order=53, shown=can_be_evaluated, group=StudyPlace.FINDINGS, under="results", help="metrics.md"
+)
 def show_metrics(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     context["refusal"] = take_refusal(request, study)
     return TemplateResponse(request, "evaluation/study_metrics.html", context)

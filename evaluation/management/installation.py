@@ -23,7 +23,7 @@ from judgments.studies.studies import create_study
 
 FOLDER = Path(settings.BASE_DIR) / "demo"
 DATASET = "demo"
-OPEN_STUDIES = ("triplet", "pairwise", "relevance", "graded")
+OPEN_STUDIES = ("graded", "relevance", "pairwise", "triplet")  # the newest stands first
 FINISHED_STUDY = "triplet-finished"
 
 

@@ -28,7 +28,7 @@ ROWS_OPEN = 25  # longer tables are folded
 ROWS_TO_COPY = 60  # longer ones are only there as files
 
 
-@study_page("report", "Report", order=60, group=StudyPlace.FINDINGS)
+@study_page("report", "Report", order=60, group=StudyPlace.FINDINGS, help="reports.md")
 def show_report(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     analysis = Analysis.objects.newest(study, Analysis.What.REPORT)
     context |= {"report": analysis, "link": full_link(request, study), "parts": optional_parts().values()}

@@ -130,7 +130,7 @@ class Readings:
                 )
         if self.own_kept and self.without_own:
             raise EvaluationError(
-                "own_kept keeps references equal to the caption, and without_own leaves such captions out; expected "
+                "own_kept keeps references equal to the text, and without_own leaves such texts out; expected "
                 "one of them."
             )
 
@@ -422,7 +422,7 @@ def compute_evaluation(
     notes = [ITEMS_CHOSEN] if design_of(study).chosen else []
     if "audited" in settings:
         notes.append(
-            f"Each audited caption counts {settings['audited']:.3g} times: so many were left out for each one drawn."
+            f"Each audited text counts {settings['audited']:.3g} times: so many were left out for each one drawn."
         )
     result = {
         "metrics": judged.metrics,
@@ -551,7 +551,7 @@ def texts_of_pairs(
     texts = find_references_of_pairs(loaders.pair_text_rows(study), references.of_item)
     if texts is None:
         raise NothingToCompare(
-            f"An item of study {study.slug!r} has no reference captions to score against. {_next_step(study)}"
+            f"An item of study {study.slug!r} has no references to score against. {_next_step(study)}"
         )
     pairs, documents, used = texts
     of_key = loaders.systems_of_pairs(study)
@@ -712,7 +712,7 @@ def caption_texts(
             CaptionTexts(row.unit, row.item, row.key, row.text, texts, score, row.ratings, systems, weight)
         )
     if not captions:
-        why = f"Study {study.slug!r} has no judged caption with references to hold a metric against."
+        why = f"Study {study.slug!r} has no judged text with references to hold a metric against."
         if counts["no_reference"]:
             raise NothingToCompare(f"{why} {_next_step(study)}")
         raise EvaluationError(why)

@@ -670,7 +670,7 @@ def within_items_sentence(result: Mapping[str, Any]) -> str:
     if not any(cell["images_undefined"] for cell in cells):
         return ""
     return _(
-        "Within items: the mean over %(n)s of %(all)s items. In the others, no two captions differ for both "
+        "Within items: the mean over %(n)s of %(all)s items. In the others, no two texts differ for both "
         "people and the metric."
     ) % {
         "n": describe_range([cell["images"] for cell in cells], thousands),

@@ -153,32 +153,32 @@ class EvaluateRequest(AnyMetricsRequest, ClustersRequest):
         "of a tie (Deutsch et al. 2023), and soft pairwise accuracy (Thompson et al. 2024).",
     )
     tau_c = serializers.BooleanField(
-        required=False, label="Also tau-c", help_text="Captions: also Kendall's tau-c with people."
+        required=False, label="Also tau-c", help_text="Texts: also Kendall's tau-c with people."
     )
     single_grades = serializers.BooleanField(
         required=False,
         label="Also single judgments",
-        help_text="Captions: also tau-b and tau-c with every single judgment instead of the mean.",
+        help_text="Texts: also tau-b and tau-c with every single judgment instead of the mean.",
     )
     own_kept = serializers.BooleanField(
         required=False,
-        label="Also with own captions",
-        help_text="Captions: also with references that are equal to the caption (H13 4.1.1).",
+        label="Also with equal references",
+        help_text="Texts: also with references that are equal to the text (H13 4.1.1).",
     )
     without_own = serializers.BooleanField(
         required=False,
-        label="Without own captions",
-        help_text="Captions: leave out those that equal a reference, as CLIPScore's figures of Flickr8k-Expert do.",
+        label="Without texts equal to a reference",
+        help_text="Texts: leave out those that equal a reference, as CLIPScore's figures of Flickr8k-Expert do.",
     )
     people_at_least = ThresholdsField(
         required=False,
         label="Thresholds of people",
-        help_text="Captions: also kappa at these scores of people.",
+        help_text="Texts: also kappa at these scores of people.",
     )
     metric_at_least = ThresholdsField(
         required=False,
         label="Thresholds of metrics",
-        help_text="Captions: also kappa at these scores of metrics.",
+        help_text="Texts: also kappa at these scores of metrics.",
     )
 
 

@@ -401,7 +401,7 @@ def audit_sentence(audit: Mapping[str, Any]) -> str:
             "n": thousands(audit["sampled"])
         }
     sentence = _(
-        "Of %(dropped)s pairs of item and caption that the filter left out, %(judged)s drawn at random were judged: "
+        "Of %(dropped)s pairs of item and text that the filter left out, %(judged)s drawn at random were judged: "
         "%(missed)s of them describe their item, %(share)s (95 %% interval %(ends)s), and on %(unanimous)s nobody "
         "said so."
     ) % {
@@ -416,7 +416,7 @@ def audit_sentence(audit: Mapping[str, Any]) -> str:
     if recall["value"] is None:
         return sentence
     missed = _(
-        "So about %(missed)s good captions are missed, and the filter lets %(share)s of them pass (95 %% interval "
+        "So about %(missed)s good texts are missed, and the filter lets %(share)s of them pass (95 %% interval "
         "%(ends)s)."
     ) % {
         "missed": thousands(round(audit["missed_in_all"]["value"])),

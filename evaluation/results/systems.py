@@ -182,7 +182,7 @@ def systems_sentence(verdict: SystemsVerdict) -> str:
 
 
 def _name(system: str) -> str:
-    return _("captions by people") if system == PEOPLE else system
+    return _("texts by people") if system == PEOPLE else system
 
 
 def _figure(measure: str, row: Mapping[str, Any]) -> str:

@@ -67,10 +67,10 @@ NO_METRIC = gettext_noop("No metric has been compared with people yet.")
 UNTESTED_NOTE = gettext_noop(
     "These results are from an earlier version; press “Compute now” to test which metric is ahead."
 )
-# Why a correlation with people is undefined, in words of captions.
+# Why a correlation with people is undefined, in words of texts.
 UNDEFINED_REASONS = {
-    CONSTANT.format("the first variable"): gettext_noop("every caption has the same score by the metric"),
-    CONSTANT.format("the second variable"): gettext_noop("every caption has the same score by people"),
+    CONSTANT.format("the first variable"): gettext_noop("every text has the same score by the metric"),
+    CONSTANT.format("the second variable"): gettext_noop("every text has the same score by people"),
 }
 Cells = Mapping[str, Mapping[str, Any]]
 
@@ -271,24 +271,24 @@ def _pair_sentence(leaders: int, rest: int) -> str:
 def _correlation_sentence(leaders: int, rest: int) -> str:
     if leaders == 1 and rest:
         return _(
-            "%(leaders)s is ahead of %(rest)s (%(tested)s): it orders %(n)s captions like people do with tau-b %(tau)s "
+            "%(leaders)s is ahead of %(rest)s (%(tested)s): it orders %(n)s texts like people do with tau-b %(tau)s "
             "(95 %% interval %(interval)s)."
         )
     if leaders == 1:
         return _(
-            "%(leaders)s is the only metric that can be ranked: it orders %(n)s captions like people do with tau-b "
+            "%(leaders)s is the only metric that can be ranked: it orders %(n)s texts like people do with tau-b "
             "%(tau)s (95 %% interval %(interval)s)."
         )
     if rest:
         return ngettext(
-            "No metric is ahead of all others: %(leaders)s share the top over %(n)s captions with tau-b %(tau)s; "
+            "No metric is ahead of all others: %(leaders)s share the top over %(n)s texts with tau-b %(tau)s; "
             "%(rest)s is behind (%(tested)s).",
-            "No metric is ahead of all others: %(leaders)s share the top over %(n)s captions with tau-b %(tau)s; "
+            "No metric is ahead of all others: %(leaders)s share the top over %(n)s texts with tau-b %(tau)s; "
             "%(rest)s are behind (%(tested)s).",
             rest,
         )
     return _(
-        "No metric is ahead: %(leaders)s cannot be told apart (%(tested)s), with tau-b %(tau)s over %(n)s captions."
+        "No metric is ahead: %(leaders)s cannot be told apart (%(tested)s), with tau-b %(tau)s over %(n)s texts."
     )
 
 

@@ -240,7 +240,7 @@ def _answer_rows(study: Study) -> list[dict[str, Any]]:
     return rows
 
 
-@study_page("results", "Results", order=50, group=StudyPlace.FINDINGS)
+@study_page("results", "Results", order=50, group=StudyPlace.FINDINGS, help="evaluation.md")
 def show_results(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     newest = {}
     for analysis in Analysis.objects.filter(

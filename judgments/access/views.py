@@ -77,7 +77,7 @@ ROLES = [
 COLUMNS = ["at", "what", "words", "why", "by", "details"]
 
 
-@study_page("people", "Access", order=80, group=StudyPlace.SHARE)
+@study_page("people", "Access", order=80, group=StudyPlace.SHARE, help="roles.md#roles")
 def show_people(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     roles = (
         StudyRole.objects.filter(study=study).select_related("user", "given_by").order_by("given_at", "pk")
@@ -100,7 +100,7 @@ def offered_accounts() -> Context:
     return {"accounts": accounts[:MOST_OFFERED], "many_accounts": len(accounts) > MOST_OFFERED}
 
 
-@study_page("log", "Log", order=81, group=StudyPlace.SHARE)
+@study_page("log", "Log", order=81, group=StudyPlace.SHARE, help="roles.md#the-log")
 def show_log(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     events = StudyEvent.objects.filter(study=study)
     kinds = list(events.order_by("what").values_list("what", flat=True).distinct()[:MOST_OFFERED])
@@ -204,6 +204,7 @@ admin.site.unregister(AccountGroup)
 
 @admin.register(User)
 class AccountAdmin(UserAdmin, ModelAdmin):
+    help = "roles.md#an-account-in-a-minute"
     form = UserChangeForm
     add_form = UserCreationForm
     change_password_form = AdminPasswordChangeForm
@@ -217,6 +218,7 @@ class AccountAdmin(UserAdmin, ModelAdmin):
 
 @admin.register(AccountGroup)
 class AccountGroupAdmin(GroupAdmin, ModelAdmin):
+    help = "roles.md#permissions-for-all-studies"
     filter_horizontal = ()  # as in AccountAdmin
     list_fullwidth = True
     list_per_page = PER_PAGE
@@ -265,6 +267,7 @@ class TokenForm(forms.Form):
 
 @admin.register(ApiToken)
 class ApiTokenAdmin(ReadOnlyAdmin):
+    help = "api.md#tokens"
     empty_words = "A token lets a program use the HTTP interface on your behalf."
     list_display = ("token", "user", "opens", "created_at", "last_used", "good_until", "revoke")
     list_display_links = None
@@ -307,7 +310,7 @@ class ApiTokenAdmin(ReadOnlyAdmin):
             return gettext("revoked %(at)s") % {"at": short_time(token.revoked_at)}
         return short_time(token.expires_at) if token.expires_at else gettext("never expires")
 
-    @display(description="")
+    @display(description="next step")
     def revoke(self, token: ApiToken) -> SafeString | str:
         if not token.usable_at(timezone.now()):
             return ""

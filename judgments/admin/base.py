@@ -201,6 +201,8 @@ class QuorumAdmin(ModelAdmin):
     list_per_page = PER_PAGE
     add_label = ""  # the words of the button above a list; empty: "Add ..."
     empty_words = ""  # where rows come from, said in a list that has none yet
+    filled_by: type[Model] | None = None  # the model by whose page for adding rows come
+    help = ""  # the page of the documentation that explains the list; a feature's own without one
     list_fullwidth = True
     paginator = BoundedPaginator
     show_full_result_count = False
@@ -251,6 +253,17 @@ class ReadOnlyAdmin(QuorumAdmin):
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
+
+
+def next_for_empty_list(lists: ModelAdmin, request: HttpRequest) -> dict[str, str]:
+    """Return the button of an empty list: what adds rows, or the studies whose pages do."""
+    models = [lists.model, *filter(None, [getattr(lists, "filled_by", None)])]
+    for model in models:
+        adding = lists.admin_site._registry.get(model)
+        if adding is not None and adding.has_add_permission(request):
+            address = reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_add")
+            return {"label": gettext(getattr(adding, "add_label", "") or "Add"), "address": address}
+    return {"label": gettext("Your studies"), "address": reverse("admin:index")}
 
 
 def simulated_mark(study: Study) -> SafeString:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from typing import Any
+from urllib.parse import urlencode
 
 from django.contrib import admin, messages
 from django.contrib.auth.models import User
@@ -28,6 +29,7 @@ from judgments.jobs.registry import is_relied_on, upload_page_of
 from judgments.jobs.words import (
     QUEUE_TITLES,
     describe_line,
+    describe_note,
     describe_queue_position,
     describe_result,
     describe_work,
@@ -89,6 +91,7 @@ class QueueFilter(KnownValuesFilter):
 
 @admin.register(Job)
 class JobAdmin(ReadOnlyAdmin):
+    help = "scale.md#several-processes"
     empty_words = "This lists imports, generating, computing and exports, running and finished."
     list_display = (
         "work",
@@ -170,6 +173,17 @@ class JobAdmin(ReadOnlyAdmin):
         job, user = self._job(request, object_id), signed_in(request)
         if job.kind in RESULT_PAGES and job.state == Job.State.DONE and job.created_by == user:
             return redirect(f"{RESULT_PAGES[job.kind](job)}?job={job.pk}")
+        where, imported = (
+            about(job, request.user),
+            job.kind == "import_dataset" and job.state == Job.State.DONE,
+        )
+        may_design = imported and user.has_perm("judgments.add_study")
+        if may_design and where and request.GET.get("then") == "design" and job.created_by == user:
+            counts = ", ".join(f"{label}: {value}" for label, value in describe_result(job) if value != "0")
+            messages.success(request, gettext("Imported: %(counts)s.") % {"counts": counts})
+            for note in (job.result or {}).get("notes", ()):
+                messages.info(request, describe_note(note))
+            return redirect(f"{reverse('admin:judgments_study_add')}?{urlencode({'dataset': where[0]})}")
         context = {
             **self.admin_site.each_context(request),
             "opts": Job._meta,
@@ -178,10 +192,8 @@ class JobAdmin(ReadOnlyAdmin):
             "line": describe_line(job, _queue_position(job)),
             "may_cancel": job.is_under_way and not is_relied_on(job.kind) and may_cancel(user, job),
             "may_retry": job.has_failed and DELETED_STUDY not in job.args and may_retry(user, job),
-            "about": about(job, request.user),
-            "may_design": job.kind == "import_dataset"
-            and job.state == Job.State.DONE
-            and user.has_perm("judgments.add_study"),
+            "about": where,
+            "may_design": may_design,
             "result": describe_result(job),
             "upload": _upload_of(job, user),
             "upload_page": upload_page_of(job.kind),

@@ -24,13 +24,15 @@ from judgments.admin.base import (
     study_column,
     thumbnail,
 )
-from judgments.models import HIT, Caption, Item, Output, StudyEvent, System, Unit
+from judgments.models import HIT, Caption, Dataset, Item, Output, StudyEvent, System, Unit
 from judgments.studies.study_page import study_page_address
 
 
 @admin.register(Item)
 class ItemAdmin(ReadOnlyAdmin):
+    help = "formats.md#datasets"
     empty_words = "Importing a dataset brings its images."
+    filled_by = Dataset
     list_display = ("name", "picture_small", "dataset", "split", "position")
     list_select_related = ("dataset",)
     list_filter = ("split", "dataset")
@@ -45,7 +47,9 @@ class ItemAdmin(ReadOnlyAdmin):
 
 @admin.register(Caption)
 class CaptionAdmin(ReadOnlyAdmin):
+    help = "formats.md#datasets"
     empty_words = "Importing a dataset brings its captions."
+    filled_by = Dataset
     list_display = ("text", "role", "image_name", "dataset", "key")
     list_select_related = ("dataset", "item")
     list_filter = ("role", "dataset")
@@ -58,7 +62,9 @@ class CaptionAdmin(ReadOnlyAdmin):
 
 @admin.register(System)
 class SystemAdmin(ReadOnlyAdmin):
+    help = "formats.md#candidates-what-one-system-says"
     empty_words = "“Import candidates” on a dataset's page adds a system."
+    filled_by = Dataset
     list_display = (
         "name",
         "dataset",
@@ -88,6 +94,7 @@ class KindFilter(KnownValuesFilter):
 
 @admin.register(Unit)
 class UnitAdmin(ReadOnlyAdmin):
+    help = "glossary.md#what-is-judged"
     empty_words = "Generating a study's pages of work makes its units."
     list_display = (
         "key",
@@ -145,6 +152,7 @@ class UnitAdmin(ReadOnlyAdmin):
 
 @admin.register(HIT)
 class HITAdmin(ReadOnlyAdmin):
+    help = "designing.md#hits-by-hand"
     empty_words = "“Generate pages of work” on a study's page makes them."
     list_display = ("key", study_column, "number", "size", "required", "open_slots")
     list_filter = ("study",)
@@ -169,6 +177,8 @@ class HITAdmin(ReadOnlyAdmin):
 
 @admin.register(StudyEvent)
 class StudyEventAdmin(ReadOnlyAdmin):
+    help = "roles.md#the-log"
+    empty_words = "Every change of a study is noted here: who made it, and why."
     list_display = ("when", study_column, "what", "words", "why", "by")
     list_filter = ("what", "study")
     list_select_related = ("study", "by")

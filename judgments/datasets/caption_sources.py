@@ -23,7 +23,12 @@ ROWS_A_REPORT = 1_000
 MOST_SYSTEMS = 50  # of one file
 ROWS_SHOWN = 3  # first rows
 STANDARD_NAMES = {*DATASET_COLUMNS.optional, "image", "caption", "system", "rank", "score"}
-PEOPLE_COLUMN = re.compile(r"((ref|reference|caption|gold|human|people|description)s?[ _-]*)+\d*", re.I)
+# what columns with people's captions are called, in the languages of the pages that name them so
+PEOPLE_COLUMN = re.compile(
+    r"((ref|r[eé]f[eé]rence|referenz|referencia|caption|gold|human|humain|humano|mensch|people|person|"
+    r"description|beschreibung)(s|en)?[ _-]*)+\d*",
+    re.I,
+)
 
 
 @dataclass(slots=True)
@@ -60,6 +65,9 @@ def parts_of_table(
     if not tallies:
         expected = "a column caption, or a column for each system" if columns else "at least one row"
         raise ImportProblem(file, None, None, "no captions", expected)
+    if images == {""}:
+        expected = "a column with the name of a picture, an id or a source text in each row"
+        raise ImportProblem(file, None, None, "no column of items", expected)
     table = replace(table, texts="text" in columns)
     if _is_wide(columns):
         return _parts_of_columns(table, columns, tallies), images

@@ -230,13 +230,9 @@ def import_dataset(
                     raise DataConflict(
                         f"Another import added pictures to dataset {name!r} at the same time; look at what is there."
                     )
-                _attach_pictures(there, images, files, copy, user, mapping)
-            return ImportSummary(
-                name,
-                True,
-                counts,
-                [gettext_noop("Pictures were added to the dataset."), *_blocked_pictures(images)],
-            )
+                _attach_pictures(there, images, files, copy, user, found := ImportNotes())
+            added = [gettext_noop("Pictures were added to the dataset."), *found.sentences()]
+            return ImportSummary(name, True, counts, [*added, *_blocked_pictures(images)])
         notes = [gettext_noop("Its pictures were not changed.")] if images else []
         return ImportSummary(name, False, counts, notes)
     source = open_dataset(format, path, encoding=encoding, taken=taken, mapping=mapping)
@@ -256,11 +252,11 @@ def import_dataset(
             raise DataConflict(f"{path} holds no captions; nothing was imported.")
         _store_pairs(dataset, fingerprint.over(source.pairs()))
         dataset.fingerprint = fingerprint.hexdigest()
+        if images and copy:
+            _attach_pictures(dataset, images, files, copy, user, source.notes)
         dataset.notes = {"sentences": source.notes.sentences()}
         dataset.save(update_fields=["fingerprint", "notes"])
         remember_mapping(dataset, "dataset", mapping)
-        if images and copy:
-            _attach_pictures(dataset, images, files, copy, user, mapping)
         refresh_statistics(Item, Caption)
     return ImportSummary(
         name,
@@ -278,8 +274,9 @@ def _import_with_systems(systems: Collection[str], **values: Any) -> ImportSumma
     for system in filter(None, systems):
         taken = TablePart(only=system)
         added = import_candidates(dataset=values["name"], system=system, taken=taken, **of_system)
-        summary.counts[f"captions of {system}"] = added.counts["captions"]
-        summary.notes.extend(f"{system}: {note}" for note in added.notes)
+        summary.counts[f"outputs of {system}"] = added.counts["captions"]
+        said = list(summary.notes)
+        summary.notes.extend(f"{system}: {note}" for note in added.notes if note not in said)
     return replace(summary, counts=summary.counts | {"systems": len(systems) - ("" in systems)})
 
 
@@ -372,7 +369,7 @@ def _attach_pictures(
     files: dict[str, str],
     copy: PictureCopy,
     user: User | None,
-    mapping: ColumnMapping | None,
+    notes: ImportNotes,
 ) -> None:
     items = list(dataset.items.order_by("position"))
     if is_address(images):
@@ -380,9 +377,15 @@ def _attach_pictures(
             item.url = picture_file_address(images, files[item.name])
         Item.objects.bulk_update(items, ["url"], batch_size=500)
         return
-    names = ((item.name, files[item.name]) for item in items)
-    match_names = mapping is not None and mapping.match_names
-    paths = checked_pictures(Path(images), names, match_names=match_names)
+    paths = checked_pictures(Path(images), files.items())
+    respelled = [
+        name
+        for name, path in paths.items()
+        if not compose_name(str(path)).endswith(compose_name(files[name]))
+    ]
+    for name in respelled[:1]:
+        detail = f"{paths[name].name} for {files[name]}"
+        notes.count("respelled-picture", by=len(respelled), detail=detail)
     for item in items:
         item.picture = copy.add(item.position, paths[item.name])
     Item.objects.bulk_update(items, ["picture"], batch_size=500)

@@ -38,6 +38,7 @@ from common.rate_limits import TooMany
 from judgments.access.roles import DATASET_ROLES, Person, has_role, visible_rows
 from judgments.access.views import offered_accounts
 from judgments.admin.base import QuorumAdmin, count_column, count_of, picture_address, row_or_404, signed_in
+from judgments.admin.documentation import page_of_feature, with_help
 from judgments.datasets import pending_imports, uploads
 from judgments.datasets.importing import last_mapping
 from judgments.datasets.operations import OPERATIONS
@@ -85,8 +86,8 @@ FORMAT_TITLES = {
     "xlsx": gettext_noop("Excel (.xlsx): the first sheet"),
     "parquet": gettext_noop("Parquet"),
     **{name: how.title for name, how in read_layouts().items()},
-    "annotation": gettext_noop("Captions ranked for an image: qid is an image, docid the id of a caption"),
-    "search": gettext_noop("Images ranked for a caption: qid is the id of a caption, docid an image"),
+    "annotation": gettext_noop("Texts ranked for an item: qid is an item, docid the id of a text"),
+    "search": gettext_noop("Items ranked for a text: qid is the id of a text, docid an item"),
     "inputs": gettext_noop("Rows of inputs for a HIT template: CSV with a header line"),
 }
 LOOK = "understand_upload"
@@ -184,10 +185,12 @@ class UploadForm(FilesForm):
         formats, titles: names of the formats, and what a page calls them.
         lead: the sentence above the form; it may hold ``{dataset}``.
         permission: what the account needs besides its role in the dataset.
+        help: the page of the documentation; a feature's own without one.
     """
 
     formats: ClassVar[tuple[str, ...]]
     titles: ClassVar[Mapping[str, str]] = FORMAT_TITLES
+    help: ClassVar[str] = ""
     format_label: ClassVar[str] = gettext_noop("Format")
     files_help = gettext_noop("One file, several that belong together, or a zip of a folder.")
     by_itself = gettext_noop("UTF-8, or as given by the byte order mark")
@@ -232,7 +235,7 @@ class DatasetForm(FilesForm):
     folded = ("pictures_at", "format", "encoding")
     field_order = ("files",)
     files_help = gettext_noop(
-        "Tables (CSV, JSON lines, MS COCO's JSON) and pictures, if any, as single files or as a zip archive."
+        "Tables (Excel, CSV, JSON, Parquet) and pictures, if any, as single files or as a zip archive."
     )
 
 
@@ -254,9 +257,7 @@ class UnderstoodForm(forms.Form):
             label=gettext_lazy("Source and licence"),
             required=False,
             max_length=5_000,
-            help_text=gettext_lazy(
-                "Who made the pictures and captions, and under which terms they are used."
-            ),
+            help_text=gettext_lazy("Who made the data, and under which terms it is used."),
             widget=UnfoldAdminTextareaWidget(attrs={"rows": 2}),
         )
         for number, part in enumerate(understood.parts):
@@ -279,13 +280,6 @@ class UnderstoodForm(forms.Form):
             "If letters look wrong, choose another encoding and update the preview."
         )
         if understood.lacking:
-            self.fields["match_names"] = forms.BooleanField(
-                label=gettext_lazy(
-                    "Match image names despite differences in case, blanks and file extension"
-                ),
-                required=False,
-                widget=UnfoldBooleanWidget,
-            )
             self.fields["without_pictures"] = forms.BooleanField(
                 label=gettext_lazy("Import it without the pictures"),
                 required=False,
@@ -295,14 +289,12 @@ class UnderstoodForm(forms.Form):
     def parts(self) -> list[dict[str, Any]]:
         """Return the parts to import, people's captions first."""
         cleaned = self.cleaned_data
-        match_names = bool(cleaned.get("match_names"))
         chosen = [
             replace(
                 part,
                 role=cleaned[f"role-{number}"],
                 system=cleaned[f"system-{number}"].strip(),
                 rows=(),
-                match_names=match_names and part.format in TABLE_FORMATS,
             )
             for number, part in enumerate(self.understood.parts)
         ]
@@ -333,15 +325,15 @@ class UnderstoodForm(forms.Form):
         ):
             raise forms.ValidationError(
                 gettext(
-                    "There are no captions by people. Set “Content” to “captions by people” for the file that has "
-                    "them. A table (CSV or JSON lines) of a system's captions can be imported without them."
+                    "Nothing is by people. Set “Content” to what people wrote for the file that has "
+                    "it. A table (CSV or JSON lines) of what systems wrote can be imported without it."
                 )
             )
         if len(people) > 1 and (
             len({part.file for part in people}) > 1 or not all(p.columns for p in people)
         ):
             raise forms.ValidationError(
-                gettext("%(n)s parts are captions by people; expected one, or columns of one file.")
+                gettext("%(n)s parts are by people; expected one, or columns of one file.")
                 % {"n": len(people)}
             )
         if not all(names):
@@ -350,7 +342,7 @@ class UnderstoodForm(forms.Form):
             raise forms.ValidationError(
                 gettext("Two systems have the same name; expected a name of its own for each.")
             )
-        if self.understood.lacking and not (cleaned.get("without_pictures") or cleaned.get("match_names")):
+        if self.understood.lacking and not cleaned.get("without_pictures"):
             raise forms.ValidationError(
                 gettext("Some images have no picture. Upload them all, or choose to import without pictures.")
             )
@@ -361,13 +353,14 @@ class CandidatesForm(UploadForm):
     formats = tuple(CANDIDATE_FORMATS)
     job = "import_candidates"
     title = gettext_noop("Import candidates")
-    lead = gettext_noop("Import a system's captions of the images of {dataset}.")
+    help = "formats.md#candidates-what-one-system-says"
+    lead = gettext_noop("Import a system's texts for the items of {dataset}.")
     field_order = ("system", "format", "files")
 
     system = forms.CharField(
         label=gettext_lazy("System"),
         max_length=80,
-        help_text=gettext_lazy("The system that produced these captions. Participants never see its name."),
+        help_text=gettext_lazy("The system that wrote these texts. Participants never see its name."),
         widget=UnfoldAdminTextInputWidget,
     )
 
@@ -379,8 +372,9 @@ class RankingsForm(UploadForm):
     formats = tuple(Output.Task.values)
     job = "import_rankings"
     title = gettext_noop("Import rankings")
+    help = "formats.md#rankings"
     lead = gettext_noop(
-        "Import systems' ranked lists of captions for the images of {dataset}, or of images for captions."
+        "Import systems' ranked lists of texts for the items of {dataset}, or of items for texts."
     )
     field_order = ("format", "files")
     format_label = gettext_noop("Type of ranking")
@@ -404,6 +398,8 @@ def _apply_format(understood: Understood, format: str) -> None:
 
 @admin.register(Dataset)
 class DatasetAdmin(QuorumAdmin):
+    help = "formats.md#one-upload"
+    empty_words = "A dataset holds pictures or texts, what people wrote about them, and what systems wrote."
     list_display = (
         "dataset",
         "source_format",
@@ -443,7 +439,7 @@ class DatasetAdmin(QuorumAdmin):
         return [
             path(
                 "columns/<slug:upload>/",
-                self.admin_site.admin_view(self.columns_view),
+                with_help(self.admin_site.admin_view(self.columns_view), "imports.md"),
                 name="judgments_dataset_columns",
             ),
             path(
@@ -454,7 +450,10 @@ class DatasetAdmin(QuorumAdmin):
             *(
                 path(
                     f"<int:pk>/{name}/",
-                    self.admin_site.admin_view(partial(self.import_view, form_class=form_class)),
+                    with_help(
+                        self.admin_site.admin_view(partial(self.import_view, form_class=form_class)),
+                        form_class.help or page_of_feature(form_class),
+                    ),
                     name=f"judgments_dataset_{name}",
                 )
                 for name, form_class in UPLOADS.items()
@@ -462,7 +461,10 @@ class DatasetAdmin(QuorumAdmin):
             *(
                 path(
                     f"<int:pk>/{page.name}/",
-                    self.admin_site.admin_view(partial(self.page_view, page=page)),
+                    with_help(
+                        self.admin_site.admin_view(partial(self.page_view, page=page)),
+                        page_of_feature(page.view),
+                    ),
                     name=f"judgments_dataset_{page.name}",
                 )
                 for page in PAGES.values()
@@ -477,6 +479,8 @@ class DatasetAdmin(QuorumAdmin):
             return self._import_understood(request)
         if "job" in request.GET:
             return self._show_job(request, request.GET["job"])
+        if "upload" in request.GET:
+            return self._show_upload(request, request.GET["upload"])
         form = DatasetForm(request.POST or None, request.FILES or None)
         if request.method == "POST" and form.is_valid():
             upload = form.keep()
@@ -525,6 +529,14 @@ class DatasetAdmin(QuorumAdmin):
             request, job.args["upload"], choices, load_understood((job.result or {})["understood"])
         )
 
+    def _show_upload(self, request: HttpRequest, upload: str) -> HttpResponse:
+        """Show again what an upload was understood as."""
+        choices = request.session.get(SESSION_KEY, {}).get(upload)
+        if choices is None or "understood" not in choices:
+            return self._ask_for_files_again(request, "add")
+        form = UnderstoodForm(understood=load_understood(choices["understood"]))
+        return self._understood_page(request, form, upload)
+
     def _show_understood(
         self, request: HttpRequest, upload: str, choices: dict[str, Any], understood: Understood
     ) -> HttpResponse:
@@ -532,6 +544,10 @@ class DatasetAdmin(QuorumAdmin):
         understood.name = posted.get("name") or _free_name(understood.name)
         _apply_format(understood, choices["format"])
         self._remember(request, upload, choices | {"understood": asdict(understood)})
+        if (
+            request.headers.get("X-Requested-With") == "XMLHttpRequest"
+        ):  # the page's script goes where it is led
+            return redirect(f"{reverse('admin:judgments_dataset_add')}?upload={upload}")
         form = UnderstoodForm(understood=understood)
         chosen = ("role-", "system-") if len(understood.parts) == choices.get("parts") else ()
         form.initial = {
@@ -584,7 +600,8 @@ class DatasetAdmin(QuorumAdmin):
             messages.error(request, str(error))
             return self._understood_page(request, form, upload)
         del request.session[SESSION_KEY]
-        return redirect(reverse("admin:judgments_job_change", args=[job.pk]))
+        then = "?then=design" if "_design" in request.POST else ""
+        return redirect(reverse("admin:judgments_job_change", args=[job.pk]) + then)
 
     def _look_again(
         self, request: HttpRequest, upload: str, earlier: dict[str, Any], maps: dict[str, dict[str, Any]]
@@ -620,6 +637,7 @@ class DatasetAdmin(QuorumAdmin):
             upload=upload,
             understood=form.understood,
             tables=tables,
+            may_add_study=request.user.has_perm("judgments.add_study"),
             problems=list(map(pending_imports.name_controls, form.understood.problems)),
         )
 

@@ -15,10 +15,12 @@ from common.incoming import RequestBytesExceeded
 from common.incoming.json_documents import load_json
 from judgments.datasets.importing import last_mapping
 from judgments.datasets.table_columns import (
+    OF_PICTURES,
     TABLE_USES,
     WITHOUT_COLUMNS,
     UploadTable,
     has_title,
+    header_below_title,
     lines_of,
     table_of,
 )
@@ -106,6 +108,7 @@ def look_at_columns(kind: str, args: Mapping[str, Any]) -> bool:
     with open_upload(args["upload"]) as files:
         try:
             lines = lines_of(files.path, args["format"], args["encoding"])
+            header_row = header_row or header_below_title(lines, kind)
             table = table_of(
                 files.path,
                 args["format"],
@@ -145,7 +148,11 @@ def offered(kind: str, args: Mapping[str, Any], table: UploadTable) -> dict[str,
         "unnamed": gettext("not used")
         if kind != "dataset" or "caption" in table.chosen
         else gettext("a text of a system or of people"),
-        "wanted": [(name, gettext(use.words[name]) if name in use.words else name) for name in use.wanted]
+        "wanted": [
+            (name, gettext(use.words[name]) if name in use.words else name)
+            for name in use.wanted
+            if name in table.chosen or name not in OF_PICTURES or "text" not in table.chosen
+        ]
         + [(name, gettext(words)) for name, words in use.choices.items()],
         "lines": table.lines,
         "header_row": table.header_row,

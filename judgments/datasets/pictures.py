@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from urllib.parse import quote
 
@@ -17,6 +17,7 @@ from common.amounts import thousands
 from common.errors import QuorumError
 from common.incoming import ADDRESS_LIMIT, compose_name, limits
 
+MOST_ALIKE = 5  # that a sentence names
 FORMATS = {"JPEG": ".jpg", "PNG": ".png", "GIF": ".gif", "WEBP": ".webp"}
 # A JPEG followed by a second picture, as some phones write: browsers show the first.
 SUFFIXES = FORMATS | {"MPO": ".jpg"}
@@ -99,18 +100,15 @@ def picture_file_address(images: str, file: str) -> str:
     return address
 
 
-def checked_pictures(
-    folder: Path, names: Iterable[tuple[str, str]], *, match_names: bool = False
-) -> dict[str, Path]:
+def checked_pictures(folder: Path, names: Iterable[tuple[str, str]]) -> dict[str, Path]:
     """Return the file of each image, from (image name, file name) pairs.
 
-    Args:
-        match_names: whether names may differ in case, blanks and ending.
+    Names may differ from files as in `find_pictures`.
 
     Raises:
         PictureProblem: a file is missing, outside of the folder, or no picture that browsers show.
     """
-    from judgments.importers.names import NamesOfImages  # lazily: pages of work start without the importers
+    from judgments.importers.names import find_pictures  # lazily: pages of work start without the importers
 
     if not folder.is_dir():
         raise PictureProblem(
@@ -119,17 +117,14 @@ def checked_pictures(
     root = folder.resolve()
     paths: dict[str, Path] = {}
     missing: list[str] = []
-    spelled: dict[str, Path] = {}  # file systems keep an accent as it was typed
-    files = SimpleLazyObject(lambda: NamesOfImages(_files_in(root)))
-    for image, file in names:
+    pairs = list(names)
+    found = SimpleLazyObject(
+        lambda: find_pictures([compose_name(file) for _, file in pairs], _files_in(root))
+    )
+    for image, file in pairs:
         path = (folder / file).resolve()
-        if not file.isascii() and not path.is_file():
-            spelled = spelled or {
-                compose_name(str(entry.relative_to(root))): entry for entry in root.rglob("*")
-            }
-            path = spelled.get(compose_name(file), path).resolve()
-        if match_names and not path.is_file():
-            path = (folder / files.name_of(file)).resolve()
+        if not path.is_file() and (alike := found.files.get(compose_name(file))):
+            path = (folder / alike).resolve()
         if not path.is_relative_to(root):
             raise PictureProblem(
                 gettext("%(file)r leads out of %(folder)s; expected a file in it.")
@@ -139,13 +134,8 @@ def checked_pictures(
             paths[image] = path
         else:
             missing.append(file)
-    if missing and (alike := files.name_of(missing[0])) != missing[0]:
-        raise PictureProblem(
-            gettext(
-                "%(folder)s has no picture %(missing)r, but %(alike)r, which is taken if names may differ."
-            )
-            % {"folder": folder, "missing": missing[0], "alike": alike}
-        )
+    if missing and (unclear := found.unclear.get(compose_name(missing[0]))):
+        raise PictureProblem(describe_unclear(compose_name(missing[0]), unclear))
     if missing:
         raise PictureProblem(
             gettext("%(folder)s lacks %(n)s of %(what)s pictures, the first is %(missing)r.")
@@ -154,6 +144,15 @@ def checked_pictures(
     for path in paths.values():
         picture_format(path)
     return paths
+
+
+def describe_unclear(name: str, alike: Sequence[str]) -> str:
+    """Say which files, or names in the table, a picture's name cannot be told from."""
+    sentence = gettext(
+        "The picture %(name)r cannot be told from %(alike)s; expected names that differ in more than case, folder, "
+        "blanks and ending."
+    )
+    return sentence % {"name": name, "alike": ", ".join(alike[:MOST_ALIKE])}
 
 
 def _files_in(root: Path) -> list[str]:

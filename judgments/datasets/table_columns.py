@@ -14,22 +14,22 @@ from common.files import as_cell
 from judgments.importers import WITH_HEADER, ColumnMapping, read_layouts, reader_of
 from judgments.importers.mapping import OMITTED_COLUMN as NOT_USED
 from judgments.importers.mapping import first_rows, guess_columns
+from judgments.importers.names import names_picture
+from judgments.importers.records.title_rows import header_line
 from judgments.importers.tables.files import first_lines
 from judgments.importers.tables.standard_columns import CANDIDATE_COLUMNS, DATASET_COLUMNS
 
 MOST_COLUMNS = 60  # of a file that are shown
 
-MOST_LINES = 10  # of which one is the header
-
 LONGEST_SHOWN = 120  # characters of a cell
 
 # What a page calls our columns; the others say it themselves.
 COLUMN_WORDS = {
-    "image": gettext_noop("item: the picture's file name, or an id"),
-    "caption": gettext_noop("caption, or what a system wrote"),
+    "image": gettext_noop("item: a file name, or an id"),
+    "caption": gettext_noop("what a system, or people, wrote"),
     "text": gettext_noop("source text"),
     "system": gettext_noop("name of the system"),
-    "caption_id": gettext_noop("the caption’s id"),
+    "caption_id": gettext_noop("id of what was written"),
     "split": gettext_noop("split, such as test"),
     "url": gettext_noop("address of the picture"),
     "boxes": gettext_noop("boxes in the picture"),
@@ -40,6 +40,7 @@ COLUMN_WORDS = {
     "rank": gettext_noop("rank in the system’s list"),
     "score": gettext_noop("the system’s score"),
 }
+OF_PICTURES = {"url", "boxes", "image_width", "image_height"}
 
 FIRST_SYSTEM_COLUMN = re.compile(r"first[ _-]?(system|model)|(system|model)[ _-]?a", re.I)
 
@@ -151,12 +152,18 @@ def lines_of(path: Path, format: str, encoding: str = "") -> list[tuple[int, lis
     """Return the first lines of a table, one of which is its header; none of a format that has no lines."""
     if format not in WITH_HEADER or path.is_dir():
         return []
-    lines = first_lines(path, encoding or None, workbook=format == "xlsx", most=MOST_LINES)
+    lines = first_lines(path, encoding or None, workbook=format == "xlsx")
     return [
         (number, [cell[:LONGEST_SHOWN] for cell in cells[:MOST_COLUMNS]])
         for number, cells in lines
         if any(cells)
     ]
+
+
+def header_below_title(lines: Sequence[tuple[int, Sequence[str]]], use: str) -> int:
+    """Return the line of a header that is not the first line; 0 for the first."""
+    row = header_line(lines, TABLE_USES[use].wanted)
+    return row if row > 1 else 0
 
 
 def has_title(lines: Sequence[tuple[int, Sequence[str]]]) -> bool:
@@ -177,7 +184,7 @@ def table_of(
     """Look at the first rows of a table. Raise ImportProblem, or RequestBytesExceeded in a request.
 
     Args:
-        offered: our column -> the file's, of the last mapping; it counts if the file has all of them.
+        offered: our column -> the file's, of the last mapping; it counts if the file has all, and a guess no other.
     """
     how = read_layouts().get(format, ColumnMapping())
     how = how.model_copy(update={"header_row": header_row})
@@ -187,7 +194,14 @@ def table_of(
     names = list(dict.fromkeys(name for row in rows for name in row))[:MOST_COLUMNS]
     wanted = [name for name in TABLE_USES[use].wanted if name not in how.columns]
     used = {name: source for name, source in (offered or {}).items() if source != NOT_USED}
-    known = used if used and set(used.values()) <= set(names) else guess_columns(names, wanted)
+    known = guess_columns(names, wanted)
+    if used and set(used.values()) <= set(names) and known.keys() <= set(offered or ()):
+        known = used
     TABLE_USES[use].check_guesses(known)
+    if "image" in wanted and "image" not in known:
+        cells_of = ((name, [str(row.get(name)).strip() for row in rows]) for name in names)
+        pictures = (name for name, cells in cells_of if all(map(names_picture, cells)))
+        if name := next(pictures, ""):
+            known["image"] = name
     cells = [[as_cell(row.get(name))[:LONGEST_SHOWN] for name in names] for row in rows]
     return UploadTable(names, cells, known, header_row=header_row, is_folder=path.is_dir())

@@ -16,9 +16,18 @@ from common.amounts import thousands
 from common.features import of_features
 from common.incoming import unpacked_name
 from judgments.datasets.caption_sources import PEOPLE_COLUMN, parts_of_table
-from judgments.datasets.table_columns import TABLE_USES, UploadTable, has_title, lines_of, table_of
+from judgments.datasets.pictures import describe_unclear
+from judgments.datasets.table_columns import (
+    TABLE_USES,
+    UploadTable,
+    has_title,
+    header_below_title,
+    lines_of,
+    table_of,
+)
 from judgments.datasets.upload_parts import LEFT_OUT, PEOPLE, SYSTEM, Understood, UploadPart
 from judgments.importers import TABLE_FORMATS, ImportProblem
+from judgments.importers.names import PicturesOfNames, find_pictures
 from judgments.importers.textio import likely_encoding, read_head
 from judgments.studies.generation.progress import Progress, no_progress
 
@@ -26,6 +35,7 @@ MOST_TABLES = 10  # with our names, whose columns are shown all the same
 MOST_PARTS = 200
 MOST_SOURCES = 2_000  # of which MOST_PARTS are offered
 MOST_PROBLEMS = 20  # in full
+MOST_FOLDERS = 20  # with the most pictures, of which one is that of the names
 MOST_NAMED = 5  # of the images without a picture
 HEAD_BYTES = 65_536  # bytes of a JSON document that tell what it is
 BINARY_TABLES = {".xlsx": "xlsx", ".parquet": "parquet"}
@@ -162,7 +172,8 @@ def _suffix(file: Path) -> str:
 def _table_of(file: Path, part: UploadPart, maps: Mapping[str, Mapping[str, Any]]) -> UploadTable:
     """Return what the columns of a table are taken for: as they were chosen, by our names, or by a guess."""
     how = maps.get(part.file, {})
-    header_row, lines = how.get("header_row", 0), lines_of(file, part.format, part.encoding)
+    lines = lines_of(file, part.format, part.encoding)
+    header_row = how.get("header_row", 0) or header_below_title(lines, "dataset")
     offered = maps.get("", {}).get("columns")
     try:
         table = table_of(
@@ -226,15 +237,24 @@ def _name_of(files: Iterable[str]) -> str:
 
 
 def _match_pictures(understood: Understood, pictures: Sequence[str], images: set[str]) -> None:
-    there = set(pictures)
     folders = Counter(str(folder) for picture in pictures for folder in PurePosixPath(picture).parents)
-    named = {image for image in images if image}
+    named = sorted(image for image in images if image)
 
-    def found_in(folder: str) -> set[str]:
-        return {image for image in named if str(PurePosixPath(folder) / image) in there}
+    def found_in(folder: str) -> PicturesOfNames:
+        within = [PurePosixPath(picture) for picture in pictures]
+        inside = [str(path.relative_to(folder)) for path in within if path.is_relative_to(folder)]
+        return find_pictures(named, inside)
 
-    understood.folder = max(folders, key=lambda folder: (len(found_in(folder)), folders[folder]))
-    matched = found_in(understood.folder)
-    understood.found = len(matched)
-    understood.lacking = len(named - matched)
-    understood.missing = sorted(named - matched)[:MOST_NAMED]
+    matches = {folder: found_in(folder) for folder, _ in folders.most_common(MOST_FOLDERS)}
+    understood.folder = max(
+        matches, key=lambda folder: (len(matches[folder].files), -len(matches[folder].respelled))
+    )
+    matched = matches[understood.folder]
+    missing = [image for image in named if image not in matched.files]
+    understood.found, understood.lacking = len(matched.files), len(missing)
+    understood.missing = missing[:MOST_NAMED]
+    understood.respelled = len(matched.respelled)
+    understood.spellings = [f"{name} → {matched.files[name]}" for name in matched.respelled[:MOST_NAMED]]
+    understood.unclear = [
+        describe_unclear(name, alike) for name, alike in list(matched.unclear.items())[:MOST_NAMED]
+    ]

@@ -56,7 +56,6 @@ class UploadPart:
         texts: whether its table has source texts; ``sources``: whether it is these that are shown.
         columns_named: our column -> the file's. fixes: line -> column of the file -> correction.
         row_options: the line of the header, which rows are read and words for empty cells, as in `ColumnMapping`.
-        match_names: whether names of images may differ in case, blanks and ending.
     """
 
     file: str = ""
@@ -75,14 +74,12 @@ class UploadPart:
     columns_named: Mapping[str, str] = field(default_factory=dict)
     row_options: Mapping[str, Any] = field(default_factory=dict)
     fixes: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    match_names: bool = False
 
     @property
     def mapping(self) -> ColumnMapping | None:
-        if not (self.columns_named or self.row_options or self.fixes or self.match_names):
+        if not (self.columns_named or self.row_options or self.fixes):
             return None
-        columns, fixes = self.columns_named, self.fixes
-        return ColumnMapping(columns=columns, **self.row_options, fixes=fixes, match_names=self.match_names)
+        return ColumnMapping(columns=self.columns_named, **self.row_options, fixes=self.fixes)
 
     @property
     def taken(self) -> TablePart:
@@ -101,6 +98,8 @@ class UploadPart:
 
     @property
     def encoding_words(self) -> str:
+        if self.format in ("xlsx", "parquet"):  # which have no encoding to choose
+            return ""
         title = ENCODINGS.get(self.encoding)
         return gettext(title) if title else self.encoding.upper()
 
@@ -126,6 +125,8 @@ class Understood:
     Attributes:
         pictures: their number; ``folder`` is theirs.
         found, lacking: numbers of images with and without a picture; ``missing`` names the first.
+        respelled: the number of images whose picture is named otherwise; ``spellings`` are the first. unclear:
+            sentences about names that several pictures may have.
         problems: sentences about unreadable files.
         uploaded, encoding: as given to ``understand``.
         tables: file -> its columns with the first rows, and what they were taken for (`Table`).
@@ -138,6 +139,9 @@ class Understood:
     found: int = 0
     lacking: int = 0
     missing: list[str] = field(default_factory=list)
+    respelled: int = 0
+    spellings: list[str] = field(default_factory=list)
+    unclear: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     uploaded: list[str] = field(default_factory=list)
     encoding: str = ""

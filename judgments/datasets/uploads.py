@@ -65,8 +65,17 @@ def _stored_folder(upload: str) -> Path:
 def keep(files: Iterable[UploadedFile], pictures: UploadedFile | None = None) -> str:
     """Store an upload for its job; return its name. Raise UploadRefused for an unusable archive or file name."""
     files = list(files)
+    names: set[str] = set()
     for file in files:
         check_name(file.name or "")
+        if file.name in names:  # of several folders
+            raise UploadRefused(
+                gettext(
+                    "Two files are called %(name)s; expected names that differ, or a zip with their folders."
+                )
+                % {"name": file.name}
+            )
+        names.add(file.name or "")
         if is_archive(file.name or ""):
             check_archive(file, name=file.name or "")
     if pictures is not None:

@@ -52,7 +52,7 @@ class Quiz(Part):
     items: Annotated[int, Field(ge=0, le=100)] = Field(
         0,
         title="Known items in an attempt",
-        description="Items of the study's protocol, with reserved images.",
+        description="Items of the study's protocol, with reserved items.",
     )
     pass_mark: Annotated[float, Field(ge=0, le=1)] = Field(
         0.8, title="Pass mark of the quiz", description="Between 0 and 1."

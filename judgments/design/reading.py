@@ -38,7 +38,7 @@ from judgments.design.tables.participants import SHORTEST_CODE, Access
 from judgments.design.tables.questions import AnswerOptions
 from judgments.design.tables.sampling import CROSSED
 from judgments.kinds import KINDS, AbsentKind, Kind
-from quorum.names import nearest_name
+from quorum.numeric.names import nearest_name
 
 PRESET_FOLDER = Path(__file__).with_name("study_presets")
 # In display order.

@@ -104,9 +104,9 @@ class StudyDesign(Part):
         20, title="Items on a page of work", description="Number of items on a page of work."
     )
     images_per_hit: Annotated[int, Field(ge=1, le=50)] = Field(
-        6, title="Images on a page of work", description="Number of images on a page of work."
+        6, title="Items on a page of work", description="Number of items on a page of work."
     )
-    captions_per_image: Annotated[int, Field(ge=1, le=50)] = Field(10, title="Captions under an image")
+    captions_per_image: Annotated[int, Field(ge=1, le=50)] = Field(10, title="Texts under an item")
     seconds_per_unit: Annotated[float, Field(gt=0, le=3600)] = Field(
         6.0,
         title="Seconds for an item",

@@ -114,9 +114,9 @@ class _ChangedDraw:
                 raise ValueError(gettext("the text %(name)r is empty") % {"name": name})
         image = self._images.get(change.image) if change.image != unit.image else None
         if change.image and change.image not in self._images:
-            raise ValueError(gettext("the dataset has no image %(image)r") % {"image": change.image})
+            raise ValueError(gettext("the dataset has no item %(image)r") % {"image": change.image})
         if image is not None and "boxes" in unit.content and not image.boxes:
-            raise ValueError(gettext("image %(image)r has no labelled boxes") % {"image": image.name})
+            raise ValueError(gettext("item %(image)r has no labelled boxes") % {"image": image.name})
         texts = {
             name: text for name, text in change.texts.items() if one_text(text) != one_text(before[name])
         }

@@ -74,7 +74,7 @@ def draw_captions(
         }
         able = [image for image in division.judged if texts_by_image.get(image.name)]
         pool = _distinct(text for image in able for text in texts_by_image[image.name])
-        which = f" with captions to be judged (sampling.pairs_from is {design.sampling.pairs_from!r})"
+        which = f" with texts to be judged (sampling.pairs_from is {design.sampling.pairs_from!r})"
         drawn = [(image, texts_by_image[image.name]) for image in draw_images(able, wanted, rng, which=which)]
     if not pool:
         raise _no_captions_error(design, material)
@@ -152,7 +152,7 @@ def _listed(design: StudyDesign, material: Material, division: Division) -> Draw
         if name not in judged:
             raise DesignError(
                 gettext(
-                    "sampling.listed: pair %(number)s names image %(name)r, which is not one of the judged images of "
+                    "sampling.listed: pair %(number)s names item %(name)r, which is not one of the judged items of "
                     "dataset %(name2)r (split %(split)r, without those reserved for check questions)."
                 )
                 % {"number": number, "name": name, "name2": material.name, "split": design.sampling.split},
@@ -162,8 +162,8 @@ def _listed(design: StudyDesign, material: Material, division: Division) -> Draw
         if named is None:
             raise DesignError(
                 gettext(
-                    "sampling.listed: pair %(number)s names caption %(caption)r, which is neither the id "
-                    "nor the text of a caption of dataset %(name)r."
+                    "sampling.listed: pair %(number)s names text %(caption)r, which is neither the id "
+                    "nor the wording of a text of dataset %(name)r."
                 )
                 % {"number": number, "caption": caption[:80], "name": material.name},
                 field="sampling.listed",
@@ -180,22 +180,22 @@ def _no_captions_error(design: StudyDesign, material: Material) -> DesignError:
     name, split = material.name, design.sampling.split
     if design.sampling.pairs_from == "references":
         return DesignError(
-            gettext("no image of split %(split)r of dataset %(name)r has a reference caption.")
+            gettext("no item of split %(split)r of dataset %(name)r has a reference.")
             % {"split": split, "name": name},
             field="sampling.pairs_from",
         )
     if design.sampling.pairs_from == "top-k" and design.sampling.task == "search":
         return DesignError(
             gettext(
-                "no system of dataset %(name)r ranked an image of split %(split)r among its first "
-                "%(k)s for a caption; import rankings with --task search first."
+                "no system of dataset %(name)r ranked an item of split %(split)r among its first "
+                "%(k)s for a text; import rankings with --task search first."
             )
             % {"name": name, "split": split, "k": design.sampling.k},
             field="sampling.task",
         )
     return DesignError(
         gettext(
-            "no system of dataset %(name)r gave a caption for an image of split %(split)r; "
+            "no system of dataset %(name)r gave a text for an item of split %(split)r; "
             "import candidates first."
         )
         % {"name": name, "split": split},

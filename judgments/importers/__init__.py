@@ -25,7 +25,7 @@ from judgments.importers.tables.standard_columns import CANDIDATE_COLUMNS, DATAS
 from judgments.importers.textio import ImportProblem
 from judgments.importers.trec import read_runs
 from judgments.kinds import Kind
-from quorum.names import nearest_name
+from quorum.numeric.names import nearest_name
 
 __all__ = [
     "CANDIDATE_FORMATS",

@@ -36,7 +36,7 @@ from judgments.importers.records.record import INCLUSION_COLUMNS, Record
 from judgments.importers.records.values import is_blank
 from judgments.importers.textio import ImportNotes, ImportProblem, read_whole
 from judgments.kinds.base import JUDGMENT_COLUMNS
-from quorum.names import nearest_name
+from quorum.numeric.names import nearest_name
 
 LAYOUTS = Path(__file__).with_name("layouts")
 FIRST_ROWS = 5

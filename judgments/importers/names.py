@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
 
 from common.incoming import compose_name
 
@@ -46,6 +48,68 @@ class NamesOfImages:
         """Return what was expected instead of a name that none of the images has."""
         near = self.name_of(name)
         return "an image of the dataset" + (f" (--match-names takes it for {near!r})" if near != name else "")
+
+
+@dataclass(slots=True)
+class PicturesOfNames:
+    """The files of pictures that a table names.
+
+    Attributes:
+        files: name -> file.
+        respelled: names that differ from their file.
+        unclear: name -> the files that it may mean, or the other names that mean the same file.
+    """
+
+    files: dict[str, str] = field(default_factory=dict)
+    respelled: list[str] = field(default_factory=list)
+    unclear: dict[str, list[str]] = field(default_factory=dict)
+
+
+def find_pictures(names: Collection[str], files: Collection[str]) -> PicturesOfNames:
+    """Match names of pictures with files: exactly; else but for case and jpeg, folder, blanks, ending."""
+    there = set(files)
+    found = PicturesOfNames({name: name for name in names if name in there})
+    indexes: list[tuple[Callable[[str], str], defaultdict[str, list[str]]]] = []
+    if len(found.files) < len(set(names)):
+        for spelling in (_spelled, _without_folder, _without_ending):
+            index: defaultdict[str, list[str]] = defaultdict(list)
+            for file in files:
+                index[spelling(file)].append(file)
+            indexes.append((spelling, index))
+    names_of: defaultdict[str, list[str]] = defaultdict(list)
+    for name in dict.fromkeys(names):
+        if name not in found.files:
+            meant = next(filter(None, (index.get(spelling(name)) for spelling, index in indexes)), [])
+            if len(meant) == 1:
+                found.files[name] = meant[0]
+                found.respelled.append(name)
+            elif meant:
+                found.unclear[name] = meant
+        if name in found.files:
+            names_of[found.files[name]].append(name)
+    for same in filter(lambda same: len(same) > 1, names_of.values()):
+        for name in set(same) & set(found.respelled):
+            found.unclear[name] = [other for other in same if other != name]
+            found.respelled.remove(name)
+            del found.files[name]
+    return found
+
+
+def names_picture(name: str) -> bool:
+    """Return whether a name has the ending of a picture."""
+    return bool(_ENDING.search(name.casefold()))
+
+
+def _spelled(name: str) -> str:
+    return re.sub(r"\.jpeg$", ".jpg", compose_name(name).replace("\\", "/").strip().casefold())
+
+
+def _without_folder(name: str) -> str:
+    return PurePosixPath(_spelled(name)).name
+
+
+def _without_ending(name: str) -> str:
+    return _BLANKS.sub("_", _ENDING.sub("", _without_folder(name)))
 
 
 def _comparable_name(name: str) -> str:

@@ -432,7 +432,7 @@ class BestWorst(OpenKind):
                     pgettext(
                         "staff",
                         "sampling.options is 'all', but the systems of dataset %(name)r gave %(most)d different "
-                        "captions for an image; expected a number, %(limit)d at most.",
+                        "texts for an item; expected a number, %(limit)d at most.",
                     )
                     % {"name": material.name, "most": most, "limit": MOST_OPTIONS},
                     field="sampling.options",
@@ -441,7 +441,7 @@ class BestWorst(OpenKind):
         if not usable:
             raise DesignError(
                 f"sampling.options is {options}, but the systems of dataset {material.name!r} gave "
-                f"at most {most} different captions for an image of split {design.sampling.split!r}.",
+                f"at most {most} different texts for an item of split {design.sampling.split!r}.",
                 field="sampling.options",
             )
         images = draw_images(usable, design.sampling.images, rng_for(design.seed, "images"))

@@ -101,8 +101,8 @@ class Relevance(ImageCaptionKind):
             yield (
                 pgettext(
                     "staff",
-                    "filter.fill_to is %(fill_to)s, but check images have captions_per_image = %(size)s "
-                    "captions, so participants could recognise them; expected %(size)s",
+                    "filter.fill_to is %(fill_to)s, but check items have captions_per_image = %(size)s "
+                    "texts, so participants could recognise them; expected %(size)s",
                 )
                 % {"fill_to": fill_to, "size": size}
             )

@@ -10,7 +10,7 @@ from django.template.response import TemplateResponse
 
 from judgments.access.roles import Right
 from judgments.cached_figures import MANY_ROWS, cached_figures, required_figures
-from judgments.design.editing.fitting import PAIR_WORDS
+from judgments.design.editing.cutting import PAIR_WORDS
 from judgments.figures import Figures, add_figures
 from judgments.models import HIT, Study, Unit
 from judgments.operations import discard
@@ -22,7 +22,7 @@ from judgments.studies.stopping import expected_share
 from judgments.studies.study_page import study_page
 
 
-@study_page("hits", "Pages of work", order=20, group=StudyPlace.DESIGN)
+@study_page("hits", "Pages of work", order=20, group=StudyPlace.DESIGN, help="designing.md#hits-by-hand")
 def show_hits(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     context["design"] = design_of(study)
     if study.state == Study.State.DRAFT:
@@ -34,7 +34,14 @@ def show_hits(request: HttpRequest, study: Study, context: Context) -> HttpRespo
     return TemplateResponse(request, "judgments/study/hits.html", context)
 
 
-@study_page("discard", order=22, permission=Right.CHANGE, group=StudyPlace.DESIGN, under="hits")
+@study_page(
+    "discard",
+    order=22,
+    permission=Right.CHANGE,
+    group=StudyPlace.DESIGN,
+    under="hits",
+    help="designing.md#from-a-draft-to-an-open-study-and-back",
+)
 def ask_before_discarding(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     context |= {"obstacle": why_not_discarded(study), "gone": count_discarded_rows(study)}
     context["by_hand"] = len(study.design.get("by_hand", ()))

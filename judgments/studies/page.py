@@ -29,6 +29,7 @@ from common.errors import DesignError, FeatureIsOff, QuorumError
 from common.files import can_be_stored
 from judgments.access.roles import Right, has_right, note_event
 from judgments.admin.base import QuorumAdmin, row_or_404, signed_in, simulated_mark
+from judgments.admin.documentation import page_of_feature, with_help
 from judgments.cached_figures import FiguresPending
 from judgments.design.editing.form.labels import replace_keys_by_labels
 from judgments.design.editing.views import design, from_file, numbers, reuse, start
@@ -51,6 +52,8 @@ STATE_COLOURS = {
 
 @admin.register(Study)
 class StudyAdmin(QuorumAdmin):
+    help = "designing.md"
+    empty_words = "A study asks people to judge what is in a dataset."
     list_display = ("study", "state_label", "protocol_title", "dataset", "progress", "created_by", "created")
     list_display_links = None
     add_label = "New study"
@@ -94,21 +97,26 @@ class StudyAdmin(QuorumAdmin):
         return date_format(localtime(study.created_at))
 
     def get_urls(self) -> list[URLPattern]:
-        def url(route: str, name: str, view: Callable[..., HttpResponseBase]) -> URLPattern:
-            return path(route, self.admin_site.admin_view(view), name=f"judgments_study_{name}")
+        def url(
+            route: str, name: str, view: Callable[..., HttpResponseBase], help: str = self.help
+        ) -> URLPattern:
+            view = self.admin_site.admin_view(view)
+            return path(route, with_help(view, help), name=f"judgments_study_{name}")
 
         return [
             url("numbers/<slug:key>/", "numbers", numbers.show_numbers),
-            url("compare/", "compare", partial(reuse.show_comparison, self)),
-            url("from-file/", "from_file", self._for_adding(from_file.add_study_from_file)),
+            url("compare/", "compare", partial(reuse.show_comparison, self), "designing.md#use-again"),
+            url("from-file/", "from_file", self._for_adding(from_file.add_study_from_file), "study-files.md"),
             url("<int:pk>/do/<slug:name>/", "do", require_POST(self.step_view)),
             *(
-                url(f"<int:pk>/{page.name}/", page.name, partial(self.page_view, page=page))
+                url(f"<int:pk>/{page.name}/", page.name, partial(self.page_view, page=page), _help_of(page))
                 for page in PAGES.values()
                 if page.name != "change"  # the admin's own address
             ),
             *(
-                url(f"{page.name}/", f"start_{page.name}", partial(self.start_view, page=page))
+                url(
+                    f"{page.name}/", f"start_{page.name}", partial(self.start_view, page=page), _help_of(page)
+                )
                 for page in START_PAGES.values()
             ),
             *super().get_urls(),
@@ -252,6 +260,10 @@ class StudyAdmin(QuorumAdmin):
             "judgments/study/delete.html",
             self.context(request, study, "change") | {"subtitle": gettext("Delete")},
         )
+
+
+def _help_of(page: StudyPage | StartPage) -> str:
+    return getattr(page, "help", "") or page_of_feature(page.view) or StudyAdmin.help
 
 
 def _show_what_is_off(request: HttpRequest, context: Context, error: FeatureIsOff) -> HttpResponse:

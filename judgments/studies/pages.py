@@ -76,6 +76,7 @@ class StudyPage:
         group: its place.
         before: its place until the study is opened, if another.
         under: for a page without a tab, the page whose tab is marked.
+        help: the page of the documentation that explains it, with an anchor if need be; a feature's own without one.
     """
 
     name: str
@@ -87,6 +88,7 @@ class StudyPage:
     group: StudyPlace = StudyPlace.SHARE
     before: StudyPlace | None = None
     under: str = ""
+    help: str = ""
 
     def place_in(self, study: Study) -> StudyPlace:
         return self.group if self.before is None or was_opened(study) else self.before

@@ -24,7 +24,7 @@ from judgments.studies.step_form import add_operation
 from judgments.studies.study_page import parts_of_plan, study_page, study_page_address
 
 
-@study_page("plan", order=21)
+@study_page("plan", order=21, help="study-files.md#what-is-drawn")
 def show_plan(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     return TemplateResponse(request, "judgments/study/plan.html", context | plan_context(study))
 

@@ -5,7 +5,7 @@ from itertools import chain
 from numbers import Integral
 from typing import Any
 
-from quorum.names import nearest_name
+from quorum.numeric.names import nearest_name
 
 
 class MetricsError(ValueError):

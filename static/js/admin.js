@@ -16,6 +16,21 @@ document.addEventListener("htmx:beforeOnLoad", (event) => {
   if (Date.now() - leaving < 10000 && event.detail.xhr.getResponseHeader("HX-Refresh")) event.preventDefault();
 });
 
+// Icons are words of a font, which would be read aloud. One that acts by itself is a button, which has a name.
+function nameIcons() {
+  const menu = document.querySelector("[data-say-menu]")?.dataset.sayMenu ?? "Menu";
+  for (const icon of document.querySelectorAll(".material-symbols-outlined")) {
+    if (!icon.hasAttribute("x-on:click")) {
+      icon.ariaHidden = "true";
+    } else if (icon.role !== "button") {
+      Object.assign(icon, {role: "button", tabIndex: 0, ariaLabel: menu});
+      icon.addEventListener("keydown", (event) => { if (["Enter", " "].includes(event.key)) icon.click(); });
+    }
+  }
+}
+document.addEventListener("DOMContentLoaded", nameIcons);
+document.addEventListener("htmx:afterSettle", nameIcons);
+
 // What Unfold's own scripts do wrong on these pages.
 document.addEventListener("DOMContentLoaded", () => {
   // Unfold writes a chosen file's name into the first text field of the page: this keeps it from listening.

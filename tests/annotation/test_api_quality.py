@@ -440,7 +440,7 @@ def test_what_cannot_be_decided_is_refused_and_the_last_decision_leads_back_to_t
     assert waiting_adjudications(rita).count() == 1
     answer = signed_in(rita).post(address(one), {"u1": "1", "reason": "hard\x00 to say"})
     assert answer.status_code == 400
-    assert "a text holds signs that cannot be stored" in answer.content.decode()
+    assert "holds signs" in answer.content.decode()
     assert waiting_adjudications(rita).count() == 1
     answer = signed_in(rita).post(address(one), {"u1": "2"}, follow=True)
     assert "Nothing else waits for you" in answer.content.decode()
@@ -454,7 +454,7 @@ def test_deciding_twice_is_harmless_and_otherwise_refused(split_study: Study) ->
     when = one.decided_at
     decide_adjudication(adjudication=one, answer=1)
     assert one.decided_at == when
-    with pytest.raises(WrongState, match="stays: this item was decided already"):
+    with pytest.raises(WrongState, match="item was decided"):
         decide_adjudication(adjudication=one, answer=2)
     answer = signed_in(rita).post(address(one), {"u1": "2"}, follow=True)
     assert "decided already" in answer.content.decode()
@@ -511,7 +511,7 @@ def test_what_cannot_be_sent_is_refused_by_name(split_study: Study) -> None:
     elsewhere = make_study("pairwise", name="Another")
     control = Unit.objects.filter(study=elsewhere, control=True).values_list("pk", flat=True)[:1]
     for units in ([], list(control), [0]):
-        with pytest.raises(WrongState, match="Nothing was sent: choose one or more items"):
+        with pytest.raises(WrongState, match="or more items"):
             send_to_adjudicator(study=elsewhere, units=units, adjudicator=rita)
     keys = list(Unit.objects.filter(study=split_study).values_list("key", flat=True)[:1])
     for user in (person("nick", may=False), person("guest", staff=False)):

@@ -18,6 +18,7 @@ from judgments.models import Study
 from tests.annotation.casting import joined, with_person
 from tests.annotation.leasing import claimed
 from tests.annotation.writing import caption_by, write_all, writing_study
+from tests.refusals import refuses
 
 pytestmark = pytest.mark.django_db
 
@@ -71,9 +72,7 @@ def test_a_caption_that_breaks_a_rule_is_refused_and_nothing_of_the_call_is_save
         {"position": 1, "answer": "A shape lies on a table."},
         {"position": 2, "answer": "A shape. It is red."},
     ]
-    with pytest.raises(
-        AnswerProblem, match=r"^Nothing was saved: the answer at position 2 .*Write one sentence only"
-    ):
+    with refuses(AnswerProblem, "answer", position=2):
         save_answers(assignment=claim.assignment, answers=answers)
     claim.assignment.refresh_from_db()
     assert claim.assignment.answers == {}

@@ -54,6 +54,7 @@ from judgments.jobs.queues import enqueue
 from judgments.models import Job, Study, StudyEvent
 from tests.annotation.casting import joined
 from tests.annotation.writing import write_all, writing_study
+from tests.refusals import refuses
 from tests.studies import make_study
 
 pytestmark = pytest.mark.django_db
@@ -378,6 +379,6 @@ def test_a_replay_goes_on_after_somebody_who_is_to_be_paid_first(tmp_path: Path)
     row = {"study": study.slug, "way": "identity", "content": {"removed": {}}, "previous": "", "digest": ""}
     at = timezone.now().isoformat()
     lines.write_text("\n".join(json.dumps(row | {"mark": erasure_mark_of(one), "at": at}) for one in people))
-    with pytest.raises(CommandError, match="1 person could not be erased yet"):
+    with refuses(CommandError, "1 person"):
         call_command("erase_person", "--replay", str(lines))
     assert list(Worker.objects.filter(name__in=["ada", "bob"]).values_list("name", flat=True)) == ["ada"]

@@ -29,6 +29,7 @@ from tests.annotation.leasing import claimed
 from tests.annotation.posting import submit, work_of
 from tests.annotation.scenes import make_scenes
 from tests.annotation.writing import writing_study
+from tests.refusals import refuses
 from tests.templating import make_template_study
 
 pytestmark = pytest.mark.django_db
@@ -72,7 +73,7 @@ def test_hostile_counts_are_refused_in_a_sentence_and_nothing_is_kept(signals: A
     study = writing_study(images=3, writing={"record": True})
     claim = claimed(study, joined(study).worker)
     answers = [{"position": 1, "answer": TEXTS[0], "signals": signals}]
-    with pytest.raises(AnswerProblem, match=f"^Nothing was saved: the signals at position 1 .*{said}"):
+    with refuses(AnswerProblem, said, position=1):
         save_answers(assignment=claim.assignment, answers=answers)
     claim.assignment.refresh_from_db()
     assert claim.assignment.answers == {}
@@ -81,9 +82,7 @@ def test_hostile_counts_are_refused_in_a_sentence_and_nothing_is_kept(signals: A
 def test_a_study_that_tells_nobody_takes_no_counts_but_pasted_characters() -> None:
     study = writing_study(images=3)
     claim = claimed(study, joined(study).worker)
-    with pytest.raises(
-        AnswerProblem, match="hold keys, but this study does not record how answers are written"
-    ):
+    with refuses(AnswerProblem, "keys", position=1):
         save_answers(
             assignment=claim.assignment, answers=[{"position": 1, "answer": TEXTS[0], "signals": {"keys": 3}}]
         )
@@ -135,9 +134,9 @@ def test_the_hidden_line_is_data_for_the_script_and_no_part_of_the_plain_form() 
 
 
 @pytest.mark.parametrize(("values", "said"), [
-    ({"protocol": "graded"}, "writing is for answers that people write, and graded has none"),
+    ({"protocol": "graded"}, "writing"),
     ({"protocol": "caption", "crowd": {"backend": "mturk", "question": "html", "reward_cents": 5, "budget_cents": 500}},
-     "a page of Mechanical Turk's own"),
+     "Mechanical"),
 ])  # fmt: skip
 def test_a_design_that_could_note_nothing_is_refused(values: dict[str, Any], said: str) -> None:
     with pytest.raises(DesignError, match=said):

@@ -25,6 +25,7 @@ from tests.annotation.posting import submit as hand_in
 from tests.annotation.posting import work_of
 from tests.fakes.mturk.questions import answers_document
 from tests.judgments.desk import as_posted
+from tests.refusals import refuses
 
 pytestmark = pytest.mark.django_db
 LIKERT = {"low": 1, "high": 7, "labels": {str(point): f"number {point}" for point in range(1, 8)}}
@@ -178,7 +179,7 @@ class TestDesign:
         assert "\n" not in str(caught.value)
 
     def test_words_stand_in_one_place(self) -> None:
-        with pytest.raises(DesignError, match=r"stand in scale\.labels; expected none"):
+        with refuses(DesignError, "scale.labels", field="labels"):
             make_design({**NEEDED, "protocol": "graded", "scale": HALVES, "labels": ["a", "b", "c", "d"]})
 
     def test_the_form_asks_for_the_scale_and_forgets_an_empty_one(self) -> None:
@@ -194,7 +195,7 @@ class TestDesign:
         assert form.is_valid(), form.errors
         assert form.design.model_dump(mode="json")["scale"] == BETTER | {"step": 1}
         wrong = DesignForm(sent | {"scale-labels": "much worse"}, base=base, datasets=["shapes"])
-        assert "expected a number, = and its words" in str(wrong.errors["scale-labels"])
+        assert "and its words" in str(wrong.errors["scale-labels"])
 
     def test_a_scale_changes_no_unit_but_what_check_questions_expect(self) -> None:
         dataset = make_dataset()

@@ -127,7 +127,7 @@ def test_only_an_owner_erases_over_http_and_twice_says_already(study: Study, ada
 
 def test_the_consent_text_is_changed_by_page_and_command(study: Study, ada: Person, designer: Client) -> None:
     sent = {"consent": "Agree to more.", "why": "more", "page": "privacy"}
-    assert "has version 2" in words(designer.post(do(study, "change-consent"), sent, follow=True))
+    assert "is now version 2" in words(designer.post(do(study, "change-consent"), sent, follow=True))
     with pytest.raises(CommandError, match="LANGUAGE=FILE"):
         call_command("change_consent", study.slug, __file__, "--why", "w", "--translation", "de")
     call_command("change_consent", study.slug, __file__, "--why", "w", stdout=(out := StringIO()))
@@ -208,7 +208,7 @@ def test_the_same_text_is_no_version_and_a_wrong_one_changes_nothing(
         change_consent(study=consented_study, text="  ", why="w")
     with pytest.raises(DesignError, match="not a language"):
         change_consent(study=consented_study, text=NEW, translations={"xx": "?"}, why="w")
-    with pytest.raises(WrongState, match="drawn"):
+    with pytest.raises(WrongState, match="no generated pages"):
         change_consent(study=make_study("triplet", opened=False), text=NEW, why="w")
     assert [one.version.text for one in versions_of(consented_study)] == [OLD]
     assert design_of(consented_study).consent == OLD

@@ -16,7 +16,7 @@ from annotation.rehearsal.reports import RehearsalReport
 from annotation.rehearsal.run import rehearse
 from annotation.work.claims import claim_assignment
 from annotation.work.joining import join_study
-from common.errors import WrongState
+from common.errors import Busy, WrongState
 from evaluation.data.integrity import check_integrity
 from evaluation.results.aggregation import aggregate_study
 from judgments.models import Study
@@ -24,6 +24,7 @@ from judgments.studies.designs import design_of
 from judgments.studies.generation.hits import generate_hits
 from judgments.studies.generation.plans import plan_study
 from judgments.studies.studies import duplicate_study
+from tests.refusals import refuses
 from tests.studies import make_study, make_worker
 
 pytestmark = pytest.mark.django_db
@@ -111,13 +112,11 @@ def test_two_crowds_never_mix_their_answers() -> None:
     study = make_study("pairwise")
 
     def meanwhile(share: float, words: str) -> None:
-        with pytest.raises(WrongState, match="is being rehearsed at this moment"):
+        with pytest.raises(Busy):
             rehearse(study=Study.objects.get(), crowd=RehearsalCrowd(workers=5, seed=1))
 
     rehearse(study=study, crowd=RehearsalCrowd(workers=5, seed=1), progress=meanwhile)
-    with pytest.raises(
-        WrongState, match=r"was rehearsed with workers 5, spammers 0\.1, accuracy 0\.85, .*seed 1"
-    ):
+    with refuses(WrongState, "workers 5", "spammers 0.1", "accuracy 0.85", "seed 1"):
         rehearse(study=study, crowd=RehearsalCrowd(workers=5, seed=2))
     again = rehearse(study=study, crowd=RehearsalCrowd(workers=5, seed=1))
     assert again.judgments == Judgment.objects.of_study(study).count()
@@ -152,7 +151,7 @@ def test_people_cannot_join_a_rehearsed_study_and_it_cannot_be_opened() -> None:
     rehearse(study=study, crowd=RehearsalCrowd(workers=4))
     with pytest.raises(JoinRefused):
         join_study(study=study, name="somebody")
-    with pytest.raises(WrongState, match="open the copy to people"):
+    with pytest.raises(WrongState, match="copy to people"):
         open_study(study=study)
 
 
@@ -189,11 +188,11 @@ def test_the_crowd_is_as_accurate_as_fast_and_as_faithful_as_was_asked() -> None
 @pytest.mark.parametrize(
     ("wrong", "sentence"),
     [
-        ({"workers": 0}, "workers is 0; expected 1 to 100,000"),
-        ({"spammers": 1.5}, r"spammers is 1\.5; expected a share from 0 to 1"),
-        ({"accuracy": -1.0}, "accuracy is -1; expected a chance from 0 to 1"),
-        ({"drop_outs": 1.0}, r"drop_outs is 1; expected a chance from 0 to 0\.9"),
-        ({"speed": 0.0}, "speed is 0; expected more than 0"),
+        ({"workers": 0}, "workers is 0.*100,000"),
+        ({"spammers": 1.5}, r"spammers is 1\.5"),
+        ({"accuracy": -1.0}, "accuracy is -1"),
+        ({"drop_outs": 1.0}, r"drop_outs is 1.*0\.9"),
+        ({"speed": 0.0}, "speed is 0"),
     ],
 )
 def test_what_is_no_crowd_is_refused_by_name(wrong: dict[str, Any], sentence: str) -> None:
@@ -294,7 +293,7 @@ def test_a_rehearsal_with_rules_is_gone_on_with_by_the_same_people() -> None:
 
 
 def test_a_sort_that_is_none_is_refused_by_name() -> None:
-    with pytest.raises(WrongState, match="sorts names 'lazy'; expected some of fast, random"):
+    with refuses(WrongState, "lazy", "random"):
         RehearsalCrowd(sorts="fast,lazy")
 
 

@@ -19,6 +19,7 @@ from judgments.studies.generation.hits import generate_hits
 from judgments.studies.studies import create_study
 from tests.annotation.casting import joined, make_dataset, make_study, with_person
 from tests.annotation.leasing import claimed
+from tests.refusals import refuses
 
 pytestmark = pytest.mark.django_db
 
@@ -73,18 +74,18 @@ def test_what_was_declared_once_is_not_asked_again_and_not_changed() -> None:
     assert 'name="country"' not in page
     with pytest.raises(RequirementNotMet):
         join_study(study=second, name="ada", known=ada.worker)
-    with pytest.raises(CountryProblem, match="said before that you live in United States"):
+    with refuses(CountryProblem, "United States"):
         join_study(study=second, name="ada", known=ada.worker, country="DE")
 
 
 def test_a_country_that_is_none_is_refused() -> None:
-    with pytest.raises(CountryProblem, match="'XX' is no country"):
+    with refuses(CountryProblem, "XX"):
         join_study(study=make_study(make_dataset()), name="ada", country="xx")
 
 
 def test_approved_pages_are_counted_over_the_whole_installation() -> None:
     study = asking(approved_at_least=2)
-    with pytest.raises(RequirementNotMet, match="at least 2 approved pages of work here; you have 0"):
+    with refuses(RequirementNotMet, "approved pages", "2", "0"):
         join_study(study=study, name="ada")
     ada = joined(make_study(study.dataset, name="First"), "ada")
     reviewed(ada.worker, approved=2, rejected=3)
@@ -96,7 +97,7 @@ def test_the_share_approved_must_lie_above_the_mark_when_work_is_asked_for_too()
     assert claim_assignment(study=study, worker=ada.worker) is not None
     Assignment.objects.update(state="returned")
     reviewed(ada.worker, approved=1, rejected=1)
-    with pytest.raises(RequirementNotMet, match="more than 50 % was approved"):
+    with refuses(RequirementNotMet, "approved", "50"):
         claim_assignment(study=study, worker=ada.worker)
     told = ada.client.get(f"/s/{study.slug}/work/")
     assert told.status_code == 403
@@ -151,7 +152,7 @@ def test_a_requirement_that_the_crowd_cannot_state_is_told_in_the_plan_and_refus
     assert "approved pages of work: at least 5" in plan
     assert "cannot" in plan
     generate_hits(study=study)
-    with pytest.raises(WrongState, match="approved pages of work: at least 5"):
+    with pytest.raises(WrongState, match="approved pages"):
         open_study(study=study)
     study.refresh_from_db()
     assert study.state == "generated"

@@ -98,7 +98,7 @@ def drawn(seed: int, n: int, chance: float = 0.5) -> np.ndarray:
 def test_always_the_left_is_found_on_the_first_page() -> None:
     found = make_rule("side-bias", {}).examine(of([1.0] * 20))
     assert found is not None
-    assert "20 of 20 answers took the option on the left" in found.sentence
+    assert "20 of 20 answers chose the left option" in found.sentence
     assert found.judgments == 20
     # half of alpha is spent on the first look
     assert found.evidence["level"] == 0.0005
@@ -109,7 +109,7 @@ def test_the_p_value_is_the_binomial_tests() -> None:
     found = make_rule("side-bias", {"tolerance": 0.0, "least": 30}).examine(of(seen))
     assert found is not None
     assert found.evidence["p"] == pytest.approx(binomtest(4, 30, 0.5).pvalue, rel=1e-3)
-    assert "on the right" in found.sentence
+    assert "chose the right option" in found.sentence
 
 
 def test_a_slight_habit_is_no_fault() -> None:
@@ -530,7 +530,7 @@ def test_pasted_is_what_makes_half_of_the_text() -> None:
     pasted = {"text": 50, "from_paste": 50, "pasted": 50, "away": 1}
     found = make_rule("pasted-text", {}).examine(writes([WrittenAnswer(text, pasted) for text in OURS]))
     assert found is not None
-    assert "5 of 5 written answers were pasted. 100 % of all characters came so" in found.sentence
+    assert "100\N{NO-BREAK SPACE}% of all characters were pasted" in found.sentence
 
 
 def test_others_sentences_of_other_items_are_found_beside_each_other() -> None:
@@ -546,7 +546,7 @@ def test_others_sentences_of_other_items_are_found_beside_each_other() -> None:
     assert found is not None
     assert (found.evidence["alike"], found.evidence["n"], found.evidence["people"]) == (3, 5, 2)
     assert {"own": OURS[1], "other": others[1].text, "by": 8, "similar": 1.0} in found.evidence["texts"]
-    assert "3 of 5 answers (60 %) are nearly what others had written of other items" in found.sentence
+    assert "3 of 5 answers (60\N{NO-BREAK SPACE}%) nearly equal" in found.sentence
 
 
 def test_the_same_sentence_about_the_same_item_is_no_sign() -> None:

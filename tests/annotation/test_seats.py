@@ -266,12 +266,12 @@ def test_more_time_is_for_those_whose_answers_go_on_coming(clock: Clock) -> None
     save_answers(
         assignment=assignment, answers=[{"position": 1, "value": 2}]
     )  # another word on the same item
-    with pytest.raises(NoMoreTime, match="once you answer the next item"):
+    with pytest.raises(NoMoreTime, match="next"):
         extend_lease(assignment=assignment)
     save_answers(assignment=assignment, answers=answers[1:2])
     assert extend_lease(assignment=assignment).extensions_left == 2
     clock.pass_by(minutes=50)
-    with pytest.raises(NoMoreTime, match="once you answer the next item"):
+    with pytest.raises(NoMoreTime, match="next"):
         extend_lease(assignment=assignment)
 
 
@@ -350,7 +350,7 @@ def test_who_stays_gets_the_page_of_one_who_only_looked(clock: Clock) -> None:
     lost = lookers[0]
     reply = lost.send("submit")
     assert reply.status_code == 409
-    assert "somebody else needed the place" in reply.content.decode()
+    assert "else needed" in reply.content.decode()
     draft = given[lost.work.rpartition("/")[2]]
     draft.refresh_from_db()
     assert draft.answers  # kept, though they came too late

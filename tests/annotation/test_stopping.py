@@ -331,13 +331,13 @@ def test_people_who_come_together_are_given_different_hits() -> None:
     [
         (
             {"protocol": "graded", "stopping": {"rule": "settled"}},
-            "graded has no winner that could be settled early",
+            "settled",
         ),
         (
             {"stopping": {"rule": "margin", "minimum": 4}},
-            r"stopping\.minimum is 4, more than judgments_per_unit = 3",
+            r"stopping\.minimum is 4.*judgments_per_unit",
         ),
-        ({"stopping": {"rule": "soon"}}, "'none', 'settled' or 'margin'"),
+        ({"stopping": {"rule": "soon"}}, "none.*settled.*margin"),
     ],
 )
 def test_a_rule_that_cannot_be_followed_is_refused(values: dict[str, Any], said: str) -> None:

@@ -14,6 +14,7 @@ from annotation.work.submissions import report_problem, save_answers, submit_ass
 from judgments.kinds import KINDS
 from judgments.models import Study
 from tests.annotation.leasing import claimed
+from tests.refusals import refuses
 from tests.studies import make_study, make_worker, with_worker
 
 pytestmark = pytest.mark.django_db
@@ -81,9 +82,9 @@ def test_a_problem_is_kept_with_its_item(assignment: Assignment) -> None:
     report = report_problem(assignment=assignment, position=2, what="text", comment=" broken ")
     assert report.unit == page_units_of(assignment)[1].unit
     assert report.comment == "broken"
-    with pytest.raises(AnswerProblem, match="there is no position 77"):
+    with refuses(AnswerProblem, "is no position", "77"):
         report_problem(assignment=assignment, position=77, what="text")
-    with pytest.raises(AnswerProblem, match="'nothing' is none of"):
+    with refuses(AnswerProblem, "nothing"):
         report_problem(assignment=assignment, position=1, what="nothing")
 
 
@@ -143,7 +144,7 @@ def test_nothing_is_revised_once_the_time_for_it_is_over() -> None:
     assignment = submitted(study)
     long_ago = timezone.now() - timedelta(minutes=10, seconds=1)
     Assignment.objects.filter(pk=assignment.pk).update(accepted_at=long_ago, submitted_at=long_ago)
-    with pytest.raises(TooLateToChange, match="Your answers stay as you submitted them"):
+    with pytest.raises(TooLateToChange):
         revise_judgments(assignment=assignment, answers=[{"position": 1, "value": 2}])
     assert Judgment.objects.filter(replaces__isnull=False).count() == 0
 

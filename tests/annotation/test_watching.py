@@ -25,6 +25,7 @@ from judgments.models import Study
 from judgments.studies.studies import mark_closed
 from tests.annotation.leasing import claimed, slots_add_up
 from tests.annotation.watched import answers_to, careful, left, make_watched, states, work
+from tests.refusals import refuses
 from tests.studies import with_worker
 
 pytestmark = pytest.mark.django_db
@@ -55,7 +56,7 @@ def test_a_flag_is_a_case_with_the_evidence_and_stops_nobody() -> None:
 def test_a_pause_gives_no_more_work_and_keeps_what_was_done() -> None:
     study = watched_by("pause")
     done = work(study, "spam", left, pages=2)
-    with pytest.raises(WorkPaused, match="All your answers are kept"):
+    with pytest.raises(WorkPaused):
         claim_assignment(study=study, worker=done[0].worker)
     assert standing(study, "spam") == "paused"
     assert states(done) == ["submitted", "submitted"]
@@ -251,9 +252,9 @@ def test_control_items_are_held_to_the_design() -> None:
 
 def test_a_change_that_is_none_changes_nothing() -> None:
     study = watched_by("flag")
-    with pytest.raises(WrongState, match="Nothing was changed: side-bias has no setting"):
+    with refuses(WrongState, "side-bias"):
         store_rule(study=study, rule="side-bias", settings={"x": 1}, action="flag", enabled=True)
-    with pytest.raises(ValidationError, match="'shout' is unknown"):
+    with pytest.raises(ValidationError, match="'shout'"):
         operations.set_rule.read({"action": "shout"}, row="side-bias")
     assert QualityRule.objects.get().settings == {}
 
@@ -290,7 +291,7 @@ def test_the_command_says_whom_and_writes_json(tmp_path: Path, capsys: Any) -> N
 
 def test_the_command_names_a_rule_that_is_none() -> None:
     study = make_watched()
-    with pytest.raises(CommandError, match="There is no rule 'side-byas'; expected some of too-fast"):
+    with refuses(CommandError, "side-byas", "too-fast"):
         call_command("replay_rules", study.slug, "--rules", "side-byas")
 
 

@@ -43,7 +43,7 @@ def begin(page: Page, office: Installation, *, preset: str = "vedantam-2015-trip
 
 def small(page: Page) -> None:
     """Twelve triplets."""
-    for kind in ("Two people", "Another image", "Two systems"):
+    for kind in ("Two people", "Another item", "Two systems"):
         page.get_by_label(kind).fill("2")
     page.get_by_label("Person and system").fill("0")
     advanced(page, "Data")

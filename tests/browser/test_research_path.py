@@ -61,9 +61,9 @@ def brings_data(researcher: Counted) -> None:
     fits(page)
     researcher.choose_files("Files", [spreadsheet(), pictures()])
     assert page.locator("[name=pictures_at]").input_value() == ""  # Unfold would write the file's name there
-    researcher.press("See the rehearsal")
+    researcher.press("Check files")
     expect(page.get_by_role("heading", name="meadow.csv, columns reference 1, reference 2")).to_be_visible()
-    expect(page.get_by_text("8 pictures; 8 belong to an image")).to_be_visible()
+    expect(page.get_by_text("8 pictures; 8 match images")).to_be_visible()
     expect(page.get_by_label("Name of the system").nth(1)).to_have_value("gardener")
     looked_at(page)
     researcher.press("Import")
@@ -82,7 +82,7 @@ def designs_a_study(researcher: Counted) -> None:
     expect(page.get_by_label("Two systems")).to_have_value(str(len(ANIMALS)))
     expect(page.locator(".q-cut")).to_contain_text("8 × two systems (MM)")
     expect(page.get_by_label("Two people")).to_be_hidden()  # no caption would be left to compare them with
-    for kind in ("Another image", "Person and system"):
+    for kind in ("Another item", "Person and system"):
         researcher.fill(kind, "0")
     researcher.fill("Participants for each item", "2")
     expect(page.locator("[data-numbers]").get_by_text("Judgments", exact=True).locator("..")).to_contain_text(

@@ -86,7 +86,7 @@ def opens_a_study(me: Counted, walk: Walk) -> tuple[str, list[str]]:
     me.follow("Import a dataset")
     own = [own_table(walk)]
     me.choose_files("Files", own if walk.texts else [*own, pictures(str(n) for n in range(walk.rows))])
-    me.press("See the rehearsal")
+    me.press("Check files")
     me.press("Import")
     me.follow("Design a study with it")
     me.click(page.get_by_role("region", name=walk.answer).get_by_role("link", name=walk.card))

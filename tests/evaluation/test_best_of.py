@@ -83,10 +83,10 @@ def test_a_design_of_pairs_with_more_answers_is_written_as_before() -> None:
 @pytest.mark.parametrize(
     ("values", "words"),
     [
-        ({"protocol": "pairwise", "answers": {"worst": False}}, "pairwise asks for no worst"),
-        ({"protocol": "slider", "answers": {"worst": False}}, "slider asks for no worst"),
-        ({"answers": {"neither": True}}, "answers is for pairs"),
-        ({"answers": {"worst": False, "strength": True}}, "answers is for pairs"),
+        ({"protocol": "pairwise", "answers": {"worst": False}}, "pairwise"),
+        ({"protocol": "slider", "answers": {"worst": False}}, "slider"),
+        ({"answers": {"neither": True}}, "is for pairs"),
+        ({"answers": {"worst": False, "strength": True}}, "is for pairs"),
         ({"sampling": {"options": 2}}, "sampling.options is 2"),
         ({"sampling": {"options": "some"}}, "sampling.options is 'some'"),
         ({"stopping": {"rule": "settled"}, "answers": {"worst": False}}, "stopping.rule"),

@@ -19,6 +19,7 @@ from quorum.metrics import score
 from tests.evaluation.studies import make_dataset
 from tests.evaluation.test_outputs import OF_PAIRS, again, brought, means, rows_of, verdict
 from tests.judgments.desk import page
+from tests.refusals import refuses
 
 pytestmark = pytest.mark.django_db
 IMAGES = {name: [f"{name} by people"] for name in ("a.jpg", "b.jpg", "c.jpg", "d.jpg", "e.jpg", "f.jpg")}
@@ -162,7 +163,7 @@ def test_a_system_has_its_empty_outputs(dataset: Dataset, tmp_path: Path, form: 
 
 def test_a_caption_by_people_is_no_empty_text(tmp_path: Path) -> None:
     path = write(tmp_path / "people.csv", "image,caption\na.jpg,\n")
-    with pytest.raises(CommandError, match="caption: found an empty text, expected a caption"):
+    with refuses(CommandError, "caption"):
         call_command("import_dataset", "csv", str(path), name="people", stdout=StringIO())
 
 

@@ -11,6 +11,7 @@ from django.test import Client
 from django.urls import reverse
 
 from evaluation.models import ImportedMetric
+from tests.refusals import refuses
 
 pytestmark = pytest.mark.django_db
 WIDE = "item,cap,r1,r2,r3\nt1,cap one,3,4,2\nt2,cap two,1,2,3\n"
@@ -76,7 +77,7 @@ def test_labels_that_differ_in_case_alone_are_two_and_told(tmp_path: Path) -> No
 
 def test_a_missing_option_of_two_sources_is_checked(tmp_path: Path) -> None:
     path = str(written(tmp_path, "unit,worker,value\na,x,1\na,y,1\n"))
-    with pytest.raises(CommandError, match="--missing is 'NA', expected leave-out or no"):
+    with refuses(CommandError, "--missing", "NA", "leave-out"):
         agreement(Path(path), "--with", path, "--missing", "NA")
 
 
@@ -91,9 +92,9 @@ def test_columns_of_two_sources_are_those_of_both(tmp_path: Path) -> None:
     assert figures["units"]["shared"] == 8
     assert figures["correlation"]["pearson"]["value"] == pytest.approx(1)
     second.write_text(table.replace("stars", "grade"))
-    with pytest.raises(CommandError, match=r'second\.csv, --map: found the unknown column "stars"'):
+    with refuses(CommandError, "second.csv", "--map", "stars"):
         agreement(first, "--with", str(second), *options)
-    with pytest.raises(CommandError, match="are about a judgments file"):
+    with pytest.raises(CommandError, match="a judgments file"):
         agreement(Path("study:a"), "--with", "study:b", "--map", "worker=rater")
 
 

@@ -40,6 +40,7 @@ from quorum.numeric.signatures import parse
 from tests.annotation import casting
 from tests.annotation.voting import always_first, joined, work
 from tests.evaluation.studies import StudyOf, make_dataset
+from tests.refusals import refuses
 
 pytestmark = pytest.mark.django_db
 PEOPLE = 8
@@ -359,7 +360,7 @@ def test_verify_computes_a_signature_again(triplets: StudyOf, capsys: pytest.Cap
     call_command("verify", signature, "--study", triplets.study.slug)
     assert "The signature holds" in capsys.readouterr().out
     wrong = signature.replace("pairs:2", "pairs:3").replace("seed:11", "seed:12")
-    with pytest.raises(CommandError, match="2 of its parts differ"):
+    with refuses(CommandError, "differ", "2"):
         call_command("verify", wrong, "--study", triplets.study.slug)
     said = capsys.readouterr().out
     assert "pairs: stated 3, found 2" in said

@@ -35,6 +35,7 @@ from judgments.models import CandidatePair, Dataset, Output, Study, Unit
 from tests.evaluation.studies import make_dataset
 from tests.evaluation.test_kinds_of_releases import released
 from tests.judgments.desk import page
+from tests.refusals import refuses
 
 pytestmark = pytest.mark.django_db
 Row = dict[str, str]
@@ -241,14 +242,14 @@ def test_a_text_judged_in_several_units_counts_all_its_judgments(dataset: Datase
 
 def test_one_unit_of_two_systems_is_refused_by_line(dataset: Dataset, tmp_path: Path) -> None:
     rows = [row | {"unit": "u", "rater": row["model"]} for row in rows_of(GRADES)[:2]]
-    with pytest.raises(ImportProblem, match='line 3, unit: found "u" with other content than before'):
+    with refuses(ImportProblem, "u", line=3, column="unit"):
         brought(rows, "graded", {**OF_GRADES, "unit": "unit"}, tmp_path)
     assert not Study.objects.exists()
 
 
 def test_one_pair_of_other_systems_is_refused_by_line(dataset: Dataset, tmp_path: Path) -> None:
     rows = [row | {"id": "p1"} for row in rows_of(PAIRS)[:2]]
-    with pytest.raises(ImportProblem, match=r'line 3, id \(pair\): found "p1" with other content'):
+    with refuses(ImportProblem, "p1", line=3, column="id (pair)"):
         brought(rows, "pairwise", {**OF_PAIRS, "pair": "id"}, tmp_path)
     assert not Study.objects.exists()
 
@@ -404,7 +405,7 @@ def test_a_credit_without_a_rank_is_an_output(dataset: Dataset, tmp_path: Path) 
 def test_a_system_whose_text_nobody_says_is_refused_by_line(dataset: Dataset, tmp_path: Path) -> None:
     columns = {name: source for name, source in OF_GRADES.items() if name != "first_text"}
     rows = [{name: cell for name, cell in row.items() if name != "out"} for row in rows_of(GRADES)]
-    with pytest.raises(ImportProblem, match=r'line 2, model: found "s1", expected a system with an output'):
+    with refuses(ImportProblem, line=2, column="model", actual='"s1"'):
         brought(rows, "graded", columns, tmp_path)
     assert not Study.objects.exists()
     brought(rows_of(GRADES), "graded", OF_GRADES, tmp_path, "texts")

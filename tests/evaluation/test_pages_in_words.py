@@ -122,9 +122,13 @@ def test_empty_lists_say_where_their_rows_come_from(designer: Client) -> None:
     for model, one in admin.site._registry.items():
         if not isinstance(one, QuorumAdmin) or not one.empty_words:
             continue
-        shown = words(
-            designer.get(reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_changelist"))
+        page = designer.get(reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_changelist"))
+        shown = words(page)
+        button = re.search(
+            r'class="q-nothing".*?class="q-button[^>]*href="([^"]+)"', page.content.decode(), re.S
         )
+        assert button, model
+        assert designer.get(button[1]).status_code == 200, model
         assert "Nothing here yet." in shown, model
         assert one.empty_words in shown, model
         assert "Create a new item" not in shown, model

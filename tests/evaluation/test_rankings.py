@@ -407,7 +407,7 @@ def test_the_results_say_what_the_filter_misses(designer: Client) -> None:
     assert [unit.get("weight") for unit in result["units"]] == [None, 4.0, 4.0]
     shown = words(designer.get(page(made.study, "results")))
     assert "What does the filter miss?" in shown
-    assert "Of 8 pairs of item and caption that the filter left out, 2 drawn at random were judged" in shown
+    assert "Of 8 pairs of item and text that the filter left out, 2 drawn at random were judged" in shown
 
 
 @pytest.mark.django_db
@@ -457,7 +457,7 @@ def test_metrics_are_held_against_people_by_the_weights_of_the_audit(
     r = covariance[0, 1] / math.sqrt(covariance[0, 0] * covariance[1, 1])
     assert figures["pearson"]["value"] == pytest.approx(r)
     assert [note for note in result["notes"] if "counts 7.5 times" in note]
-    assert "Each audited caption counts 7.5 times" in words(designer.get(page(made.study, "results")))
+    assert "Each audited text counts 7.5 times" in words(designer.get(page(made.study, "results")))
     Study.objects.filter(pk=made.study.pk).update(state=Study.State.CLOSED)
     made.study.refresh_from_db()
     path = tmp_path / "audited.zip"

@@ -362,10 +362,10 @@ def test_a_file_more_or_less_is_found(bundle: Path) -> None:
 
 
 def test_what_is_no_bundle_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(VerificationError, match="There is no file"):
+    with pytest.raises(VerificationError, match="is no file"):
         verify_bundle(tmp_path / "none.zip")
     (tmp_path / "text.zip").write_text("no zip")
-    with pytest.raises(VerificationError, match="cannot be read as a zip file"):
+    with pytest.raises(VerificationError, match="zip file"):
         verify_bundle(tmp_path / "text.zip")
     with ZipFile(tmp_path / "other.zip", "w") as other:
         other.writestr("a.txt", "a")
@@ -376,7 +376,7 @@ def test_what_is_no_bundle_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("terms", "said"),
     [
-        ({"licence": "CC-BY-40"}, "Did you mean 'CC-BY-4.0'"),
+        ({"licence": "CC-BY-40"}, "CC-BY-4.0"),
         ({"version": "one"}, "is not a version"),
         ({"version": "1.0\n"}, "is not a version"),
     ],

@@ -240,7 +240,7 @@ def test_a_study_without_judgments_says_so_and_draws_nothing(tmp_path: Path) -> 
     report = build_report(study)
     assert report.plots == []
     assert [section.empty for section in report.sections if section.name == "metrics"] == [
-        f"Study {study.slug!r} has no judged caption with references to hold a metric against."
+        f"Study {study.slug!r} has no judged text with references to hold a metric against."
     ]
     assert "There is no judgment that counts" in written(study, tmp_path / "report")["index.html"].decode()
 
@@ -480,7 +480,7 @@ def test_the_matrices_hold_each_their_own_coefficient(of_grades: Report) -> None
 def test_where_people_score_no_captions_the_figure_says_why_it_has_no_ceiling(of_pairs: Report) -> None:
     matrix = plots(of_pairs)["metric-correlation-r"]
     assert levels(matrix) == {"unrelated"}
-    assert "No ceiling is drawn: people choose between captions" in matrix.sentence
+    assert "No ceiling is drawn: people choose between texts" in matrix.sentence
 
 
 def test_a_single_vote_a_unit_leaves_the_correlation_without_a_ceiling() -> None:
@@ -512,7 +512,7 @@ def test_grades_of_systems_stand_between_a_random_and_the_best_judged_caption() 
     assert (floor.y[0], floor.y[-1]) == (pytest.approx(1 / 3), pytest.approx(2 / 3))
     assert set(ceiling.y) == {1.0}
     assert [row[0] for row in plot.data.rows] == ["second", "random judged one", "best judged one"]
-    assert "Floor: a caption drawn at random" in plot.sentence
+    assert "Floor: a text drawn at random" in plot.sentence
 
 
 def test_captions_of_people_are_the_ceiling_of_a_tournament() -> None:
@@ -525,12 +525,12 @@ def test_captions_of_people_are_the_ceiling_of_a_tournament() -> None:
     made.answer(hit, "w-1", [1])
     plot = plots(build_report(made.study, metrics=["bleu-1"]))["tournament"]
     assert levels(plot) == {"even", "human captions"}
-    assert "Ceiling: captions that people wrote." in plot.sentence
+    assert "Ceiling: texts that people wrote." in plot.sentence
     pair.first_system = System.objects.create(dataset=made.dataset, name="other machine")
     pair.save()
     plot = plots(build_report(made.study, metrics=["bleu-1"]))["tournament"]
     assert levels(plot) == {"even"}
-    assert "No ceiling is drawn: no captions that people wrote took part." in plot.sentence
+    assert "No ceiling is drawn: no texts that people wrote took part." in plot.sentence
 
 
 def test_control_items_are_drawn_with_what_guessing_gets(of_pairs: Report) -> None:
@@ -723,7 +723,6 @@ def test_the_page_says_when_judgments_came_in_since_and_costs_the_same_for_any_n
     assert "have been added or changed since" in words(designer.get(address(made.study)))
 
 
-@pytest.mark.usefixtures("undrawn")
 def test_the_numbers_and_every_file_of_a_report_are_fetched_with_a_token(
     designer: Client, settings: Any, tmp_path: Path
 ) -> None:
@@ -839,10 +838,10 @@ def test_readings_and_naive_intervals_of_captions() -> None:
         ("means, or shares, of people", "tau-c"): found["tau_c"]["bleu-1"]["value"],
         ("every single judgment", "tau-b"): found["single_grades"]["bleu-1"]["kendall_tau_b"]["value"],
         ("every single judgment", "tau-c"): found["single_grades"]["bleu-1"]["kendall_tau_c"]["value"],
-        ("references that are equal to the caption kept", "tau-b"): found["own_kept"]["bleu-1"][
-            "kendall_tau_b"
-        ]["value"],
-        ("references that are equal to the caption kept", "rho"): found["own_kept"]["bleu-1"]["spearman"][
+        ("references that are equal to the text kept", "tau-b"): found["own_kept"]["bleu-1"]["kendall_tau_b"][
+            "value"
+        ],
+        ("references that are equal to the text kept", "rho"): found["own_kept"]["bleu-1"]["spearman"][
             "value"
         ],
     }

@@ -33,6 +33,7 @@ from judgments.studies.generation.progress import Progress
 from tests.evaluation.each_format import FORMS, PARTS, UNITS_A_PART, study_for
 from tests.evaluation.studies import StudyOf, make_dataset
 from tests.installations import Installation, Installations
+from tests.refusals import refuses
 
 pytestmark = pytest.mark.django_db
 WRITTEN = {"as_of": "", "created_at": "", "file": ""}
@@ -172,7 +173,7 @@ def test_parts_made_for_something_else_are_refused_and_written_anew_without_resu
     with pytest.raises(Stopped):
         export_judgments(study=study.study, format="jsonl", output=path, progress=stop_after(3))
     for other in ({"format": "csv"}, {"format": "jsonl", "revisions": True}):
-        with pytest.raises(ExportError, match="of another study, format or version; export without --resume"):
+        with refuses(ExportError, "--resume"):
             export_judgments(study=study.study, output=path, resume=True, **other)
     made = export_judgments(study=study.study, format="csv", output=path)
     assert made.manifest["counts"]["judgments"] == 27
@@ -185,7 +186,7 @@ def test_an_export_that_cannot_be_written_leaves_nothing_on_the_disk(study: Stud
         if words.endswith(" a second"):
             part_of(tmp_path / "out", "000003.jsonl").mkdir(exist_ok=True)
 
-    with pytest.raises(FileProblem, match="is a folder; expected the name of a file"):
+    with pytest.raises(FileProblem, match="file"):
         export_judgments(study=study.study, format="jsonl", output=tmp_path / "out", progress=in_the_way)
     assert list(tmp_path.iterdir()) == []
 

@@ -29,6 +29,7 @@ from tests.evaluation.studies import StudyOf, make_dataset
 from tests.judgments.desk import page
 from tests.judgments.test_admin_uploads import upload
 from tests.judgments.test_dataset_access import researcher
+from tests.refusals import refuses
 
 pytestmark = pytest.mark.django_db
 
@@ -372,7 +373,7 @@ def test_the_same_file_changes_nothing_and_other_boxes_are_refused(street: Study
     assert "was there already with the same rows; nothing changed" in imported(
         street, tmp_path, "alpha", rows
     )
-    with pytest.raises(CommandError, match="has a system 'alpha' with other boxes; choose another name"):
+    with refuses(CommandError, "alpha", "boxes"):
         imported(street, tmp_path, "alpha", "image,boxes\na.jpg,2\nb.jpg,\n")
     # Keywords are another thing that it names, and captions a third.
     assert "2 images with keywords" in imported(
@@ -445,7 +446,7 @@ def test_a_wrong_file_is_refused_in_one_sentence(
 
 
 def test_boxes_without_boxes_in_the_dataset_are_refused(news: StudyOf, tmp_path: Path) -> None:
-    with pytest.raises(CommandError, match="names boxes, but no image of dataset 'news' has any"):
+    with refuses(CommandError, "news"):
         imported(news, tmp_path, "alpha", "image,boxes\na.jpg,2\nb.jpg,3\n")
     assert not System.objects.exists()
 

@@ -13,6 +13,7 @@ from botocore.exceptions import ClientError, ConnectionClosedError
 from tests.fakes.mturk import Fault, MTurkEmulator, Refused, mixed
 from tests.fakes.mturk.faults import FaultPlan, Kind
 from tests.fakes.turking import TOKEN_LIFE, external, mturk_client, put_up, refused
+from tests.refusals import refuses
 
 if TYPE_CHECKING:
     from mypy_boto3_mturk import MTurkClient
@@ -222,7 +223,7 @@ def test_a_workers_form_may_be_lost_when_asked_for(
         ann.submit(taken, {"a": "1"})
     assert client.list_assignments_for_hit(HITId=hit_id)["NumResults"] == counted
     if counted:
-        with pytest.raises(Refused, match="submitted, returned or abandoned"):
+        with refuses(Refused, "submitted", "returned", "abandoned"):
             ann.submit(taken, {"a": "1"})
     else:
         ann.submit(taken, {"a": "1"})

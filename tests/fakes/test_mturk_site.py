@@ -15,6 +15,7 @@ from defusedxml.ElementTree import fromstring
 from tests.fakes.mturk import MTurkEmulator, Refused
 from tests.fakes.mturk.web import posted
 from tests.fakes.turking import SCHEMAS, external, put_up
+from tests.refusals import refuses
 
 if TYPE_CHECKING:
     from mypy_boto3_mturk import MTurkClient
@@ -88,7 +89,7 @@ def test_answers_come_as_a_document(emulator: MTurkEmulator, client: MTurkClient
 def test_a_form_counts_once(emulator: MTurkEmulator, client: MTurkClient) -> None:
     ann, ben = emulator.turker("AANN"), emulator.turker("ABEN")
     taken = ann.accept(put_up(client)["HITId"]).assignment_id
-    with pytest.raises(Refused, match="not assigned to you") as caught:
+    with pytest.raises(Refused, match="assigned") as caught:
         ben.submit(taken, {"a": "1"})
     assert caught.value.status == 403
     with pytest.raises(Refused, match="problem submitting"):
@@ -98,7 +99,7 @@ def test_a_form_counts_once(emulator: MTurkEmulator, client: MTurkClient) -> Non
     with pytest.raises(Refused, match="no such assignment"):
         ann.submit("3MADEUP", {"a": "1"})
     ann.submit(taken, {"a": "1"})
-    with pytest.raises(Refused, match="submitted, returned or abandoned"):
+    with refuses(Refused, "submitted", "returned", "abandoned"):
         ann.submit(taken, {"a": "2"})
     assert read(client, taken) == {"a": "1"}
 
@@ -107,13 +108,13 @@ def test_late_and_returned_work_is_refused(emulator: MTurkEmulator, client: MTur
     ann = emulator.turker("AANN")
     late = ann.accept(put_up(client)["HITId"]).assignment_id
     emulator.clock.advance(600)
-    with pytest.raises(Refused, match="submitted, returned or abandoned"):
+    with refuses(Refused, "submitted", "returned", "abandoned"):
         ann.submit(late, {"a": "1"})
     returned = ann.accept(put_up(client)["HITId"]).assignment_id
     ann.return_(returned)
-    with pytest.raises(Refused, match="submitted, returned or abandoned"):
+    with refuses(Refused, "submitted", "returned", "abandoned"):
         ann.submit(returned, {"a": "1"})
-    with pytest.raises(Refused, match="not assigned to you"):
+    with pytest.raises(Refused, match="assigned"):
         ann.return_(returned)
 
 

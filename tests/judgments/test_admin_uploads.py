@@ -82,7 +82,7 @@ class TestUploading:
         assert "zoo.csv CSV · 3 captions of 2 images" in shown
         assert "A brown dog ." in shown  # of the first rows
         assert "parrot.jsonl JSON lines · 1 caption of 1 image" in shown
-        assert "2 pictures; 2 belong to an image" in shown
+        assert "2 pictures; 2 match images" in shown
         assert not Dataset.objects.exists()
         assert not Job.objects.exists()
         self.confirm(designer, page)
@@ -251,27 +251,39 @@ class TestUploading:
         page = self.look(designer, upload("zoo.csv", CSV), upload("a.jpg", picture_bytes()))
         assert "1 image has no picture: b.jpg" in words(page)
         refused = self.confirm(designer, page)
-        assert "Some images have no picture" in words(refused)
+        assert "no picture" in words(refused)
         assert not Job.objects.exists()
         self.confirm(designer, refused, without_pictures="on")
         assert run_job(Job.objects.get().pk)
         assert Dataset.objects.get().items.filter(picture="").count() == 2
 
-    def test_pictures_whose_names_differ_in_case_and_ending_are_matched_when_asked(
+    def test_pictures_that_are_spelled_otherwise_are_matched_and_the_page_says_so(
         self, designer: Client
     ) -> None:
         page = self.look(
             designer,
             upload("zoo.csv", CSV),
             upload("A.JPG", picture_bytes()),
+            upload("b.jpeg", picture_bytes()),
+        )
+        assert page.context["understood"].respelled == 2
+        assert "a.jpg → A.JPG" in words(page)
+        self.confirm(designer, page)
+        assert run_job(Job.objects.get().pk), Job.objects.get().error
+        dataset = Dataset.objects.get()
+        assert not dataset.items.filter(picture="").exists()
+        assert "A.JPG for a.jpg: 2" in " ".join(dataset.notes["sentences"])
+
+    def test_a_picture_that_two_files_may_be_is_refused_by_its_name(self, designer: Client) -> None:
+        page = self.look(
+            designer,
+            upload("zoo.csv", CSV),
+            upload("A.JPG", picture_bytes()),
+            upload("A.jpeg", picture_bytes()),
             upload("b.jpg", picture_bytes()),
         )
-        assert "1 image has no picture: a.jpg" in words(page)
-        refused = self.confirm(designer, page)
-        assert "Some images have no picture" in words(refused)
-        self.confirm(designer, refused, match_names="on")
-        assert run_job(Job.objects.get().pk), Job.objects.get().error
-        assert not Dataset.objects.get().items.filter(picture="").exists()
+        assert (page.context["understood"].found, page.context["understood"].lacking) == (1, 1)
+        assert "A.JPG, A.jpeg" in words(page)
 
     def test_a_table_that_is_none_is_said_with_its_line(self, designer: Client) -> None:
         page = self.look(designer, upload("zoo.csv", 'image,caption\na.jpg,"A dog .\n'))

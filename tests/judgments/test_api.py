@@ -17,6 +17,7 @@ from judgments.models import HIT, Job, Study, Unit
 from judgments.studies.designs import design_of
 from tests.annotation.calling import is_problem
 from tests.doors import get, key_of
+from tests.refusals import assert_names
 from tests.studies import make_dataset, make_study, make_worker
 
 pytestmark = pytest.mark.django_db
@@ -183,7 +184,7 @@ def test_a_parameter_that_makes_no_sense_is_a_400(query: str, designer: dict[str
     problem = is_problem(Client().get(f"/api/units/?{query}", headers=designer), 400)
     assert problem["errors"]
     if query.startswith("studdy"):
-        assert "the nearest one is 'study'" in problem["detail"]
+        assert_names(problem["detail"], "study")
 
 
 def test_a_cursor_with_a_text_that_no_database_holds_is_a_400(designer: dict[str, str]) -> None:

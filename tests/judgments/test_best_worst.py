@@ -15,6 +15,7 @@ from judgments.kinds import KINDS
 from judgments.kinds.best_worst import BestWorst
 from tests.judgments import material
 from tests.judgments.material import made_up, units_of
+from tests.refusals import refuses
 
 KIND = KINDS["best-worst"]
 
@@ -78,7 +79,7 @@ def test_images_with_too_few_captions_are_left_out_and_counted() -> None:
 
 
 def test_a_dataset_with_too_few_systems_is_refused_with_what_there_is() -> None:
-    with pytest.raises(DesignError, match=r"sampling\.options is 4, .* at most 3 different captions"):
+    with refuses(DesignError, "4", "3", field="sampling.options"):
         batch_of(made_up(8, systems=3, dev=4))
 
 
@@ -87,7 +88,7 @@ def test_all_texts_of_an_image_can_stand_in_one_list() -> None:
     images = [unit.image for unit in units_of(batch)]
     assert len(set(images)) == len(images)
     assert {len(keys_of(unit)) for unit in units_of(batch)} == {6}
-    with pytest.raises(DesignError, match="9 different captions for an image; expected a number, 8 at most"):
+    with refuses(DesignError, "9", "8", field="sampling.options"):
         batch_of(made_up(8, systems=9, dev=4), sampling={"options": "all"})
 
 
@@ -95,7 +96,7 @@ def test_a_list_with_the_worst_has_three_texts_and_one_without_it_two() -> None:
     two = made_up(8, systems=2, dev=4)
     batch = batch_of(two, sampling={"options": "all"}, answers={"worst": False})
     assert {len(keys_of(unit)) for unit in units_of(batch)} == {2}
-    with pytest.raises(DesignError, match=r"sampling\.options is all, .* at most 2 different captions"):
+    with refuses(DesignError, "all", "2", field="sampling.options"):
         batch_of(two, sampling={"options": "all"})
 
 
@@ -161,7 +162,7 @@ def test_the_worker_s_order_is_undone() -> None:
      {"best": True, "worst": 2}, {"best": "1", "worst": 2}, {"best": 1, "worst": 2, "middle": 3}, [1, 2]],
 )  # fmt: skip
 def test_what_is_no_two_different_captions_is_refused(given: Any) -> None:
-    with pytest.raises(ValueError, match="two different numbers from 1 to 4"):
+    with refuses(ValueError, "different numbers", "4"):
         KIND.clean_answer(given, unit=unit_of(), design=design_of())
 
 
@@ -197,7 +198,7 @@ def test_files_name_captions_by_id() -> None:
         "best": None,
         "worst": "c0",
     }
-    with pytest.raises(ValueError, match="ids of two captions"):
+    with pytest.raises(ValueError, match="two captions"):
         KIND.exchange.from_file({"best": "elsewhere", "worst": "c0"}, content=content)
 
 

@@ -14,6 +14,7 @@ from judgments.kinds import KINDS
 from judgments.kinds.caption import CARELESS_CAPTIONS, CaptionWriting, fold_text
 from judgments.kinds.spelling import misspellings
 from tests.judgments.material import made_up
+from tests.refusals import refuses
 
 KIND = KINDS["caption"]
 
@@ -49,15 +50,12 @@ def test_so_many_images_as_asked_for_are_drawn_and_the_same_seed_draws_the_same(
 
 
 def test_control_items_are_refused_since_no_caption_is_the_right_one() -> None:
-    with pytest.raises(
-        DesignError, match=r"controls\.per_hit is 1, but no caption is the right one"
-    ) as caught:
+    with refuses(DesignError, "1", field="controls.per_hit"):
         KIND.draw_batch(a_design(controls={"per_hit": 1}), made_up())
-    assert caught.value.field == "controls.per_hit"
 
 
 def test_a_split_without_images_is_named() -> None:
-    with pytest.raises(DesignError, match="no image in split 'train'"):
+    with refuses(DesignError, "train", field="sampling.split"):
         KIND.draw_batch(a_design(sampling={"split": "train"}), made_up())
 
 
@@ -73,7 +71,7 @@ def test_the_text_is_kept_as_typed_but_for_white_space() -> None:
         (3, "expected a text"),
         (None, "expected a text"),
         (["A dog runs."], "expected a text"),
-        ("A dog", "too-short: Write a whole sentence: at least three words"),
+        ("A dog", "too-short"),
         ("A dog runs. It barks.", "several-sentences"),
         ("A dog\x00 runs fast", "control characters"),
         ("A dog \ud800 runs fast", "control characters"),

@@ -12,6 +12,7 @@ from judgments.design.reading import PRESETS, make_design, write_toml
 from judgments.drawing.material import Batch, Image, Material, Text, UnitSpec
 from judgments.studies.generation.lines import batch_lines
 from tests.judgments.material import animals, batch_of, units_of
+from tests.refusals import refuses
 
 PROTOCOLS = ("relevance", "graded", "slider")
 SHARED = Text("c-shared", "A dog runs.")
@@ -118,8 +119,8 @@ def test_pairs_of_a_list_by_id_or_by_words() -> None:
 @pytest.mark.parametrize(
     ("listed", "words"),
     [
-        ([["i0", "p"], ["nowhere", "p"]], r"sampling\.listed: pair 2 names image 'nowhere'"),
-        ([["i0", "unheard of"]], r"sampling\.listed: pair 1 names caption 'unheard of'"),
+        ([["i0", "p"], ["nowhere", "p"]], r"sampling\.listed.*\b2\b.*nowhere"),
+        ([["i0", "unheard of"]], r"sampling\.listed.*\b1\b.*unheard of"),
     ],
 )
 def test_a_list_that_names_what_is_not_there_is_refused(listed: list[list[str]], words: str) -> None:
@@ -162,7 +163,7 @@ def test_images_are_drawn_among_those_with_captions_to_judge() -> None:
     material = Material("d", (*segments(4).images, *(image(number, []) for number in range(10, 30))))
     batch = batch_of(material, sampling={"images": 4})
     assert {unit.image for unit in judged(batch)} == {"i0", "i1", "i2", "i3"}
-    with pytest.raises(DesignError, match="the split has 4 images with captions to be judged"):
+    with refuses(DesignError, "4", field="sampling.images"):
         batch_of(material, sampling={"images": 5})
 
 
@@ -192,9 +193,8 @@ def test_the_filter_works_on_what_was_drawn_and_what_it_drops_fills_up_first() -
 
 def test_a_filter_without_captions_to_compare_with_is_refused() -> None:
     material = Material("bare", (*animals().images, Image("bare.jpg", "test", (), (("a", text("p")),))))
-    with pytest.raises(DesignError, match=r"image 'bare\.jpg' has none") as refused:
+    with refuses(DesignError, "bare.jpg", field="filter.bleu_pre"):
         batch_of(material, filter={"bleu_pre": 0.25})
-    assert refused.value.field == "filter.bleu_pre"
     assert batch_of(material).unit_count == 25
 
 

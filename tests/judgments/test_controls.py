@@ -13,6 +13,7 @@ from judgments.drawing.material import Batch, Image, Material, Text, UnitSpec
 from judgments.kinds import KINDS
 from tests.judgments import material as material_
 from tests.judgments.material import made_up, units_of
+from tests.refusals import refuses
 
 PLAIN = ["triplet", "pairwise", "relevance", "graded", "slider"]
 ANIMALS = ("dog", "cat", "horse", "zebra", "goat", "fox", "hen", "bear", "cow", "sheep", "camel", "lion")
@@ -257,7 +258,7 @@ def test_a_known_relevance_group_is_filled_up_so_that_it_looks_like_the_others()
         (
             "graded",
             {"image": "gone.jpg"},
-            "item 1 is about image 'gone.jpg', which dataset 'made-up' does not have",
+            "item 1 is about item 'gone.jpg', which dataset 'made-up' does not have",
         ),
         ("graded", {"first": ""}, "item 1 needs the caption under first"),
         (
@@ -280,7 +281,7 @@ def test_a_known_item_that_cannot_be_judged_is_refused_by_number(
 
 
 def test_known_items_that_are_asked_for_and_not_given_are_refused() -> None:
-    with pytest.raises(DesignError, match="there is no item under"):
+    with refuses(DesignError, field="controls.known"):
         batch_of("graded", ["known-good"])
 
 
@@ -288,7 +289,7 @@ def test_repeated_units_alone_need_no_control_split() -> None:
     material = made_up(dev=0)
     batch = batch_of("graded", ["repeated"], material=material)
     assert controls_of(batch, "repeated")
-    with pytest.raises(DesignError, match="control split 'dev' has 0 images"):
+    with refuses(DesignError, "dev", "0", field="controls.split"):
         batch_of("graded", ["repeated", "reference"], material=material)
 
 
@@ -302,7 +303,7 @@ def test_captions_that_cannot_be_damaged_are_said_to_be_so() -> None:
         )
         for n in range(8)
     )
-    with pytest.raises(DesignError, match="no caption of the control split could be damaged"):
+    with refuses(DesignError, field="controls.kinds"):
         batch_of("graded", ["degraded"], material=Material("mute", images))
 
 

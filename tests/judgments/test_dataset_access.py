@@ -32,6 +32,7 @@ from judgments.models import Caption, Dataset, DatasetRole, Item, Job, Output, S
 from judgments.studies.generation.hits import generate_hits
 from judgments.studies.studies import create_study
 from tests.doors import key_of, signed_in
+from tests.refusals import refuses
 from tests.studies import make_dataset
 
 pytestmark = pytest.mark.django_db
@@ -78,7 +79,7 @@ def test_a_new_dataset_is_its_makers_and_a_commands_is_the_installations(tmp_pat
     assert [one.name for one in Dataset.objects.visible_to(ada)] == ["adas", "everyones"]
     assert [one.name for one in Dataset.objects.visible_to(bela)] == ["everyones"]
     assert DatasetRole.objects.get().user == ada
-    with pytest.raises(DataConflict, match=r"There is a dataset 'adas' already; choose another name."):
+    with refuses(DataConflict, "adas"):
         import_dataset(format="csv", path=file, name="adas", user=bela)  # the same rows say no more
 
 
@@ -193,7 +194,7 @@ def test_an_import_asks_for_the_role_when_it_runs(dataset: Dataset, change: str)
     else:
         ada.delete()
         queued.append(enqueue(kind="import_dataset", args={"upload": "", "format": "csv", "name": "late"}))
-        said = "the account that asked for it is there no longer"
+        said = "the account that asked for it no longer exists"
     for one in queued:
         run_job(one.pk)
         one.refresh_from_db()
@@ -280,7 +281,7 @@ class TestSystems:
 
     def test_its_name_is_taken_and_its_rows_are_not_compared(self, adas: System, tmp_path: Any) -> None:
         file = tmp_path / "own.csv"
-        with pytest.raises(DataConflict, match=r"There is a system 'newest' already; choose another name."):
+        with refuses(DataConflict, "newest"):
             import_candidates(
                 format="csv", path=file, dataset="photos", system="newest", user=researcher("bela")
             )

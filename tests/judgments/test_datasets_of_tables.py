@@ -9,6 +9,7 @@ from django.core.management import CommandError, call_command
 from PIL import Image as PillowImage
 
 from judgments.models import Caption, Dataset, Item, Output
+from tests.refusals import refuses
 
 pytestmark = pytest.mark.django_db
 
@@ -52,7 +53,7 @@ def test_a_table_of_systems_alone_names_its_items(tmp_path: Path) -> None:
 
 
 def test_a_system_that_contradicts_itself_leaves_nothing(tmp_path: Path) -> None:
-    with pytest.raises(CommandError, match="a second caption of image"):
+    with pytest.raises(CommandError, match="second caption"):
         imported(tmp_path, f"{OF_SYSTEMS}A.jpg,something else,m1\n")
     assert not Dataset.objects.exists()
 
@@ -85,7 +86,7 @@ def test_outputs_are_about_the_item_of_their_source_text_in_any_order(tmp_path: 
         ("one sentence", "o1"),
         ("another sentence", "o3"),
     }
-    with pytest.raises(CommandError, match='found "no such", expected the source text of an item'):
+    with refuses(CommandError, "no such"):
         imported(
             tmp_path, "text,caption\nno such,o\n", "--system", "m2", "--map", "text=text",
             command="import_candidates",
@@ -98,16 +99,14 @@ def test_a_sentence_that_a_system_has_twice_with_other_outputs_is_two_items(tmp_
     assert outputs() == {("m1", "text-1", "Ja."), ("m1", "text-2", "Doch."), ("m2", "text-1", "Ja.")}
 
 
-def test_pictures_are_matched_by_names_as_typed_when_asked(tmp_path: Path) -> None:
+def test_pictures_are_matched_by_names_as_typed(tmp_path: Path) -> None:
     folder = tmp_path / "pictures"
     folder.mkdir()
     PillowImage.new("RGB", (8, 6), "red").save(folder / "a b.JPG", format="JPEG")
     table = "image,caption\nA_b.jpeg,a dog\n"
-    with pytest.raises(CommandError, match=r"no picture 'A_b\.jpeg', but 'a b\.JPG', which is taken if"):
-        imported(tmp_path, table, "--images", str(folder))
-    assert not Dataset.objects.exists()
-    imported(tmp_path, table, "--images", str(folder), "--match-names")
+    imported(tmp_path, table, "--images", str(folder))
     assert Item.objects.get().picture
+    assert "a b.JPG for A_b.jpeg" in Dataset.objects.get().notes["sentences"][0]
 
 
 def test_a_title_names_as_typed_and_a_part_of_the_rows(tmp_path: Path) -> None:
@@ -116,7 +115,7 @@ def test_a_title_names_as_typed_and_a_part_of_the_rows(tmp_path: Path) -> None:
         "image=pic,caption=said", "--header-row", "2", "--where", "lang=en",
     )  # fmt: skip
     assert list(Caption.objects.values_list("text", flat=True)) == ["a dog"]
-    with pytest.raises(CommandError, match=r"--match-names takes it for 'A\.jpg'"):
+    with refuses(CommandError, "--match-names", "A.jpg"):
         imported(tmp_path, "image,caption\na.JPG,a cat\n", "--system", "m1", command="import_candidates")
     imported(
         tmp_path, "image,caption\na.JPG,a cat\n", "--system", "m1", "--match-names",

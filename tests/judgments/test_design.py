@@ -6,6 +6,7 @@ import pytest
 
 from common.errors import DesignError
 from judgments.design.reading import PRESET_FOLDER, PRESETS, make_design, problems_in, read_toml, write_toml
+from tests.refusals import refuses
 
 LEAST = {"name": "Similar sentences?", "dataset": "animals", "protocol": "triplet"}
 
@@ -135,7 +136,7 @@ def test_a_file_s_own_values_stand_above_its_preset() -> None:
 
 
 def test_a_preset_of_another_protocol_is_refused() -> None:
-    with pytest.raises(DesignError, match="is for protocol 'relevance', the file says 'graded'"):
+    with refuses(DesignError, "relevance", "graded", field="protocol"):
         make_design(LEAST | {"protocol": "graded", "preset": "hodosh-2013-relevance"})
 
 
@@ -153,7 +154,7 @@ def test_a_design_survives_its_file() -> None:
 
 
 def test_a_file_that_is_not_toml_names_the_line() -> None:
-    with pytest.raises(DesignError, match=r"study.toml is not TOML: .*line 2"):
+    with refuses(DesignError, "study.toml"):
         read_toml('name = "x"\nprotocol = triplet\n', source="study.toml")
 
 

@@ -16,6 +16,7 @@ from judgments.design.reading import line_of, make_design, problems_in, read_tom
 from judgments.models import Job, Study
 from judgments.studies.studies import create_study
 from tests.judgments.desk import ADD, as_posted, do, new_design, page, words
+from tests.refusals import assert_names
 from tests.studies import make_dataset, make_study
 
 pytestmark = pytest.mark.django_db
@@ -104,7 +105,7 @@ class TestLook:
         assert set(wrong(seen)) == {
             "name", "slug", "controls-threshold", "quiz-questions", "workers-countries",
         }  # fmt: skip
-        assert "answer is 7, but there are 2 options" in wrong(seen)["quiz-questions"][0]
+        assert_names(wrong(seen)["quiz-questions"][0], "7", "2")
         assert seen["preview"] == seen["numbers"] == ""
         # what contradicts itself is found once every value is one
         seen = looked(

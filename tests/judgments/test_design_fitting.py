@@ -12,14 +12,16 @@ from annotation.rehearsal.crowd import RehearsalCrowd
 from annotation.rehearsal.run import rehearse
 from evaluation.results.aggregation import aggregate_study
 from evaluation.results.meta_evaluation import evaluate_study
-from judgments.design.editing.fitting import fit_to_dataset, holdings_of
+from judgments.design.editing.fitting import fit_to_dataset
 from judgments.design.editing.form.values import starting_values
+from judgments.design.editing.holdings import holdings_of
 from judgments.design.reading import PRESETS, make_design
 from judgments.design.study_design import PURPOSES
-from judgments.models import Dataset, Item, Job, Study, System
+from judgments.models import Caption, Dataset, Item, Job, Study, System
 from judgments.studies.generation.hits import generate_hits
 from judgments.studies.generation.plans import plan_study
 from judgments.studies.studies import create_study
+from tests.annotation.sourcing import make_texts
 from tests.judgments.desk import do, page, words
 from tests.judgments.test_columns_page import job_of
 from tests.studies import make_dataset, make_study
@@ -29,7 +31,8 @@ NEW = "admin:judgments_study_add"
 
 
 def cut(preset: str, dataset: Dataset, maker: int | None = None) -> tuple[dict[str, Any], list[str]]:
-    return fit_to_dataset(starting_values(preset=preset), dataset, maker=maker)
+    values, said, _ = fit_to_dataset(starting_values(preset=preset), dataset, maker=maker)
+    return values, said
 
 
 @pytest.mark.parametrize("shape", ["two systems", "people alone", "other splits"])
@@ -115,8 +118,9 @@ def texts(request: pytest.FixtureRequest, designer: Client, settings: Any, tmp_p
 def test_three_systems_on_own_texts_meet_on_every_text(texts: Dataset) -> None:
     owner = texts.roles.get().user
     values, said = cut("vedantam-2015-pairwise", texts, owner.pk)
-    assert values["question"] == "Which is the better text?"
-    assert any("the dataset has no pictures" in one for one in said)
+    assert values["judged"] in ("translation", "summary")
+    assert values["judged"] in values["question"]
+    assert any("source texts" in one for one in said)
     study = create_study(design=make_design(values | {"name": "Own", "slug": "own"}), user=owner)
     generate_hits(study=study)
     rows = study.units.values_list("item__text", "pair__first_system__name", "pair__second_system__name")
@@ -138,9 +142,36 @@ def test_other_protocols_judge_every_text(texts: Dataset, preset: str, units: in
 
 
 def test_what_needs_pictures_is_not_offered_for_texts(designer: Client, texts: Dataset) -> None:
-    shown = words(designer.get(reverse(NEW)))
-    assert "Needs a picture for each item; 0 of 36 items have it." in shown
-    assert "Needs people's captions to compare with; 0 of 36 items have it." in shown
+    response = designer.get(reverse(NEW))
+    kinds = {card["preset"].values["protocol"] for card in response.context["published"]}
+    assert kinds == {"triplet", "pairwise", "relevance", "graded", "best-worst", "slider", "spans"}
+    assert "Needs references to compare with; 0 of 36 items have it." in words(response)
+
+
+@pytest.mark.parametrize(
+    ("source", "text", "judged"),
+    [
+        ("The council met on Monday evening.", "Der Rat tagte am Montagabend.", "translation"),
+        ("The council met on Monday evening.", "市议会在星期一晚上开会。", "translation"),
+        (
+            "The council met on Monday. It was late when everybody went home.",
+            "The council met on Monday.",
+            "summary",
+        ),
+        ("The council met on Monday evening.", "On Monday evening the council met.", "text"),
+        (
+            "市议会在星期一晚上开会，讨论了旧铁路桥的修理问题，会议持续了三个小时。",
+            "市议会讨论了旧铁路桥。",
+            "summary",
+        ),
+    ],
+)
+def test_what_is_judged_is_called_what_it_is(source: str, text: str, judged: str) -> None:
+    dataset = make_texts(text=source, images=4)
+    dataset.captions.filter(role="candidate").update(text=text)
+    values, _ = cut("vedantam-2015-pairwise", dataset, None)
+    assert values["judged"] == judged
+    assert judged in values["question"]
 
 
 class TestWhatYouWantToKnow:
@@ -158,7 +189,7 @@ class TestWhatYouWantToKnow:
                 f"?preset={card['name']}&amp;dataset={dataset.name}&amp;purpose={purpose}"
                 in shown.content.decode()
             )
-            values, _ = fit_to_dataset(
+            values, *_ = fit_to_dataset(
                 starting_values(preset=card["name"]) | {"purpose": purpose}, dataset, maker=None
             )
             design = make_design(values | {"name": "Own", "slug": "own"})
@@ -168,7 +199,7 @@ class TestWhatYouWantToKnow:
     def test_systems_meet_systems_and_a_ranking_draws_them_while_people_answer(self) -> None:
         dataset, start = make_dataset(), starting_values(preset="vedantam-2015-pairwise")
         for purpose, pages in (("systems", False), ("ranking", True)):
-            values, _ = fit_to_dataset(start | {"purpose": purpose}, dataset, maker=None)
+            values, *_ = fit_to_dataset(start | {"purpose": purpose}, dataset, maker=None)
             assert [kind for kind, count in values["sampling"]["pairs"].items() if count] == ["MM"]
             study = create_study(design=make_design(values | {"name": purpose, "slug": purpose}))
             generate_hits(study=study)
@@ -193,3 +224,64 @@ def rehearsed_pairs() -> Study:
     evaluate_study(study=study, metrics=["bleu-1"])
     study.refresh_from_db()
     return study
+
+
+class TestItemsAndCheckQuestions:
+    """Check questions give way before items do, and what would be left out is asked."""
+
+    def small(self, images: int = 12, captions: int = 4) -> Dataset:
+        dataset = make_dataset()
+        Item.objects.filter(dataset=dataset).update(split="")
+        assert dataset.items.count() == images
+        Caption.objects.filter(dataset=dataset, role="reference", position__gte=captions).delete()
+        return dataset
+
+    def fitted(self, preset: str, dataset: Dataset, purpose: str = "systems", **how: Any) -> Any:
+        start = starting_values(preset=preset) | {"purpose": purpose}
+        fitted = fit_to_dataset(start, dataset, maker=None, untouched=True, **how)
+        design = make_design(fitted.values | {"name": "Own", "slug": "own"})
+        return fitted, plan_study(design, dataset), design.controls
+
+    @pytest.mark.parametrize(
+        "preset", ["vedantam-2015-pairwise", "hodosh-2013-graded", "hodosh-2013-relevance", "our-slider"]
+    )
+    def test_no_item_is_left_out_unasked(self, preset: str) -> None:
+        dataset = self.small()
+        fitted, plan, controls = self.fitted(preset, dataset)
+        _, whole, _ = self.fitted(preset, dataset, checks="none")
+        assert plan.units == whole.units
+        assert controls.kinds == ("repeated",)
+        assert plan.controls
+        assert whole.controls == 0
+        assert list(fitted.question.choices) == ["aside", "none"]
+
+    def test_a_person_may_leave_items_out_for_known_answers(self) -> None:
+        dataset = self.small()
+        fitted, plan, controls = self.fitted("vedantam-2015-pairwise", dataset, checks="aside")
+        assert (plan.units, controls.kinds) == (10, ("reference",))
+        assert (fitted.question.lost, fitted.question.asked) == (2, 12)
+        assert set(fitted.question.choices) == {"again", "none"}
+
+    def test_an_arena_has_no_repeated_items_and_asks_about_all_of_them(self) -> None:
+        fitted, plan, controls = self.fitted("vedantam-2015-pairwise", self.small(), "ranking")
+        assert (plan.units, controls.per_hit) == (12, 0)
+        assert list(fitted.question.choices) == ["aside"]
+
+    def test_as_many_check_questions_as_there_are_material_for(self) -> None:
+        _, plan, controls = self.fitted("hodosh-2013-relevance", self.small(), "labels", checks="aside")
+        assert controls.per_hit == 2  # three were wanted, of the two images set aside
+        assert plan.controls
+
+    def test_nothing_is_asked_where_no_item_is_lost(self) -> None:
+        fitted, _, controls = self.fitted("vedantam-2015-pairwise", make_dataset())
+        assert (fitted.question, controls.kinds) == (None, ("reference",))
+
+    def test_the_page_asks_and_a_link_decides(self, designer: Client) -> None:
+        dataset = self.small()
+        address = f"{reverse(NEW)}?preset=vedantam-2015-pairwise&dataset={dataset.name}&purpose=systems"
+        shown = designer.get(address)
+        assert "would leave out 2 of 12 items" in words(shown)
+        assert "purpose=systems&amp;checks=aside" in shown.content.decode()
+        chosen = designer.get(f"{address}&checks=aside").context["form"]
+        assert chosen["sampling-pairs-MM"].value() == 10
+        assert shown.context["form"]["sampling-pairs-MM"].value() == 12

@@ -180,5 +180,5 @@ def test_rows_are_read_as_lines() -> None:
     said = describe_value(
         "examples", [{"scene": "A dog.", "shown": ["A dog runs."], "answer": "4", "why": ""}]
     )
-    assert said == "Description of the picture: A dog. · Texts shown: A dog runs. · Answer: 4"
+    assert said == "Description in words: A dog. · Texts shown: A dog runs. · Answer: 4"
     assert describe_value("examples", []) == "–"

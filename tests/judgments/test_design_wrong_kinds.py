@@ -152,7 +152,7 @@ def test_a_preset_that_is_no_name_is_said(base: dict[str, Any], preset: Any) -> 
     ],
 )
 def test_a_file_whose_values_cannot_be_written_is_no_study_file(text: str) -> None:
-    with pytest.raises(DesignError, match=r"^(This is not TOML: |name is |protocol is missing)"):
+    with pytest.raises(DesignError, match="TOML"):
         values_from_toml(text)
 
 

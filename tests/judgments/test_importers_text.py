@@ -9,6 +9,7 @@ import pytest
 from common.incoming import limits
 from judgments.importers import ImportProblem, open_dataset
 from tests.judgments.files import refusal, written
+from tests.refusals import assert_names, refuses
 
 CSV = "image,caption\r\nkafé.jpg,Two people drink “café” 🍵\r\n"
 TEXT = "Two people drink “café” 🍵"
@@ -44,10 +45,15 @@ def test_windows_1252_is_refused_by_name_with_line_and_byte(tmp_path):
     path = written(
         tmp_path, "c.csv", "image,caption\na.jpg,A cup\nb.jpg,A café scene\n".encode("windows-1252")
     )
-    assert refusal(open_dataset("csv", path).references()) == (
-        "c.csv, line 3: found byte 0xE9 (number 12 of the line), which is not UTF-8 but looks like "
-        "Windows-1252 ('é' there), expected UTF-8, or UTF-16 with a byte order mark (--encoding windows-1252 reads "
-        "this); Excel writes UTF-8 where it saves as CSV UTF-8."
+    assert_names(
+        refusal(open_dataset("csv", path).references()),
+        "c.csv",
+        "line 3",
+        "0xE9",
+        "12",
+        "UTF-8",
+        "Windows-1252",
+        "é",
     )
 
 
@@ -71,52 +77,43 @@ def test_other_unknown_bytes_are_not_called_windows_1252(tmp_path):
 
 def test_utf_16_without_a_mark_is_recognised(tmp_path):
     path = written(tmp_path, "c.csv", CSV.encode("utf-16-le"))
-    assert refusal(open_dataset("csv", path).references()).endswith(
-        "expected UTF-8 (--encoding utf-16-le reads this)."
-    )
+    assert_names(refusal(open_dataset("csv", path).references()), "UTF-8", "utf-16-le")
     assert captions("csv", path, "utf-16-le") == [TEXT]
 
 
 def test_a_cut_utf_16_file_is_refused(tmp_path):
     path = written(tmp_path, "c.csv", CSV.encode("utf-16")[:-1])
-    assert "bytes that are not UTF-16" in refusal(open_dataset("csv", path).references())
+    assert_names(refusal(open_dataset("csv", path).references()), "UTF-16")
 
 
 def test_a_nul_character_is_refused_with_its_line(tmp_path):
     path = written(tmp_path, "c.csv", "image,caption\na.jpg,Fine\nb.jpg,Bro\0ken\n")
-    assert (
-        refusal(open_dataset("csv", path).references())
-        == "c.csv, line 3: found a NUL character, expected text."
-    )
+    assert_names(refusal(open_dataset("csv", path).references()), "c.csv", "line 3", "NUL")
 
 
 @pytest.mark.parametrize("escape", ["\\u0000", "\\ud83d"])
 def test_characters_that_no_database_stores_are_refused_behind_json_escapes_too(tmp_path, escape):
     path = written(tmp_path, "c.jsonl", f'{{"image": "a.jpg", "caption": "A {escape} b"}}\n')
-    assert refusal(open_dataset("jsonl", path).references()) == (
-        "c.jsonl, line 1, caption: found a NUL character or half a surrogate pair, expected a caption."
-    )
+    assert_names(refusal(open_dataset("jsonl", path).references()), "c.jsonl", "line 1", "caption", "NUL")
 
 
 def test_an_unknown_encoding_is_named(tmp_path):
     path = written(tmp_path, "c.csv", CSV)
     said = refusal(open_dataset("csv", path, encoding="klingon").references())
-    assert said == (
-        "c.csv: found the unknown encoding 'klingon', expected one such as utf-8, utf-16 or windows-1252."
-    )
+    assert_names(said, "c.csv", "klingon")
 
 
 def test_a_damaged_gzip_file_is_refused(tmp_path):
     path = written(tmp_path, "c.csv.gz", gzip.compress(CSV.encode() * 50)[:-12])
-    assert "compressed data that is damaged or cut off" in refusal(open_dataset("csv", path).references())
+    assert "compressed data" in refusal(open_dataset("csv", path).references())
 
 
 def test_a_file_without_line_ends_does_not_fill_the_memory(tmp_path):
     path = written(tmp_path, "c.jsonl", b" " * (limits().line + 10))
-    assert "a line of more than 2,097,152 characters" in refusal(open_dataset("jsonl", path).references())
+    assert_names(refusal(open_dataset("jsonl", path).references()), "2,097,152")
 
 
 def test_a_missing_file_and_a_folder_in_its_place_are_named(tmp_path):
-    with pytest.raises(ImportProblem, match="nothing there, expected a file or a folder"):
+    with refuses(ImportProblem, actual="nothing there"):
         open_dataset("csv", tmp_path / "gone.csv")
     assert "is a directory" in refusal(open_dataset("csv", tmp_path).references())

@@ -13,6 +13,7 @@ from judgments.importers import open_dataset
 from judgments.importers.records.rows import BoxRow, ImageRow, ReferenceRow
 from judgments.models import Item
 from tests.judgments.files import refusal, written
+from tests.refusals import assert_names
 
 BOX = {"id": 2, "label": "woman.n.01", "x": 0.25, "y": 0.1, "width": 0.5, "height": 0.9}
 
@@ -57,7 +58,7 @@ def test_a_box_that_sticks_out_by_a_hair_is_cut_off_at_the_edge(tmp_path):
 def test_an_image_with_a_text_needs_no_caption(tmp_path):
     source = open_dataset("csv", written(tmp_path, "d.csv", "image,text\na.jpg,News of the day\n"))
     assert list(source.rows()) == [ImageRow("a.jpg", "News of the day")]
-    assert source.notes.sentences() == ["Images with a text and without captions: 1."]
+    assert source.notes.sentences() == ["Items with a text and without references: 1."]
     with_caption = rows(tmp_path, "image,text,caption\na.jpg,News,\na.jpg,,A dog\n", "e.csv")
     assert [type(row).__name__ for row in with_caption] == ["ImageRow", "ReferenceRow"]
 
@@ -112,18 +113,24 @@ def test_a_wrong_column_is_refused_in_one_sentence(tmp_path, column, value, sent
 
 def test_one_side_of_the_picture_alone_is_no_size(tmp_path):
     record = {"image": "a.jpg", "caption": "One", "boxes": [BOX], "image_width": 640}
-    assert said(tmp_path, record) == (
-        "d.jsonl, line 1, image_height: found nothing, expected both sides of the picture, or none."
-    )
+    assert_names(said(tmp_path, record), "d.jsonl", "line 1", "image_height", "sides")
 
 
 def test_a_text_does_not_change_after_an_images_first_record(tmp_path):
     first = {"image": "a.jpg", "caption": "One", "text": "News"}
-    assert said(tmp_path, first, first | {"caption": "Two", "text": "Other news"}) == (
-        "d.jsonl, line 2, text: found something else than before, expected the same as in the image's first record."
+    assert_names(
+        said(tmp_path, first, first | {"caption": "Two", "text": "Other news"}),
+        "d.jsonl",
+        "line 2",
+        "text",
+        "same as",
     )
-    assert said(tmp_path, {"image": "a.jpg", "caption": "One"}, first) == (
-        "d.jsonl, line 2, text: found something else than before, expected it in the image's first record."
+    assert_names(
+        said(tmp_path, {"image": "a.jpg", "caption": "One"}, first),
+        "d.jsonl",
+        "line 2",
+        "text",
+        "expected it",
     )
     assert len(rows(tmp_path, lines(first, first | {"caption": "Two"}))) == 3
 

@@ -36,6 +36,7 @@ from tests.chaos.services import rabbitmq as rabbitmq_server
 from tests.chaos.services import redis as redis_server
 from tests.installations import ROOT, Installation, free_port, until
 from tests.judgments import job_kinds
+from tests.refusals import assert_names, refuses
 
 KINDS = job_kinds.__name__
 
@@ -80,13 +81,13 @@ def test_a_request_that_fails_leaves_no_job() -> None:
 
 @pytest.mark.django_db
 def test_a_kind_that_nobody_registered_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(registry.UnknownJobKind, match=r"no job kind 'make-grups'; known are: .*make-groups"):
+    with refuses(registry.UnknownJobKind, "make-grups", "make-group", "make-groups"):
         queues.enqueue(kind="make-grups")
     assert not Job.objects.exists()
 
 
 def test_a_kind_cannot_be_registered_for_two_handlers() -> None:
-    with pytest.raises(ValueError, match="'make-groups' is registered twice"):
+    with refuses(ValueError, "make-groups"):
         registry.register("make-groups", "somewhere.else", queue=registry.CROWD, scope="people")
     assert registry.scope_of_kind("make-groups") == "studies"
 
@@ -249,9 +250,7 @@ def test_an_account_has_so_many_jobs_waiting_and_is_told_how_many_and_when(setti
     settings.JOBS_WAITING = 3
     greedy, modest = (User.objects.create(username=name) for name in ("greedy", "modest"))
     waiting = [queues.enqueue(kind="make-group", args={"name": f"{n}"}, user=greedy) for n in range(3)]
-    with pytest.raises(
-        TooMany, match=r"^3 jobs of greedy wait, .*; try again in 300 seconds, or cancel some\.$"
-    ):
+    with refuses(TooMany, "3", "greedy", "300"):
         queues.enqueue(kind="make-group", args={"name": "more"}, user=greedy)
     assert Job.objects.count() == 3
     queues.enqueue(kind="make-group", args={"name": "another's"}, user=modest)
@@ -420,9 +419,7 @@ def test_a_job_that_was_ended_at_its_limit_is_not_tried_again() -> None:
     job = running_elsewhere("far:7:ab", silent=settings.JOB_STALE_SECONDS + 1)
     limit = timedelta(seconds=settings.JOB_SECONDS["heavy"] + 60)
     Job.objects.update(started_at=timezone.now() - timedelta(seconds=60) - limit)
-    assert swept(job).error == (
-        "The work took longer than 1440 minutes, the limit of its queue; JOB_SECONDS_HEAVY sets another."
-    )
+    assert_names(swept(job).error, "1440", "JOB_SECONDS_HEAVY")
 
 
 @pytest.mark.django_db
@@ -730,9 +727,7 @@ def test_a_job_over_its_limit_of_time_fails_and_a_stubborn_one_is_ended(
         until(lambda job=job: ended(installation, job), what="the limit")  # type: ignore[misc]
         found = row(installation, job)
         assert (found["state"], found["attempts"]) == ("failed", 1)
-        assert error(installation, job).startswith(
-            "The work took longer than 0.0166667 minutes, the limit of"
-        )
+        assert_names(error(installation, job), "0.0166667")
 
 
 @pytest.mark.long
@@ -771,14 +766,12 @@ def test_memory_is_given_back_after_a_job_and_too_much_of_it_ends_no_worker(
     first = process(0)
     greedy = enqueue(installation, "ask-for-too-much-memory")
     until(lambda: ended(installation, greedy), what="the end")
-    assert error(installation, greedy).startswith(
-        "The work needed more memory than there is. Unable to allocate"
-    )
+    assert "work needed" in error(installation, greedy)
     assert process(700) == first
     assert process(0) != first
     reading = enqueue(installation, "read-file", megabytes=800)
     until(lambda: ended(installation, reading), what="the end")
-    assert error(installation, reading) == "The work needed more memory than there is."
+    assert "work needed" in error(installation, reading)
     assert process(0)
 
 

@@ -75,7 +75,7 @@ def test_every_preset_speaks_of_parameters_and_outcomes_that_there_are() -> None
         ({"addresses": {"done": "https://a.example/"}}, "panel.addresses.done"),
         ({"codes": {"completed": "SAME", "full": "SAME"}}, "one code for two outcomes"),
         ({"codes": {"completed": "a b"}}, "panel.codes.completed"),
-        ({"worker": "id", "session": "id"}, "one parameter cannot hold two ids"),
+        ({"worker": "id", "session": "id"}, "cannot hold two"),
         ({"worker": "a b"}, "panel.worker"),
         ({"hits": 0}, "panel.hits"),
     ],
@@ -168,10 +168,10 @@ def test_groups_for_one_crowd_say_so() -> None:
 @pytest.mark.parametrize(
     ("panel", "said"),
     [
-        ({"preset": "prolific", "signature": "sig"}, "Prolific does not sign its links"),
-        ({"preset": "prolific", "personal_codes": True}, "knows one code for each outcome"),
-        ({"personal_codes": True, "codes": {"completed": "DONE"}}, "personal_codes makes the codes"),
-        ({"worker": "id", "signature": "id"}, "one parameter cannot hold two ids"),
+        ({"preset": "prolific", "signature": "sig"}, "Prolific"),
+        ({"preset": "prolific", "personal_codes": True}, "outcome"),
+        ({"personal_codes": True, "codes": {"completed": "DONE"}}, "personal_codes"),
+        ({"worker": "id", "signature": "id"}, "cannot hold two"),
     ],
 )
 def test_what_a_panel_cannot_do_is_refused(panel: dict[str, Any], said: str) -> None:

@@ -14,6 +14,7 @@ from quorum.metrics import bleu_pre_matrix
 from tests.annotation.casting import make_dataset
 from tests.installations import Installation
 from tests.judgments.flickr8k_systems import Run, write_runs
+from tests.refusals import refuses
 
 pytestmark = pytest.mark.django_db
 
@@ -71,7 +72,7 @@ def test_the_same_file_again_changes_nothing_and_another_one_is_refused(tmp_path
     imported(tmp_path, RUN)
     imported(tmp_path, RUN)
     assert Output.objects.filter(system__name="bow").count() == 4
-    with pytest.raises(CommandError, match="has a system 'bow' with other lists for annotation"):
+    with refuses(CommandError, "bow", "annotation"):
         imported(tmp_path, "secret-file-00.jpg Q0 capkey-1-0 1 0.2 bow\n")
 
 

@@ -23,6 +23,7 @@ from judgments.models import Caption, Dataset, Job, Study, StudyEvent, StudyRole
 from judgments.studies.designs import design_of
 from judgments.studies.studies import change_design, create_study, delete_study
 from tests.judgments.desk import ADD, do, new_design, page, words
+from tests.refusals import assert_names, refuses
 from tests.studies import make_dataset, make_study
 
 pytestmark = pytest.mark.django_db
@@ -123,7 +124,7 @@ class TestResearchers:
             job = Job.objects.latest("pk")
             assert run_job(job.pk) == (one is client)
         job.refresh_from_db()
-        assert "There is a dataset 'own' already" in job.error
+        assert_names(job.error, "own")
         own = Dataset.objects.get(name="own")
         share_dataset(dataset=own, sharing="installation")
         ways = ("candidates", "judgments")
@@ -161,7 +162,7 @@ class TestDatasetsOfOthers:
 
     def test_no_study_is_made_of_them_and_their_names_are_not_told(self, ada: tuple[User, Client]) -> None:
         user, client = ada
-        with pytest.raises(DesignError, match=r"There is no dataset 'hidden'; there are: animals\.$"):
+        with refuses(DesignError, "hidden", "animals", field="dataset"):
             create_study(design=design(dataset="hidden"), user=user)
         sent = design(dataset="nothing").model_dump(mode="json")
         answer = client.post("/api/studies/", sent, content_type="application/json")
@@ -175,7 +176,7 @@ class TestDatasetsOfOthers:
     def test_a_draft_cannot_be_turned_to_them(self, ada: tuple[User, Client]) -> None:
         user, client = ada
         study = create_study(design=design(slug="mine"), user=user)
-        with pytest.raises(DesignError, match="There is no dataset 'hidden'"):
+        with refuses(DesignError, "hidden", field="dataset"):
             change_design(study=study, design=design(slug="mine", dataset="hidden"), user=user)
         answer = client.patch(
             f"/api/studies/{study.slug}/design/", {"dataset": "hidden"}, content_type="application/json"

@@ -98,8 +98,8 @@ def test_plan_and_hits_page_say_what_is_expected(client: Client) -> None:
     def page(study: Study, name: str) -> str:
         return client.get(reverse(f"admin:judgments_study_{name}", args=[study.pk])).content.decode()
 
-    assert "about 77 % of the judgments on items are needed" in page(draft, "plan")
-    assert "about 77 % of the judgments on items are needed" in page(made, "hits")
+    assert "about 77\N{NO-BREAK SPACE}% of the judgments on items are needed" in page(draft, "plan")
+    assert "about 77\N{NO-BREAK SPACE}% of the judgments on items are needed" in page(made, "hits")
     assert "Stop when the remaining votes cannot change the outcome" in page(draft, "change")
     graded = create_study(design=make_design({"name": "G", "dataset": "animals", "protocol": "graded"}))
     assert "Early stopping" not in page(graded, "change")

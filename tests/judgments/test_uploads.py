@@ -24,6 +24,7 @@ from judgments.importers import ImportProblem
 from judgments.jobs.queues import enqueue
 from tests.judgments.desk import words
 from tests.limits import longest_file
+from tests.refusals import assert_names, refuses
 
 
 @pytest.fixture(autouse=True)
@@ -50,6 +51,13 @@ def test_a_single_file_is_read_where_it_lies() -> None:
         assert files.path.name == "rows.csv"
         assert files.path.read_bytes() == b"image,caption\n"
         assert files.pictures is None
+
+
+def test_two_files_of_one_name_are_refused_instead_of_one_of_them_lost(data_folder: Path) -> None:
+    files = [SimpleUploadedFile("1.jpg", content) for content in (b"a", b"b")]
+    with pytest.raises(UploadRefused, match=r"1\.jpg"):
+        uploads.keep(files)
+    assert not list(data_folder.rglob("1.jpg"))
 
 
 def test_a_folder_in_an_archive_is_opened_as_that_folder() -> None:
@@ -109,16 +117,16 @@ def with_a_password() -> bytes:
     ("content", "sentence"),
     [
         *(
-            (packed((name, b"x")), "leads out of the archive's folder")
+            (packed((name, b"x")), "archive's")
             for name in ("../a.csv", "/elsewhere/a.csv", "sub/../../a.csv", "C:/a.csv", "..\\a.csv")
         ),
         (packed((link(), b"../secret_key")), "a link or a device"),
-        (packed(("zeros.csv", bytes(3 * 2**20))), "would grow more than 200 times"),
-        (with_its_mark_twice(), "lists too many files"),
+        (packed(("zeros.csv", bytes(3 * 2**20))), "more than 200"),
+        (with_its_mark_twice(), "lists"),
         (with_a_password(), "needs a password"),
-        (b"not really", "is not a zip archive"),
+        (b"not really", "zip archive"),
         (packed(("folder/", b"")), "is empty"),
-        (packed((f"{'x' * 300}.txt", b"1")), "too long to be kept"),
+        (packed((f"{'x' * 300}.txt", b"1")), "kept"),
     ],
 )
 def test_an_archive_that_could_do_harm_is_refused(content: bytes, sentence: str, data_folder: Path) -> None:
@@ -129,36 +137,36 @@ def test_an_archive_that_could_do_harm_is_refused(content: bytes, sentence: str,
 
 def test_more_files_or_bytes_than_are_read_are_refused(settings: Any) -> None:
     settings.INCOMING = Limits(files=2)
-    with pytest.raises(UploadRefused, match="lists too many files; at most 2"):
+    with refuses(UploadRefused, "lists", "2"):
         keep("set.zip", packed(("a", b"1"), ("b", b"2"), ("c", b"3")))
     settings.INCOMING = Limits(bytes=3)
-    with pytest.raises(UploadRefused, match="would unpack to 4 bytes"):
+    with refuses(UploadRefused, "bytes", "4"):
         keep("set.zip", packed(("a", b"1234")))
 
 
 def test_many_small_bombs_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(archives, "SMALL_ARCHIVE", 2**20)
     bombs = packed(*((str(number), bytes(2**20)) for number in range(3)))
-    with pytest.raises(UploadRefused, match="would grow more than 200 times"):
+    with refuses(UploadRefused, "times", "200"):
         keep("set.zip", bombs)
 
 
 def test_a_file_that_is_larger_than_it_says_is_refused(tmp_path: Path) -> None:
     honest = packed(("a.csv", b"x" * 1000))
     lying = honest.replace((1000).to_bytes(4, "little"), (10).to_bytes(4, "little"))
-    with pytest.raises(UploadRefused, match=r"larger than the archive says|damaged"):
+    with pytest.raises(UploadRefused, match="damaged"):
         uploads.unpack(io.BytesIO(lying), tmp_path, name="set.zip")
 
 
 def test_a_name_twice_is_refused(tmp_path: Path) -> None:
     with pytest.warns(UserWarning, match="Duplicate name"):
         twice = packed(("a.csv", b"1"), ("a.csv", b"2"))
-    with pytest.raises(UploadRefused, match=r"holds two things named 'a.csv'"):
+    with refuses(UploadRefused, "a.csv"):
         uploads.unpack(io.BytesIO(twice), tmp_path, name="set.zip")
 
 
 def test_only_pictures_are_taken_as_pictures() -> None:
-    with pytest.raises(UploadRefused, match=r"'page.svg', which is not a picture"):
+    with refuses(UploadRefused, "page.svg"):
         keep("rows.csv", b"x", pictures=packed(("a.jpg", b"1"), ("page.svg", b"<svg/>")))
 
 
@@ -172,7 +180,7 @@ def test_a_problem_in_a_file_is_told_with_the_name_it_was_uploaded_under() -> No
     upload = keep("set.zip", packed(("set/rows.csv", b"x"), ("set/more.csv", b"x")))
     with pytest.raises(UploadRefused) as told, uploads.open_upload(upload) as files:
         raise ImportProblem(files.path / "rows.csv", 3, "caption", "nothing", "a text")
-    assert str(told.value) == "set/rows.csv, line 3, caption: found nothing, expected a text."
+    assert_names(str(told.value), "set/rows.csv", "line 3", "caption", "nothing")
 
 
 @pytest.mark.parametrize("names", [("a", "a/b.txt"), ("a/b.txt", "a")])
@@ -249,7 +257,7 @@ class TestQuota:
         confirmed = keep("rows.csv", bytes(400_000))
         enqueue(kind="import_dataset", args={"upload": confirmed, "format": "csv", "name": "toy"})
         other = keep("rows.csv", bytes(400_000))
-        with pytest.raises(UploadRefused, match="not imported yet would hold more than 1 MB"):
+        with refuses(UploadRefused, "imported", "1"):
             keep("rows.csv", bytes(700_000))
         assert self.there(data_folder) == {confirmed, other}
 
@@ -265,7 +273,7 @@ class TestQuota:
         settings.UPLOADS_MB = 0
         file = SimpleUploadedFile("captions.csv", b"image,caption\na.jpg,A dog runs .\n")
         shown = designer.post(reverse("admin:judgments_dataset_add"), {"files": file})
-        assert "would hold more than 0 MB" in words(shown)
+        assert "0 MB" in words(shown)
         assert self.there(data_folder) == set()
 
 

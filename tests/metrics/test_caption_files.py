@@ -12,6 +12,7 @@ from quorum.metrics import InvalidFile
 from quorum.metrics.caption_files import read_candidates, read_references
 from quorum.metrics.files import score_files
 from tests.metrics.reading import COCO, GOLDEN, read_json
+from tests.refusals import refuses
 
 SMALL = GOLDEN / "small"
 
@@ -49,9 +50,7 @@ def test_candidates_read_the_same_in_all_three_formats(tmp_path: Path) -> None:
         assert read_candidates(written(tmp_path / name, "mine.json", text)) == expected, name
         packed = gzip.compress(text.encode())
         assert read_candidates(written(tmp_path / name, "mine.json.gz", packed)) == expected, name
-    with pytest.raises(
-        InvalidFile, match=r"mine\.json\.gz: damaged or cut off, expected a complete gzip file"
-    ):
+    with refuses(InvalidFile, "mine.json.gz"):
         read_candidates(written(tmp_path, "mine.json.gz", packed[:-9]))
 
 
@@ -93,9 +92,7 @@ def test_a_system_that_leaves_images_out_keeps_the_files_document_frequencies(tm
 
 def test_a_caption_for_an_image_without_references_is_an_error(tmp_path: Path) -> None:
     path = written(tmp_path, "c.json", '{"img000.jpg": "a dog", "other.jpg": "a cat"}')
-    with pytest.raises(
-        InvalidFile, match=r"c\.json: system 'c' has a caption for image 'other\.jpg', expected images"
-    ):
+    with refuses(InvalidFile, "c.json", "other.jpg"):
         score_files(path, SMALL / "references.json")
 
 
@@ -177,7 +174,7 @@ def test_an_error_names_the_place_in_a_file_of_candidates(tmp_path: Path, text: 
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(InvalidFile, match=r"nowhere\.json: cannot be read, no such file or directory"):
+    with refuses(InvalidFile, "nowhere.json", "directory"):
         read_candidates(tmp_path / "nowhere.json")
 
 
@@ -223,10 +220,10 @@ def test_missing_images_are_noted_on_the_side(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("argument", "message"),
     [
-        ("--metrics=cidre", "unknown metric 'cidre'; did you mean 'cider'"),
-        ("--metrics=,", "metrics is empty, expected at least one name"),
-        ("--tokenizer=ptp", "unknown tokenizer 'ptp'; did you mean 'ptb'"),
-        ("--candidates=nowhere.json", "nowhere.json: cannot be read, no such file or directory"),
+        ("--metrics=cidre", "cidre.*cider"),
+        ("--metrics=,", "metrics is empty"),
+        ("--tokenizer=ptp", "ptp.*ptb"),
+        ("--candidates=nowhere.json", r"nowhere\.json.*directory"),
     ],
 )
 def test_a_mistake_is_answered_in_one_line_and_nothing_is_written(

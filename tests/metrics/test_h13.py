@@ -7,6 +7,7 @@ import pytest
 
 from quorum.metrics import InvalidInput, UnknownName, bleu_pre_matrix, bleu_pre_pairs, score
 from tests.metrics.reading import GOLDEN, flickr8k, read_json
+from tests.refusals import refuses
 
 H13 = read_json(GOLDEN / "h13.json")
 DOG, CAT = "A brown dog jumps over a brown dog .", "A cat and a dog sleep"
@@ -79,11 +80,11 @@ def test_a_word_said_again_and_again_counts_as_often_as_one_reference_says_it() 
 
 
 def test_the_matrix_refuses_what_it_cannot_count() -> None:
-    with pytest.raises(InvalidInput, match="captions is empty, expected at least one text"):
+    with pytest.raises(InvalidInput, match="empty"):
         bleu_pre_matrix([], [["a"]])
     with pytest.raises(InvalidInput, match="references is empty"):
         bleu_pre_matrix(["a"], [])
-    with pytest.raises(UnknownName, match=r"unknown order 'stemfirst'; did you mean 'stem-first'\?"):
+    with refuses(UnknownName, "stemfirst", "stem-first"):
         bleu_pre_matrix(["a"], [["a"]], order="stemfirst")
 
 

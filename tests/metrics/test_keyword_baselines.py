@@ -26,6 +26,7 @@ from quorum.metrics.signatures import call_among
 from quorum.metrics.text.word_lists import smart_stop_words
 from quorum.metrics.topics import fit_topics
 from tests.metrics import plain_annotation as plainly
+from tests.refusals import assert_names
 
 MALARIA = ["malaria", "spread", "mosquito", "malaria", "net", "mosquito", "malaria"]
 POLICE = ["police", "net", "spread"]
@@ -70,7 +71,7 @@ def test_one_topic_is_the_smoothed_frequency_of_the_whole_corpus() -> None:
     found = topic_words([MALARIA, POLICE, ["unseen"], []], training=[MALARIA, POLICE], topics=1, keywords=2)
     assert found.annotations == (("malaria", "mosquito"), ("malaria", "mosquito"), (), ())
     assert found.weights[1].tolist() == pytest.approx([4 / 15, 3 / 15])
-    assert found.reason == "images without a keyword to take: 2"
+    assert_names(found.reason, "keyword", "2")
     assert "|topics:1|seed:0|" in found.signature
 
 
@@ -87,7 +88,7 @@ def test_topics_name_words_that_a_text_does_not_have_itself() -> None:
 def test_documents_without_a_word_have_no_topics() -> None:
     nothing = topic_words([[], []])
     assert nothing.annotations == ((), ())
-    assert nothing.reason == "images without a keyword to take: 2"
+    assert_names(nothing.reason, "keyword", "2")
 
 
 def test_topics_that_need_more_sweeps_say_so() -> None:

@@ -29,6 +29,7 @@ from quorum.metrics.keywords import (
 )
 from quorum.metrics.signatures import call_among
 from tests.metrics import plain_annotation as plainly
+from tests.refusals import assert_names
 
 untyped: Any = keywords  # called with what its types forbid
 
@@ -69,7 +70,7 @@ def test_the_mode_is_the_single_most_frequent_tag() -> None:
     np.testing.assert_array_equal(best.images, [0, 1, math.nan])
     np.testing.assert_array_equal(oot.images, [1, 1, math.nan])
     assert (best.recall, oot.recall, best.counted, best.undefined) == (0.5, 1.0, 2, 1)
-    assert best.reason == "images without a single most frequent tag: 1"
+    assert_names(best.reason, "tag", "1")
     assert oot.signature == "keyword-oot-mode|guesses:10|eval:include-infrequent|v:1.0"
 
 
@@ -329,15 +330,15 @@ def test_an_item_without_answers_is_not_attempted() -> None:
 @pytest.mark.parametrize(
     ("call", "error", "says"),
     [
-        (lambda: read_gold(["a.n 1 :: b 2;", "rubbish"]), InvalidFile, "line 2 of the gold is 'rubbish'"),
-        (lambda: read_gold(["a.n 1 :: b 2;"] * 2), InvalidFile, "line 2 of the gold is of item 1 again"),
+        (lambda: read_gold(["a.n 1 :: b 2;", "rubbish"]), InvalidFile, r"\b2\b.*rubbish"),
+        (lambda: read_gold(["a.n 1 :: b 2;"] * 2), InvalidFile, r"\b2\b.*\b1\b"),
         (
             lambda: read_answers(["a.n 1 :: b"], "oot"),
             InvalidFile,
-            "expected 'word.pos item ::: answer;answer'",
+            r"word\.pos",
         ),
         (lambda: read_answers([], "mode"), UnknownName, "unknown measure 'mode'"),
-        (lambda: substitution_scores({}, read_gold([]), "ood"), UnknownName, "did you mean 'oot'"),
+        (lambda: substitution_scores({}, read_gold([]), "ood"), UnknownName, "oot"),
     ],
 )
 def test_other_lines_are_refused_with_their_number(

@@ -31,6 +31,7 @@ from quorum.metrics.text.tokens import encode_texts
 from tests.metrics import plainly_meteor
 from tests.metrics.plainly_meteor import Data
 from tests.metrics.reading import GOLDEN, Task, coco, expected_images, expert_pairs, read_json, real, small
+from tests.refusals import refuses
 
 OFFICIAL = read_json(GOLDEN / "meteor.json")
 SPACE = View(tokenizer_named("space"))
@@ -91,11 +92,9 @@ def test_without_tables_equal_words_and_stems_count_and_the_signature_says_so(
 
 def test_without_tables_meteor_is_refused_and_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(DATA, "none")
-    with pytest.raises(
-        MissingTables, match=r"requirements-meteor.txt.*ask for meteor\|stages:exact-stem, a shorter"
-    ):
+    with refuses(MissingTables, "meteor.txt", "exact-stem"):
         score(["a dog"], [["the dog"]], ["bleu-4", "meteor"])
-    with pytest.raises(MissingTables, match="needs its synonym table"):
+    with refuses(MissingTables, "synonym"):
         meteor(["a dog"], [["a dog"]], stages="exact-stem-synonym")
     assert score(["a dog"], [["the dog"]], ["meteor|stages:exact-stem"]).warnings == ()
 
@@ -197,9 +196,9 @@ def test_nasty_captions_have_plain_scores(
 
 
 def test_an_unknown_stage_is_refused() -> None:
-    with pytest.raises(InvalidInput, match="option stages is 'stem', expected one of all, exact, exact-stem"):
+    with refuses(InvalidInput, "stages", "all", "exact-stem"):
         meteor(["a dog"], [["a dog"]], stages="stem")
-    with pytest.raises(UnknownName, match="did you mean 'stages'"):
+    with refuses(UnknownName, "stages"):
         meteor(["a dog"], [["a dog"]], stage="exact")
 
 
@@ -471,24 +470,24 @@ def test_the_cache_is_in_the_users_cache_folder(monkeypatch: pytest.MonkeyPatch,
 
 
 def test_a_place_that_does_not_exist_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    with pytest.raises(InvalidFile, match=r"QUORUM_METEOR_DATA is .*nowhere, expected a folder, meteor-1.5"):
+    with refuses(InvalidFile, "QUORUM_METEOR_DATA", "meteor-1.5"):
         found_at(tmp_path / "nowhere", monkeypatch)
 
 
 def test_a_folder_without_the_program_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    with pytest.raises(InvalidFile, match=r"found no meteor-1.5.jar in the folder .*, expected the folder"):
+    with refuses(InvalidFile, "meteor-1.5.jar"):
         found_at(tmp_path, monkeypatch)
 
 
 @pytest.mark.parametrize(
     ("changed", "reason"),
     [
-        ({"edu/cmu/meteor/util/Constants.class": b"\x01\x00\x031.4"}, "another version of METEOR, expected"),
-        ({"edu/cmu/meteor/util/Constants.class": None}, "no item named 'edu/.*expected the program"),
-        ({"function/english.words": None}, "no item named 'function/english.words'.*; expected the program"),
-        ({"synonym/english.synsets": b"child\n"}, "english.synsets holds other lines than an entry and its"),
-        ({"synonym/english.synsets": b"child\none\n"}, "holds other lines than an entry and its numbers"),
-        ({"synonym/english.synsets": b"child\n1\nkid\n"}, "holds other lines than an entry and its numbers"),
+        ({"edu/cmu/meteor/util/Constants.class": b"\x01\x00\x031.4"}, "version"),
+        ({"edu/cmu/meteor/util/Constants.class": None}, "program"),
+        ({"function/english.words": None}, r"function/english\.words"),
+        ({"synonym/english.synsets": b"child\n"}, r"english\.synsets"),
+        ({"synonym/english.synsets": b"child\none\n"}, "holds other lines"),
+        ({"synonym/english.synsets": b"child\n1\nkid\n"}, "holds other lines"),
     ],
 )
 def test_a_program_that_is_another_one_is_refused(
@@ -501,12 +500,12 @@ def test_a_program_that_is_another_one_is_refused(
 @pytest.mark.parametrize(
     ("table", "reason"),
     [
-        (b"no gzip file at all", "damaged, expected METEOR's paraphrases in a gzip file"),
-        (gzip.compress(TABLE.encode(), mtime=0)[:-9], "damaged, expected METEOR's paraphrases"),
-        (b"short", "cannot be read, expected METEOR's paraphrases in a gzip file"),
-        (gzip.compress(b"", mtime=0), "damaged, expected METEOR's paraphrases"),
-        ("0.5\nnext to\n", "holds other lines than a probability, a phrase and a phrase in turn"),
-        (f"0.5\n{'a ' * 15}a\nb\n", "holds a phrase of 16 words, expected up to 15"),
+        (b"no gzip file at all", "paraphrases"),
+        (gzip.compress(TABLE.encode(), mtime=0)[:-9], "damaged"),
+        (b"short", "paraphrases"),
+        (gzip.compress(b"", mtime=0), "damaged"),
+        ("0.5\nnext to\n", "probability"),
+        (f"0.5\n{'a ' * 15}a\nb\n", r"\b16\b.*\b15\b"),
     ],
 )
 def test_paraphrases_that_are_none_are_refused(
@@ -521,12 +520,12 @@ def test_a_file_that_is_no_zip_file_is_refused(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str
 ) -> None:
     (tmp_path / name).write_bytes(b"PK and no more")
-    with pytest.raises(InvalidFile, match=f"{name} cannot be read as a zip file, expected meteor-1.5.jar"):
+    with refuses(InvalidFile, name, "meteor-1.5.jar"):
         found_at(tmp_path / name, monkeypatch)
 
 
 def test_a_wheel_of_something_else_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     with ZipFile(tmp_path / "other-1.0-py3-none-any.whl", "w") as wheel:
         wheel.writestr("other/__init__.py", "")
-    with pytest.raises(InvalidFile, match=r"other-1.0.*no item named 'pycocoevalcap/meteor/meteor-1.5.jar'"):
+    with refuses(InvalidFile, "other-1", "pycocoevalcap/meteor/meteor-1.5.jar"):
         found_at(tmp_path / "other-1.0-py3-none-any.whl", monkeypatch)

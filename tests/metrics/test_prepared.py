@@ -5,6 +5,7 @@ import pytest
 
 from quorum.metrics import InvalidInput, score
 from quorum.metrics.registry import PreparedReferences
+from tests.refusals import refuses
 
 REFERENCES = [
     ["a dog runs over grass", "the dog is running"],
@@ -28,5 +29,5 @@ def test_scores_are_those_from_texts_whatever_was_scored_before() -> None:
 
 
 def test_another_number_of_candidates_than_of_lists_is_refused() -> None:
-    with pytest.raises(InvalidInput, match="2 candidates but 3 lists of references, expected as many"):
+    with refuses(InvalidInput, "candidates", "2", "3"):
         PreparedReferences.of(REFERENCES, ["bleu-4"]).score(CANDIDATES[:2])

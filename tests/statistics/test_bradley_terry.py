@@ -14,8 +14,11 @@ from quorum.statistics.aggregation import (
     bradley_terry,
     bradley_terry_of_comparisons,
 )
+from quorum.statistics.aggregation.bradley_terry.existence import NO_GAMES
+from quorum.statistics.aggregation.bradley_terry.fitting import NO_TIES
 from quorum.statistics.inputs import BadValue
 from quorum.statistics.meta import winners_without_raters
+from tests.refusals import assert_names, refuses
 from tests.statistics.golden import golden
 from tests.statistics.plain_models import davidson
 
@@ -78,11 +81,11 @@ def test_items_that_never_lose_have_no_finite_strength_unless_a_prior_is_given()
     result = bradley_terry([[0, 3, 2], [0, 0, 1], [0, 1, 0]])
     assert np.isnan(result.strength).all()
     assert not result.converged
-    assert "2 groups between which all comparisons went one way" in result.reason
+    assert_names(result.reason, "2 groups")
     with_prior = bradley_terry([[0, 3, 2], [0, 0, 1], [0, 1, 0]], prior=0.5)
     assert with_prior.converged
     assert with_prior.order.tolist()[0] == 0
-    assert bradley_terry([[0]]).reason == "there are fewer than two items"
+    assert bradley_terry([[0]]).reason == NO_GAMES
 
 
 # Strengths whose square roots are whole, so that a table can hold exactly what the model expects.
@@ -191,7 +194,7 @@ def test_without_ties_davidsons_model_is_bradley_terrys_and_says_why_nu_has_no_i
     assert result.strength == pytest.approx(np.array(LEAGUES[0]["strengths"]), abs=1e-10)
     assert result.nu == 0
     assert math.isnan(result.nu_low)
-    assert result.note == "no comparison was tied, so nu is zero and has no interval"
+    assert result.note == NO_TIES
 
 
 def test_a_reason_names_the_groups_that_nothing_joins() -> None:
@@ -222,7 +225,7 @@ def test_a_reason_names_the_groups_that_nothing_joins() -> None:
 def test_ties_that_run_off_with_the_strengths_are_found_out(wins: Any, ties: Any, rises: bool) -> None:
     result = bradley_terry(wins, ties=ties, tie_model="davidson")
     assert result.converged is not rises
-    assert ("rises for ever as strengths and ties grow together" in result.reason) is rises
+    assert ("strengths and ties grow" in result.reason) is rises
     assert np.isnan(result.strength).all() == rises
     assert bradley_terry(wins, ties=ties, tie_model="davidson", prior=0.5).converged
 
@@ -230,7 +233,7 @@ def test_ties_that_run_off_with_the_strengths_are_found_out(wins: Any, ties: Any
 def test_an_order_effect_that_runs_off_is_found_out() -> None:
     first_always_wins = (["a", "b", "a"], ["b", "a", "b"], [1, 1, 1])
     result = bradley_terry_of_comparisons(*first_always_wins, order_effect=True)
-    assert "as strengths and the order effect grow together" in result.reason
+    assert "strengths and the order effect" in result.reason
     with_ties = bradley_terry_of_comparisons(
         [*first_always_wins[0], "a"],
         [*first_always_wins[1], "b"],
@@ -238,7 +241,7 @@ def test_an_order_effect_that_runs_off_is_found_out() -> None:
         tie_model="davidson",
         order_effect=True,
     )
-    assert "as strengths and ties and the order effect grow together" in with_ties.reason
+    assert "ties and the order effect" in with_ties.reason
     assert bradley_terry_of_comparisons(*first_always_wins).converged
     assert bradley_terry_of_comparisons(*first_always_wins, order_effect=True, prior=1).converged
 
@@ -337,7 +340,7 @@ def test_comparisons_and_their_table_give_the_same_strengths() -> None:
 @pytest.mark.parametrize("place", ["a", 2, -1, 0.5])
 def test_a_place_that_no_item_has_is_refused_in_words(place: Any) -> None:
     fit = bradley_terry([[0, 3], [1, 0]])
-    with pytest.raises(BadValue, match="expected its position in items, 0 to 1"):
+    with refuses(BadValue, "expected its position", "1"):
         fit.probability(0, place)
 
 

@@ -11,6 +11,7 @@ from quorum.statistics.agreement import kappa_grid, kappa_interval
 from quorum.statistics.catalogue import STATISTICS, call_of
 from quorum.statistics.ranking import r_precision, success_at_k
 from quorum.statistics.significance import randomization_test
+from tests.refusals import refuses
 
 ONE, TWO, PEOPLE = [0.3, 2.0, 1.5, 3.1, 2.2, 0.9], [0.1, 1.0, 1.8, 2.5, 2.9, 1.9], [1.0, 2, 1, 3, 3, 1]
 ITEMS, SYSTEMS, WINNERS = [1, 1, 1, 2, 2, 2], ["a", "b", "c"] * 2, [1, 2, 1, 2, 0, 1]
@@ -157,7 +158,7 @@ def test_a_function_or_a_running_stream_is_left_to_the_caller() -> None:
     made = randomization_test(ONE, TWO, largest, reassignments=99, seed=np.random.default_rng(5))
     call = call_of(made.signature)
     assert call.missing == ("statistic", "seed")
-    with pytest.raises(BadSignature, match="leaves statistic, seed to its caller"):
+    with refuses(BadSignature, "statistic", "seed"):
         call(ONE, TWO)
     assert call(ONE, TWO, statistic=largest, seed=np.random.default_rng(5)) == made
 
@@ -169,9 +170,9 @@ def test_a_function_or_a_running_stream_is_left_to_the_caller() -> None:
         ("krippendorff-alpha|input:table|v:0.1", "version 0.1, expected version 1.0"),
         (
             "krippendorff-alpha|input:rows|levels:ordinal|v:1.0",
-            "field 'levels' that krippendorff-alpha does not",
+            "levels.*krippendorff-alpha",
         ),
-        ("krippendorffs-alpha|v:1.0", "is of no statistic known here, expected one of accuracy"),
+        ("krippendorffs-alpha|v:1.0", "accuracy"),
     ],
 )
 def test_a_signature_of_something_else_is_refused_with_the_reason(signature: str, reason: str) -> None:

@@ -32,6 +32,7 @@ from quorum.statistics.stopping import (
     relevance_range,
     simulate_stopping,
 )
+from tests.refusals import assert_names, refuses
 from tests.statistics.golden import golden
 
 
@@ -141,23 +142,23 @@ def test_estimates_of_chosen_items_are_unbiased_and_their_intervals_hold_the_tru
 
 def test_a_single_item_has_no_interval() -> None:
     alone, pair = mean_of_all_items([1, 2], [0.5, 0.5], ["a", "a"]), mean_of_all_items([1, 2], [0.5, 0.5])
-    assert alone.reason == "there is 1 item, expected 2 or more to say what others would give"
+    assert_names(alone.reason, "1 item", "2")
     assert pair.low < pair.value < pair.high
 
 
 @pytest.mark.parametrize(
     ("call", "said"),
     [
-        (lambda: score_information([[1, 2]]), "expected items x systems x metrics"),
+        (lambda: score_information([[1, 2]]), "metrics"),
         (lambda: score_information([[[np.inf]]]), "infinite"),
         (lambda: score_information([[[1.0, np.nan]]]), "none of metric 1"),
         (lambda: order_disagreement([[[1.0], [2.0]]]), "of one metric"),
         (lambda: inclusion_probabilities([-1.0, 2], 1), "from zero on"),
         (lambda: inclusion_probabilities([1.0, 2], 3), "there are 2 items"),
         (lambda: inclusion_probabilities([1.0, 2], 1, floor=0), "above 0"),
-        (lambda: draw_items([0.5, 0.7], seed=0), "a whole number of items"),
+        (lambda: draw_items([0.5, 0.7], seed=0), "number of items"),
         (lambda: draw_items([0.0, 1.0], seed=0), "above 0, up to 1"),
-        (lambda: draw_items([], seed=0), "there are no items"),
+        (lambda: draw_items([], seed=0), "are no items"),
         (lambda: mean_of_all_items([1.0], [0.5], estimator="horvitz-thompson"), "population is None"),
         (lambda: mean_of_all_items([1.0], [0.5], estimator="top"), "expected"),
     ],
@@ -271,15 +272,15 @@ def test_weights_give_back_what_even_drawing_says_where_no_strengths_hold() -> N
 
 
 def test_wrong_input_is_refused_with_a_sentence() -> None:
-    with pytest.raises(BadShape, match=r"counts is of shape \(1, 2\), expected \(1, 3\)"):
+    with refuses(BadShape, "is of shape", "1", "2"):
         prior_strengths([0], [1], [[1, 2]], items=2)
     with pytest.raises(BadValue, match="below zero"):
         prior_strengths([0], [1], [[1, 2, -1]], items=2)
-    with pytest.raises(BadValue, match="numbers of items, from 0 to 1"):
+    with refuses(BadValue, "numbers of items", "1"):
         prior_strengths([0], [2], [[1, 2, 1]], items=2)
     with pytest.raises(BadValue, match="even is 0, expected"):
         Drawing.of([0], [1], [0], [0.0, 0.0], even=0)
-    with pytest.raises(BadValue, match="no pair is open"):
+    with pytest.raises(BadValue, match="open"):
         Drawing.of([0], [1], [0], [0.0, 0.0], even=1).chances([False])
 
 

@@ -17,6 +17,7 @@ from quorum.statistics.correlation import (
     spearman,
 )
 from quorum.statistics.inputs import BadValue
+from tests.refusals import refuses
 from tests.statistics.golden import golden
 
 CASES = [case for case in golden("significance.json")["correlation"] if "why" not in case]
@@ -110,7 +111,7 @@ def test_an_undefined_correlation_is_nan_and_says_why(
 
 def test_observations_with_a_missing_value_are_left_out_when_asked() -> None:
     x, y = [1.0, math.nan, 2.0, 3.0], [1.0, 2.0, math.nan, 2.0]
-    with pytest.raises(BadValue, match=r"first\[1\] is nan, expected a finite number"):
+    with refuses(BadValue, "first", "1", "nan"):
         correlation(x, y, "pearson")
     result = correlation(x, y, "pearson", missing="leave-out")
     assert (result.n, result.left_out, result.value) == (2, 2, pytest.approx(1))

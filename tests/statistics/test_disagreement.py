@@ -18,6 +18,7 @@ from quorum.statistics.disagreement import (
     soft_labels,
 )
 from quorum.statistics.inputs import BadOption, BadShape, BadValue
+from tests.refusals import refuses
 
 
 def columns_of(counts: Any) -> tuple[Any, Any]:
@@ -171,11 +172,11 @@ def test_groups_that_cannot_be_compared_say_why() -> None:
     assert "one group" in one.reason
     assert np.isnan(one.p)
     apart = known_groups([1, 1, 2, 2], ["a", "b", "c", "d"], [1, 0, 1, 1], ["x", "x", "y", "y"])
-    assert apart.reason == "no two raters of different groups have a unit in common"
+    assert "different groups" in apart.reason
     single = known_groups([1, 1], ["a", "b"], [1, 0], ["x", "y"])
-    assert single.reason == "no two raters of one group have a unit in common"
+    assert "one group" in single.reason
     nobody = known_groups([1, 2], ["a", "b"], [1, 0], ["x", "y"])
-    assert nobody.reason == "no two raters of different groups have a unit in common"
+    assert "different groups" in nobody.reason
 
 
 def test_raters_without_a_unit_in_common_have_no_agreement() -> None:
@@ -184,9 +185,9 @@ def test_raters_without_a_unit_in_common_have_no_agreement() -> None:
 
 
 def test_what_makes_no_sense_is_refused() -> None:
-    with pytest.raises(BadOption, match="there are no judgments"):
+    with pytest.raises(BadOption, match="judgments"):
         soft_labels([], [])
-    with pytest.raises(BadValue, match=r"predictions\[1\] is no distribution"):
+    with refuses(BadValue, "predictions", "1"):
         divergence([[1, 0], [0, 1]], [[1.0, 0.0], [0.5, 0.6]])
     with pytest.raises(BadShape, match="units x labels"):
         divergence([1, 0], [1, 0])
@@ -194,13 +195,13 @@ def test_what_makes_no_sense_is_refused() -> None:
         divergence([[1, 0]], [[1, 0, 0]])
     with pytest.raises(BadOption, match="one fold"):
         metric_probabilities([1, 2], [[1, 0], [0, 1]], [0, 0])
-    with pytest.raises(BadShape, match="two labels or more"):
+    with pytest.raises(BadShape, match="two labels"):
         metric_probabilities([1, 2], [[1], [0]], [0, 1])
     with pytest.raises(BadShape, match="expected two where"):
         metric_probabilities([1, 2], [[1, 0, 0], [0, 1, 0]], [0, 1], symmetric=True)
     with pytest.raises(BadShape, match="units x labels"):
         judge_probabilities([0], [1, 2])
-    with pytest.raises(BadValue, match="expected positions of labels"):
+    with pytest.raises(BadValue, match="positions"):
         judge_probabilities([2], [[1, 0]])
-    with pytest.raises(BadValue, match="worker 'a' is of two groups"):
+    with refuses(BadValue, "a"):
         known_groups([1, 2, 3], ["a", "a", "b"], [1, 0, 1], ["x", "y", "x"])

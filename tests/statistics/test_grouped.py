@@ -23,7 +23,10 @@ from quorum.statistics.meta import (
     soft_accuracy_of_comparisons,
     soft_pairwise_accuracy,
 )
-from quorum.statistics.meta.grouped import mean_within
+from quorum.statistics.meta.accuracy import NO_PAIRS
+from quorum.statistics.meta.grouped import NO_GROUP, mean_within
+from quorum.statistics.meta.pairwise import NO_ITEM, NO_PAIR, NOT_COMPARED, TOO_FEW_SYSTEMS
+from tests.refusals import assert_names, refuses
 from tests.statistics import plain_differences
 from tests.statistics.golden import golden, with_nan
 
@@ -140,7 +143,7 @@ def test_without_two_different_observations_there_is_nan_and_a_reason(
     )
     assert math.isnan(result.value)
     assert math.isnan(result.low)
-    assert result.reason == "no group has two observations that differ in both variables"
+    assert result.reason == NO_GROUP
 
 
 def exact_p(differences: Sequence[float]) -> float:
@@ -183,7 +186,7 @@ def test_people_against_themselves_agree_wholly_and_nothing_says_why() -> None:
     assert (itself.value, itself.pairwise) == (1.0, 1.0)
     nothing = soft_accuracy_of_comparisons(["a"], ["a"], [1.0], [1.0])
     assert np.isnan(nothing.value)
-    assert nothing.reason == "no two systems were compared"
+    assert nothing.reason == NOT_COMPARED
 
 
 RANDOM = np.random.default_rng(3)
@@ -239,19 +242,19 @@ def test_the_difference_of_correlations_varies_as_in_resampled_images() -> None:
 def test_of_a_metric_and_itself_nothing_differs_and_a_constant_one_has_no_correlation() -> None:
     same = correlation_difference(GOOD, GOOD, PEOPLE)
     assert (same.difference, same.low, same.high, math.isnan(same.p)) == (0, 0, 0, True)
-    assert same.reason.startswith("both metrics order the observations alike")
+    assert "both metrics" in same.reason
     constant = correlation_difference(GOOD, np.ones(240), PEOPLE)
-    assert constant.reason == "the second metric's variable has the same value throughout"
+    assert "second metric's variable" in constant.reason
     assert (constant.first, math.isnan(constant.second)) == (same.first, True)
     alone = correlation_difference(GOOD[:8], POOR[:8], PEOPLE[:8], clusters={"item": [1] * 8})
-    assert alone.reason == "there is 1 item, expected 2 or more to say what others would give"
+    assert_names(alone.reason, "1 item", "2")
     assert math.isnan(alone.low)
 
 
 def test_pairs_without_a_consensus_have_no_difference() -> None:
     found = accuracy_difference(np.zeros((2, 2)), np.zeros((2, 2)), [0, 0])["all"]
-    assert (found.reason, found.n, math.isnan(found.difference)) == ("no pair has a consensus", 0, True)
-    with pytest.raises(BadShape, match=r"second has shape \(3, 2\), expected both scores of 2 pairs"):
+    assert (found.reason, found.n, math.isnan(found.difference)) == (NO_PAIRS, 0, True)
+    with refuses(BadShape, "second", "3", "2"):
         accuracy_difference(np.zeros((2, 2)), np.zeros((3, 2)), [1, 2])
 
 
@@ -295,15 +298,15 @@ def test_items_without_a_score_are_left_out_or_refused() -> None:
     whole = soft_pairwise_accuracy(people[:, :3], people[:, :3])
     found = soft_pairwise_accuracy(people, people, missing="leave-out")
     assert (found.value, found.n, found.left_out) == (whole.value, 3, 1)
-    with pytest.raises(BadShape, match=r"people\[0\] has no score at position 3, expected one of every"):
+    with refuses(BadShape, "people", "0", "3"):
         soft_pairwise_accuracy(np.ones((2, 4)), people)
     with pytest.raises(BadShape, match="scores has 1 dimensions"):
         soft_pairwise_accuracy(people[1], people[1])
-    with pytest.raises(BadShape, match=r"scores has shape \(2, 3\) and people \(2, 4\), expected the same"):
+    with refuses(BadShape, "scores has shape", "2", "3", "4"):
         soft_pairwise_accuracy(np.ones((2, 3)), np.ones((2, 4)))
-    assert soft_pairwise_accuracy(people[1:], people[1:]).reason == "there are fewer than two systems"
+    assert soft_pairwise_accuracy(people[1:], people[1:]).reason == TOO_FEW_SYSTEMS
     none = soft_pairwise_accuracy([[math.nan], [1.0]], [[1.0], [2.0]], missing="leave-out")
-    assert (none.reason, math.isnan(none.value)) == ("no item has a score of every system", True)
+    assert (none.reason, math.isnan(none.value)) == (NO_ITEM, True)
 
 
 CASES = golden("differences.json")["ties"]
@@ -410,7 +413,7 @@ def test_too_many_pairs_are_searched_by_sample_and_counted_all() -> None:
 def test_without_a_pair_there_is_nan_and_a_reason(epsilon: float | str, scores: list[float]) -> None:
     result = pairwise_accuracy(scores, [1.0] * len(scores), epsilon=epsilon, missing="leave-out")
     assert math.isnan(result.value)
-    assert result.reason == "no group has two observations"
+    assert result.reason == NO_PAIR
     assert result.pairs == 0
 
 
@@ -486,7 +489,7 @@ def test_weights_count_within_items_which_count_equally() -> None:
 
 
 def test_weights_are_positive_and_one_for_each_row() -> None:
-    with pytest.raises(BadValue, match="smallest of the weights is 0"):
+    with refuses(BadValue, "smallest", "0"):
         correlation(X, Y, weights=PLACES)
     with pytest.raises(BadShape, match="weights 3"):
         correlation(X, Y, weights=TIMES[:3])

@@ -36,6 +36,7 @@ from quorum.statistics.agreement import (
     threshold_kappa,
 )
 from quorum.statistics.agreement.coefficient import Coefficient
+from quorum.statistics.agreement.thresholds import ONE_SIDE
 from quorum.statistics.correlation import COEFFICIENTS, ValuePairs, correlation, correlation_influences
 from quorum.statistics.crossed import (
     Clusters,
@@ -55,6 +56,8 @@ from quorum.statistics.meta import (
     pair_credits,
     pairwise_accuracy,
 )
+from quorum.statistics.meta.grouped import NO_GROUP
+from quorum.statistics.meta.pairwise import NO_PAIR
 from quorum.statistics.significance import (
     bootstrap_interval,
     mcnemar_test,
@@ -62,7 +65,8 @@ from quorum.statistics.significance import (
     summary_of_scores,
     wilson_interval,
 )
-from quorum.statistics.variance_components import variance_components
+from quorum.statistics.variance_components import ONE_ANSWER, variance_components
+from tests.refusals import assert_names, refuses
 from tests.statistics import agreeing_plainly as plainly
 from tests.statistics import plain_intervals as plain
 
@@ -155,9 +159,7 @@ def test_components_say_what_more_items_or_raters_would_buy() -> None:
     assert more < found.standard_error
     for items, raters in ((item, np.arange(len(item))), (np.arange(len(item)), rater), (item // 2, item)):
         alone = variance_components(value, items, raters)
-        assert alone.reason.startswith(
-            "no item has judgments of several raters, or no rater judged several items"
-        )
+        assert "no item has" in alone.reason
         assert np.isnan([alone.item, alone.standard_error]).all()
 
 
@@ -300,12 +302,10 @@ def test_clusters_with_one_row_each_leave_wilson_and_the_exact_test() -> None:
 def test_rows_change_sides_by_one_kind_of_clusters() -> None:
     item, rater, value = drawn(items=4)
     by = {"item": item, "rater": rater}
-    with pytest.raises(
-        BadOption, match="clusters has 2 columns, expected one kind of rows that change sides"
-    ):
+    with refuses(BadOption, "change", "2"):
         randomization_test(value, value[::-1], clusters=by)
     alone = {"item": np.zeros(len(value))}
-    with pytest.raises(BadValue, match="clusters cannot change sides: there is 1 item"):
+    with pytest.raises(BadValue, match="clusters"):
         randomization_test(value, value[::-1], clusters=alone)
 
 
@@ -332,11 +332,11 @@ def test_two_of_a_kind_have_an_interval_and_one_of_them_is_said() -> None:
         correlation(value, value + item, clusters=columns)
         for columns in ({"item": item, "rater": rater * 0}, {"item": item})
     )
-    assert single.note == "with 1 rater, expected 2 or more, the interval is for this rater alone"
+    assert_names(single.note, "1", "2")
     assert (single.low, single.high, single.p) == (of_items.low, of_items.high, of_items.p)
     alone = correlation(value, value + item, clusters={"rater": rater * 0})
     assert np.isnan([alone.low, alone.p]).all()
-    assert alone.reason == "there is 1 rater, expected 2 or more to say what others would give"
+    assert_names(alone.reason, "1 rater", "2")
 
 
 def test_two_raters_agree_as_one_pair_whose_interval_is_by_item() -> None:
@@ -346,7 +346,7 @@ def test_two_raters_agree_as_one_pair_whose_interval_is_by_item() -> None:
         agreement(ratings, Alpha("nominal"), clusters=by) for by in ("both", "item", "rater")
     )
     assert (both.low, both.high) == (of_items.low, of_items.high)
-    assert both.note == "with 2 raters, expected 3 or more, the interval is for these raters alone"
+    assert_names(both.note, "2", "3")
     assert both.clusters == {"item": 12, "rater": 2}
     assert math.isnan(of_raters.low)
     assert of_raters.reason == both.note
@@ -425,7 +425,7 @@ def test_clusters_made_once_serve_several_coefficients_and_parts_of_the_rows() -
     own = {name: codes[once] for name, codes in by.items()}
     for coefficient in (Alpha("ordinal"), Gwet(), Percent()):
         assert agreement(ratings, coefficient, clusters=made) == agreement(ratings, coefficient, clusters=own)
-    with pytest.raises(BadShape, match="item has 300 entries and rows 3, expected equally many"):
+    with refuses(BadShape, "item", "300", "rows", "3"):
         Clusters.of(by, len(item)).subset(once[:3])
     right = (value > 0).astype(np.float64)
     every = Clusters.of(by, len(item))
@@ -448,7 +448,7 @@ def test_the_interval_of_a_mean_of_any_range_moves_and_grows_with_its_values() -
     assert (pair.variance, pair.df) == pytest.approx((values[:2].var(ddof=1) / 2, 1))
     alone, clusters = spread_of_mean(values, {"item": [0] * 6})
     assert np.isnan(alone.half(0.95))
-    assert clusters.reason == "there is 1 item, expected 2 or more to say what others would give"
+    assert_names(clusters.reason, "1 item", "2")
 
 
 class EmptiedMeanwhile(dict[bytes, Clusters]):
@@ -481,9 +481,9 @@ def test_codes_are_numbered_without_gaps(high: int) -> None:
 
 
 def test_wrong_clusters_are_named() -> None:
-    with pytest.raises(BadShape, match=r"clusters\['item'\] has 2 entries, expected 3, one a row"):
+    with refuses(BadShape, "clusters['item']", "2", "3"):
         correlation([1, 2, 3], [1, 3, 2], clusters={"item": [1, 2]})
-    with pytest.raises(BadOption, match="clusters is 'items', expected 'naive' or columns by name"):
+    with refuses(BadOption, "items", "naive"):
         correlation([1, 2, 3], [1, 3, 2], clusters="items")
 
 
@@ -593,14 +593,14 @@ class Silent(Constant):
 
 def test_a_coefficient_without_influences_has_no_clustered_interval() -> None:
     ratings = ratings_of_judgments([0, 0, 1, 1], [0, 1, 0, 1], [1, 2, 1, 1])
-    with pytest.raises(BadOption, match="own has no other interval"):
+    with refuses(BadOption, "own"):
         agreement(ratings, Constant(), clusters="item")
     found = agreement(ratings, Silent(), clusters="item")
     assert found.value == 0.5
     assert math.isnan(found.low)
     table = np.array([[2, 1], [3, 0], [1, 2]] * 3)
     assert agreement(table, FleissKappa(), clusters="item").clusters == {"item": 9}
-    with pytest.raises(BadOption, match="the data have no such clusters"):
+    with pytest.raises(BadOption, match="data"):
         agreement(table, FleissKappa(), clusters="rater")
 
 
@@ -629,10 +629,10 @@ def test_what_shows_no_variance_has_no_p_and_no_ends() -> None:
     assert math.isnan(Spread(0.0, 5.0).p(1.0))
     assert Spread(1.0, 5.0).p(-1.0, only_below=True) == pytest.approx(Spread(1.0, 5.0).p(1.0) / 2)
     assert np.isnan(share_interval(0.5, Spread(math.nan, math.nan), 3, 0.95)).all()
-    with pytest.raises(BadOption, match="clusters has 3 columns, expected one or two"):
+    with refuses(BadOption, "one or two", "3"):
         Clusters.of({"item": [1], "rater": [1], "day": [1]}, 1)
     items, raters = (one.ravel() for one in np.indices((6, 6)))
-    assert variance_components(np.ones(36), items, raters).reason == "all answers are the same"
+    assert variance_components(np.ones(36), items, raters).reason == ONE_ANSWER
 
 
 def test_a_curve_takes_the_images_of_its_pairs() -> None:
@@ -675,7 +675,7 @@ def test_undefined_numbers_become_null_and_results_within_results_objects() -> N
     assert found == {
         "kappa": {"value": None, "low": None, "high": None},
         "n": 2,
-        "reason": "both sources say the same about every pair",
+        "reason": ONE_SIDE,
     }
 
 
@@ -732,8 +732,8 @@ def test_a_single_cluster_is_a_reason_and_the_system_level_refuses_them() -> Non
     assert "there is 1 item" in alone.reason
     assert np.isnan(alone.low)
     undefined = grouped_correlation([1.0, 1.0], [1.0, 2.0], [0, 0], [0, 1], clusters={"item": [0, 0]})
-    assert undefined.reason == "no group has two observations that differ in both variables"
-    with pytest.raises(BadOption, match="at the system level"):
+    assert undefined.reason == NO_GROUP
+    with pytest.raises(BadOption, match="system"):
         grouped_correlation(metric, people, item, rater, grouping="system-level", clusters={"item": item})
 
 
@@ -746,8 +746,8 @@ def test_pairwise_accuracy_by_documents_is_the_share_of_its_items() -> None:
     assert (found.low, found.high) == pytest.approx((expected.low, expected.high))
     assert (found.clusters, found.resamples, found.reason) == ({"item": GROUPS // 2}, 0, "")
     assert "there is 1 item" in pairwise_accuracy(metric, people, clusters={"item": item * 0}).reason
-    assert pairwise_accuracy([1.0], [1.0], clusters={"item": [0]}).reason == "no group has two observations"
-    with pytest.raises(BadValue, match=r"clusters\['rater'\] differs within a group"):
+    assert pairwise_accuracy([1.0], [1.0], clusters={"item": [0]}).reason == NO_PAIR
+    with refuses(BadValue, "clusters['rater']"):
         pairwise_accuracy(metric, people, item, clusters={"rater": np.arange(len(item))})
     with pytest.raises(BadShape):
         pairwise_accuracy(metric, people, item, clusters={"item": [1, 2]})

@@ -9,10 +9,14 @@ import scipy.stats
 
 from quorum.statistics.inputs import BadOption, BadShape, BadValue, DuplicateJudgment
 from quorum.statistics.judges import (
+    NO_OTHERS,
+    SAME_ANSWER,
+    TOO_FEW_CLUSTERS,
     alternative_annotator_test,
     prediction_powered_mean,
     savings_curve,
 )
+from tests.refusals import assert_names, refuses
 
 # From ppi_py 0.2.2 (the authors' program): ppi_mean_pointestimate and ppi_mean_ci at alpha = 0.05.
 PEOPLE = [1, 0, 1, 1, 0, 1, 0, 1, 1, 1]
@@ -118,7 +122,7 @@ def test_images_with_several_units_make_the_test_stricter() -> None:
     assert clustered.high - clustered.low > naive.high - naive.low
     few = alternative_annotator_test(again, *five, epsilon=0.1, clusters={"item": again * 0})
     assert np.isnan([*few.p, few.winning_rate]).all()
-    assert few.reason == "no person's units lie in enough clusters to be tested"
+    assert few.reason == TOO_FEW_CLUSTERS
     assert not few.passed
     # One person more, whose units lie in one cluster, is tested by nothing and counts in nothing.
     narrow = np.flatnonzero((five[0] < 2) | (again % 40 < 1))
@@ -162,11 +166,11 @@ def test_many_different_answers_are_counted_alike() -> None:
     ("error", "sentence", "options"),
     [
         (BadOption, "scoring is 'f1', expected", {"scoring": "f1"}),
-        (BadOption, "few is 'drop', expected", {"few": "drop"}),
-        (BadOption, "epsilon is 1, expected 0 or more and less than 1", {"epsilon": 1}),
-        (BadOption, "level is 0, expected a number between 0 and 1", {"level": 0}),
-        (BadOption, "clusters has 2 columns, expected one", {"clusters": {"item": [1], "rater": [1]}}),
-        (BadShape, r"clusters\['item'\] has 1 entries, expected 6, one a row", {"clusters": {"item": [1]}}),
+        (BadOption, "few.*drop", {"few": "drop"}),
+        (BadOption, r"\b1\b.*more and less", {"epsilon": 1}),
+        (BadOption, r"level.*\b0\b", {"level": 0}),
+        (BadOption, "clusters has 2", {"clusters": {"item": [1], "rater": [1]}}),
+        (BadShape, r"clusters\['item'\].*\b1\b.*\b6\b", {"clusters": {"item": [1]}}),
     ],
 )
 def test_wrong_options_are_named(error: type[Exception], sentence: str, options: dict[str, Any]) -> None:
@@ -175,7 +179,7 @@ def test_wrong_options_are_named(error: type[Exception], sentence: str, options:
 
 
 def test_nobody_judges_a_unit_twice() -> None:
-    with pytest.raises(DuplicateJudgment, match="rater 'ann' judged a unit twice"):
+    with refuses(DuplicateJudgment, "ann"):
         alternative_annotator_test([1, 1], ["ann", "ann"], [1, 2], [1, 1])
 
 
@@ -249,26 +253,26 @@ def test_intervals_hold_the_truth_as_often_as_they_say(clustered: bool) -> None:
 
 def test_what_cannot_be_estimated_says_why() -> None:
     everything = prediction_powered_mean([1, 0, 1, 1, 0, 1], [1, 0, 1, 1, 1, 1])
-    assert everything.reason == "people judged every unit, so nothing is left that the judge alone answered"
+    assert everything.reason == NO_OTHERS
     assert (everything.value, everything.low) == (everything.people, everything.people_low)
     nothing = prediction_powered_mean([math.nan], [1.0])
     assert (nothing.reason, nothing.labelled) == ("people judged 0 of the units, expected two or more", 0)
     assert math.isnan(nothing.value)
     assert math.isnan(prediction_powered_mean([], []).judge)
     same = prediction_powered_mean([1.0] * 6 + [math.nan] * 6, range(12))
-    assert same.reason == "people said the same of every unit, so their spread is unknown"
+    assert same.reason == SAME_ANSWER
     image = {"item": [0] * 3 + [1] * 9}
     for people in ([1, 2, 3, *[math.nan] * 9], [1, 2, *[math.nan], *range(9)]):
         alone = prediction_powered_mean(people, range(12), clusters=image)
-        assert alone.reason.startswith("there is 1 item, expected 2 or more")
+        assert_names(alone.reason, "1 item", "2")
 
 
 @pytest.mark.parametrize(
     ("error", "sentence", "options"),
     [
-        (BadOption, "power is 2, expected a number from 0 to 1, or None", {"power": 2}),
-        (BadOption, "clusters has 2 columns, expected one", {"clusters": {"item": [1], "rater": [1]}}),
-        (BadShape, r"clusters\['item'\] has 1 entries, expected 3, one a unit", {"clusters": {"item": [1]}}),
+        (BadOption, r"\b2\b.*number from 0", {"power": 2}),
+        (BadOption, "clusters has 2", {"clusters": {"item": [1], "rater": [1]}}),
+        (BadShape, r"clusters\['item'\].*\b1\b.*\b3\b", {"clusters": {"item": [1]}}),
     ],
 )
 def test_wrong_options_of_estimates_are_named(
@@ -293,5 +297,5 @@ def test_the_curve_of_savings_shows_coverage_and_what_is_saved() -> None:
     assert again.signature == "prediction-powered-savings|sizes:[30]|draws:5|confidence:0.95|seed:1|v:1.0"
     same = savings_curve([1.0] * 20, [1.0] * 20, sizes=[5], draws=3)
     assert math.isnan(same.coverage[0])
-    with pytest.raises(BadValue, match="sizes holds 299, expected 5 to 295 of 300 units"):
+    with refuses(BadValue, "sizes", "299", "5", "295", "300"):
         savings_curve(truth, truth, sizes=[299])

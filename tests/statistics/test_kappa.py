@@ -22,7 +22,12 @@ from quorum.statistics.agreement import (
     ratings_of_judgments,
     threshold_kappa,
 )
+from quorum.statistics.agreement.cohen import ONE_LABEL
+from quorum.statistics.agreement.fleiss import ONE_CATEGORY
+from quorum.statistics.agreement.rater_pairs import NO_COMMON_UNIT
+from quorum.statistics.agreement.thresholds import NO_PAIR, ONE_SIDE
 from quorum.statistics.inputs import BadOption, BadValue, DuplicateJudgment
+from tests.refusals import refuses
 from tests.statistics.golden import golden, with_nan
 
 COHEN = golden("agreement.json")["cohen"]
@@ -69,10 +74,10 @@ def test_two_raters_who_never_share_a_label_are_worse_than_chance() -> None:
 
 
 def test_undefined_kappas_say_why() -> None:
-    assert kappa_interval([1, 1], [1, 1]).reason == "both raters used one and the same label only"
-    assert kappa_interval([], []).reason == "there is nothing to compare"
-    assert fleiss_interval([[3, 0], [3, 0]]).reason == "every judgment names the same category"
-    assert fleiss_interval(np.empty((0, 3))).reason == "there is nothing to compare"
+    assert kappa_interval([1, 1], [1, 1]).reason == ONE_LABEL
+    assert "nothing to compare" in kappa_interval([], []).reason
+    assert fleiss_interval([[3, 0], [3, 0]]).reason == ONE_CATEGORY
+    assert "nothing to compare" in fleiss_interval(np.empty((0, 3))).reason
 
 
 @pytest.mark.large
@@ -182,8 +187,8 @@ def test_the_matrix_is_symmetric_and_empty_where_two_raters_never_met() -> None:
     assert math.isnan(percent[0, 2])
     # Raters 2 and 3 gave the one unit they share the same answer.
     assert math.isnan(result.matrix("kappa")[2, 3])
-    assert result.reason.startswith("kappa and alpha are undefined for raters who gave one and the same")
-    with pytest.raises(BadOption, match="figure is 'rho', expected one of units, percent, kappa, alpha"):
+    assert "one and the same" in result.reason
+    with refuses(BadOption, "figure", "rho", "units", "percent", "kappa", "alpha"):
         result.matrix("rho")
 
 
@@ -213,7 +218,7 @@ def test_thousands_of_workers_who_met_here_and_there_need_no_table() -> None:
 def test_raters_without_a_common_unit_make_no_pair(table: Any) -> None:
     result = agreement_by_pair(table)
     assert result.units.size == 0
-    assert result.reason == "no two raters judged a common unit"
+    assert result.reason == NO_COMMON_UNIT
 
 
 def test_opposite_numbers_are_equal_at_the_ratio_level() -> None:
@@ -223,11 +228,11 @@ def test_opposite_numbers_are_equal_at_the_ratio_level() -> None:
 
 
 def test_bad_input_is_refused_in_one_sentence() -> None:
-    with pytest.raises(BadOption, match="weights is 'cubic', expected None, linear or quadratic"):
+    with refuses(BadOption, "cubic"):
         agreement_by_pair([[1, 2], [1, 2]], weights="cubic")
-    with pytest.raises(BadOption, match="level is 'cardinal', expected one of nominal"):
+    with refuses(BadOption, "level", "cardinal", "nominal"):
         agreement_by_pair([[1, 2], [1, 2]], "cardinal")
-    with pytest.raises(DuplicateJudgment, match="worker w judged unit u more than once"):
+    with refuses(DuplicateJudgment, "w", "u"):
         ratings_of_judgments(["u", "u"], ["w", "w"], [1, 2])
 
 
@@ -275,7 +280,7 @@ def test_the_intervals_of_thresholds_are_those_of_redrawing_the_pairs() -> None:
 def test_what_an_unseen_pair_means_is_said_aloud() -> None:
     shares = [1.0, math.nan, 0.0, math.nan]
     grades = [4.0, 4.0, 1.0, 1.0]
-    with pytest.raises(BadValue, match=r"pair 1 lacks a score, expected both \(or missing='leave-out'"):
+    with refuses(BadValue, "1", "leave-out"):
         threshold_kappa(shares, grades, 0.5, 3)
     unseen_is_no = threshold_kappa(shares, grades, 0.5, 3, missing="no")
     assert (unseen_is_no.n, unseen_is_no.filled, unseen_is_no.second_only) == (4, 2, 1)
@@ -285,11 +290,11 @@ def test_what_an_unseen_pair_means_is_said_aloud() -> None:
 
 def test_undefined_figures_are_nan_and_kappa_says_why() -> None:
     none = threshold_kappa([0, 0], [0, 0], 1, 1)
-    assert none.reason == "both sources say the same about every pair"
+    assert none.reason == ONE_SIDE
     assert math.isnan(none.kappa.value)
     assert math.isnan(none.precision.value)
     assert math.isnan(none.f1.low)
-    assert threshold_kappa([], [], 1, 1).reason == "there is no pair with both scores"
+    assert threshold_kappa([], [], 1, 1).reason == NO_PAIR
 
 
 def test_the_grid_holds_every_pair_of_thresholds_and_names_the_best() -> None:

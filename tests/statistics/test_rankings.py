@@ -19,9 +19,12 @@ from quorum.statistics.aggregation import (
     split_half_reliability,
     tournament,
 )
+from quorum.statistics.aggregation.best_worst import NO_HALVES
+from quorum.statistics.aggregation.bradley_terry.existence import NO_GAMES
 from quorum.statistics.correlation import correlation
 from quorum.statistics.inputs import BadOption, BadShape, BadValue
 from quorum.statistics.meta import metric_winners
+from tests.refusals import assert_names, refuses
 from tests.statistics.golden import golden
 
 FOUR = ["a", "b", "c", "d"]
@@ -106,7 +109,7 @@ def test_noisier_judges_are_less_reliable() -> None:
 def test_scores_of_one_answer_have_no_halves() -> None:
     result = split_half_reliability(["t"], [FOUR], ["a"], ["b"], splits=5)
     assert math.isnan(result.spearman)
-    assert result.reason == "no two items have answers in both halves, with scores that differ"
+    assert result.reason == NO_HALVES
 
 
 def test_borda_adds_the_points_of_every_ranking() -> None:
@@ -250,7 +253,7 @@ def test_an_item_that_was_never_the_best_has_no_finite_strength_without_a_prior(
 
 def test_one_item_is_no_choice() -> None:
     found = luce_choice([["x", "y"]], ["x"], owners={"x": ["a"], "y": ["a"]})
-    assert found.reason == "there are fewer than two items"
+    assert found.reason == NO_GAMES
 
 
 def test_copies_of_judgments_under_one_name_narrow_nothing() -> None:
@@ -286,14 +289,14 @@ def test_a_weak_prior_holds_who_always_was_the_best() -> None:
 @pytest.mark.parametrize(
     ("shown", "best", "options", "error", "words"),
     [
-        ([["a"]], ["a"], {}, BadValue, "two or more different options"),
-        ([["a", "a"]], ["a"], {}, BadValue, "two or more different options"),
-        ([range(10_001)], [0], {}, BadValue, "10,001 items, expected 10,000 at most"),
+        ([["a"]], ["a"], {}, BadValue, "different options"),
+        ([["a", "a"]], ["a"], {}, BadValue, "different options"),
+        ([range(10_001)], [0], {}, BadValue, "10,001.*10,000"),
         ([["a", "b"]], ["c"], {}, BadValue, r"best\[0\] is 'c'"),
         ([["a", "b"]], ["a", "b"], {}, BadShape, "best has 2 entries"),
         ([["a", "b"]], ["a"], {"prior": -1}, BadOption, "prior is -1"),
         ([["a", "b"]], ["a"], {"tolerance": None}, BadOption, "tolerance is None"),
-        ([["a", "b"]], ["a"], {"owners": {"a": ["x"]}}, BadValue, "owners names no item of 'b'"),
+        ([["a", "b"]], ["a"], {"owners": {"a": ["x"]}}, BadValue, r"\bb\b"),
     ],
 )  # fmt: skip
 def test_wrong_input_is_named(shown: Any, best: Any, options: dict, error: type, words: str) -> None:
@@ -347,16 +350,16 @@ def test_a_system_without_a_decided_comparison_has_no_fraction_and_is_named() ->
     assert math.isnan(result.fraction[2])
     assert math.isnan(result.low[2])
     assert result.undefined_resamples[2] == 50
-    assert result.reason == "c has no comparison that counts"
+    assert_names(result.reason, "c")
     assert result.order.tolist()[-1] == 2
 
 
 def test_one_comparison_has_fractions_and_says_why_it_has_no_interval() -> None:
     result = tournament(["a"], ["b"], [1])
     assert result.fraction.tolist() == [1, 0]
-    assert result.reason == "there are fewer than two rows, which give no interval"
+    assert "two rows" in result.reason
     clustered = tournament(["a"] * 3, ["b"] * 3, [1, 1, 2], clusters=["image"] * 3)
-    assert clustered.reason == "there are fewer than two clusters, which give no interval"
+    assert "two clusters" in clustered.reason
     nothing = tournament([], [], [])
     assert nothing.fraction.tolist() == []
     assert nothing.comparisons == 0
@@ -422,6 +425,6 @@ def test_the_fractions_of_people_and_of_a_metric_can_be_correlated() -> None:
 
 @pytest.mark.parametrize("winner", ["a", None])
 def test_winners_are_told_by_number_not_by_name(winner: Any) -> None:
-    with pytest.raises(BadValue, match=r"winners\[1\] is .*, expected 1, 2, or 0 for a tie"):
+    with refuses(BadValue, "1", "a"):
         tournament(["a", "b"], ["b", "a"], np.array([1, winner], dtype=object))
     assert tournament(["a"], ["b"], np.array([2], dtype=object)).fraction.tolist() == [0.0, 1.0]

@@ -193,18 +193,18 @@ def test_what_says_nothing_says_why() -> None:
 def test_bad_columns_are_refused_by_name() -> None:
     good: dict[str, Any] = {"texts": [0, 0], "raters": [1, 2], "lengths": [9, 9], "spans": [[(0, 2)], []]}
     wrong: list[tuple[dict[str, Any], str]] = [
-        ({"lengths": [9]}, "lengths has 1 entries, expected 2"),
-        ({"labels": [["a"]]}, "labels has 1 entries, expected 2"),
-        ({"labels": [["a", "b"], []]}, "labels of judgment 0 are 2, expected 1"),
+        ({"lengths": [9]}, r"lengths.*\b1\b.*\b2\b"),
+        ({"labels": [["a"]]}, r"labels.*\b1\b.*\b2\b"),
+        ({"labels": [["a", "b"], []]}, r"labels of judgment.*\b0\b.*\b2\b.*\b1\b"),
     ]
     for change, said in wrong:
         with pytest.raises(BadShape, match=said):
             span_f1(**(good | change))
     for change, said in (
-        ({"lengths": [9, 8]}, "lengths differs between judgments of one text"),
-        ({"items": [1, 2]}, "items differs between judgments of one text"),
-        ({"raters": [1, 1]}, "two judgments of one text"),
-        ({"spans": [[(0, 10)], []]}, "span 0 to 10 is none of a text of 9"),
+        ({"lengths": [9, 8]}, "lengths"),
+        ({"items": [1, 2]}, "items"),
+        ({"raters": [1, 1]}, "two judgments"),
+        ({"spans": [[(0, 10)], []]}, r"span.*\b0\b.*\b10\b.*\b9\b"),
         ({"spans": [[(3, 3)], []]}, "span 3 to 3"),
     ):
         with pytest.raises(BadValue, match=said):

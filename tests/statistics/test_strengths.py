@@ -13,6 +13,7 @@ from quorum.statistics.aggregation.bradley_terry.existence import NO_GAMES
 from quorum.statistics.aggregation.pair_answers import confidences_of, preferences_of, sides_of
 from quorum.statistics.aggregation.strengths import CONFOUNDED, NO_SIDE, RISING, _Model
 from quorum.statistics.inputs import BadShape, BadValue
+from tests.refusals import assert_names, refuses
 
 TRUTH = np.array([1.0, 0.3, -0.2, -1.1])
 MODELS = ("adjacent", "cumulative")
@@ -211,7 +212,7 @@ def test_what_has_no_finite_strengths_says_why(model: str) -> None:
     parting = {"covariates": [2.0, -2.0, 1.0, -1.0]}
     assert reason(["a", "a", "b", "b"], ["b", "b", "a", "a"], [1, -1, 1, -1], **parting) == RISING
     alone = preference_strengths(["a"] * 4, ["b"] * 4, [1, -1, 0, 1], model=model, clusters={"item": [1] * 4})
-    assert "there is 1 item, expected 2 or more" in alone.reason
+    assert_names(alone.reason, "1 item", "2")
     assert np.isnan(alone.low).all()
     short = preference_strengths(["a"] * 3, ["b"] * 3, [1, -1, 1], model=model, max_iterations=1)
     assert not short.converged
@@ -241,15 +242,15 @@ def test_wrong_input_is_named() -> None:
     for wrong, words in (
         ({"preferences": [0.5, 1]}, r"preferences\[0\] is 0.5"),
         ({"preferences": [1, 99]}, r"preferences\[1\] is 99"),
-        ({"first": ["a", "b"]}, "row 1 sets 'b' against itself"),
-        ({"covariates": [np.inf, 1]}, "covariates holds a number that is not finite"),
-        ({"weights": [1, 0]}, "weights holds a number that is not above zero"),
+        ({"first": ["a", "b"]}, r"\b1\b.*\bb\b"),
+        ({"covariates": [np.inf, 1]}, "covariates"),
+        ({"weights": [1, 0]}, "weights holds"),
         ({"tolerance": -1}, "tolerance is -1"),
     ):
         given: dict[str, Any] = {"first": ["a", "a"], "second": ["b", "b"], "preferences": [1, -1]} | wrong
         with pytest.raises(BadValue, match=words):
             preference_strengths(**given)
-    with pytest.raises(BadShape, match="a row for each comparison"):
+    with pytest.raises(BadShape, match="comparison"):
         preference_strengths(["a"], ["b"], [1], covariates=[1, 2])
 
 
@@ -271,5 +272,5 @@ def test_rank_bands_hold_all_ranks_together() -> None:
     assert missed <= 18
     nothing = rank_bands([np.nan, 1.0], np.eye(2))
     assert "no strengths with intervals" in nothing.reason
-    with pytest.raises(BadShape, match="expected 3 rows and columns"):
+    with refuses(BadShape, "rows and columns", "3"):
         rank_bands([1.0, 2.0, 3.0], np.eye(2))

@@ -19,6 +19,7 @@ from quorum.statistics.inputs import (
     positive,
     same_length,
 )
+from tests.refusals import refuses
 
 numbers = st.one_of(
     st.integers(-3, 3),
@@ -79,30 +80,30 @@ def test_a_million_names_are_numbered() -> None:
 def test_positions_on_a_given_scale() -> None:
     assert encode_with(["no", "yes", "no"], ["yes", "no", "maybe"]).tolist() == [1, 0, 1]
     assert encode_with([], ["yes", "no"]).tolist() == []
-    with pytest.raises(BadValue, match="grades holds 5, expected one of"):
+    with refuses(BadValue, "grades", "5"):
         encode_with([1, 5], [1, 2, 3], "grades")
-    with pytest.raises(BadOption, match="names a value twice, expected distinct values"):
+    with pytest.raises(BadOption, match="distinct"):
         encode_with([1, 2], [1, 2, 2])
 
 
 def test_columns_and_options_are_checked_in_one_sentence() -> None:
     assert same_length(first=[1, 2], second=(3, 4)) == 2
-    with pytest.raises(BadShape, match="second has 1 entries and first 2, expected equally many"):
+    with refuses(BadShape, "second", "1", "first", "2"):
         same_length(first=[1, 2], second=[1])
-    with pytest.raises(BadValue, match=r"scores\[1\] is inf, expected a finite number"):
+    with refuses(BadValue, "scores", "1", "inf"):
         finite_vector([1, math.inf], "scores")
-    with pytest.raises(BadValue, match="scores holds something that is no number"):
+    with pytest.raises(BadValue, match="holds something"):
         finite_vector(["x"], "scores")
-    with pytest.raises(BadValue, match="scores holds complex numbers, expected real ones"):
+    with refuses(BadValue, "scores"):
         finite_vector(np.ones(2, dtype=complex), "scores")
-    with pytest.raises(BadShape, match="scores has 2 dimensions, expected one"):
+    with refuses(BadShape, "scores", "2"):
         finite_vector([[1.0]], "scores")
     assert finite_vector([1, 2], "scores").tolist() == [1.0, 2.0]
     assert one_of("mean", ("mean", "median"), "statistic") == "mean"
-    with pytest.raises(BadOption, match="statistic is 'mode', expected one of mean, median"):
+    with refuses(BadOption, "statistic", "mode", "mean", "median"):
         one_of("mode", ("mean", "median"), "statistic")
     assert positive(3, "k") == 3
     wrong: Any  # 1.5 is what the types forbid
     for wrong in (0, True, 1.5):
-        with pytest.raises(BadOption, match=r"k is .*, expected a whole number above zero"):
+        with refuses(BadOption, "k"):
             positive(wrong, "k")

@@ -23,6 +23,7 @@ from quorum.statistics.aggregation import (
     weighted_vote,
 )
 from quorum.statistics.inputs import BadShape, BadValue
+from tests.refusals import assert_names, refuses
 from tests.statistics.golden import golden
 
 CROWDS = list(zip(golden("aggregation.json")["dawid_skene"], golden("crowds.json")["crowds"], strict=True))
@@ -114,7 +115,7 @@ def test_a_unit_without_weight_has_no_winner_under_any_rule_and_says_so() -> Non
         assert result.values() == [None, 1]
         assert math.isnan(result.share[0])
         assert math.isnan(result.margin[0])
-        assert result.reason == "1 of 2 units have only judgments of weight zero, which decide nothing"
+        assert_names(result.reason, "1 of 2")
     assert weighted_vote(["v"], [1], [2]).reason == ""
     assert weighted_vote([], [], []).values() == []
 
@@ -162,7 +163,7 @@ def test_a_weighted_mean_divides_by_the_weights() -> None:
     assert math.isnan(result.mean[1])
     assert result.weight is not None
     assert result.weight.tolist() == [4, 0]
-    assert result.reason == "1 of 2 units have only judgments of weight zero, which decide nothing"
+    assert_names(result.reason, "1 of 2")
 
 
 @settings(max_examples=30)
@@ -290,7 +291,7 @@ def test_shifting_and_stretching_a_raters_scale_changes_no_z() -> None:
 
 
 def test_wrong_columns_are_refused() -> None:
-    with pytest.raises(BadShape, match="raters has 1 entries and units 2"):
+    with refuses(BadShape, "raters", "1", "units", "2"):
         standardised_mean(["a", "b"], ["x"], [1, 2])
     with pytest.raises(BadValue, match="expected a finite number"):
         standardised_mean(["a", "b"], ["x", "x"], [1, math.inf])

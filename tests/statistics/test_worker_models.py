@@ -13,7 +13,9 @@ from scipy.special import expit
 from scipy.stats import spearmanr
 
 from quorum.statistics.aggregation import dawid_skene, glad, item_response, mace
+from quorum.statistics.aggregation.worker_models.answers import ONE_EACH, ONE_WORKER, SEVERAL
 from quorum.statistics.inputs import BadOption, BadShape, BadValue
+from tests.refusals import refuses
 from tests.statistics.golden import golden
 from tests.statistics.plain_models import em
 
@@ -272,10 +274,10 @@ def test_unanimous_answers_of_one_category_are_certain(model: str) -> None:
 
 def test_data_that_cannot_tell_errors_from_truth_come_with_a_warning() -> None:
     alone = dawid_skene(["u", "v"], ["a", "a"], [0, 1])
-    assert alone.note == "there is one worker, so nothing tells their errors from the truth"
+    assert alone.note == ONE_WORKER
     assert alone.values() == [0, 1]
     once = dawid_skene(["u", "v"], ["a", "b"], [0, 1])
-    assert once.note == "no unit has two judgments, so nothing tells a worker's errors from the truth"
+    assert once.note == ONE_EACH
     assert once.converged
 
 
@@ -446,19 +448,19 @@ def test_restarts_are_drawn_with_the_seed_and_counted() -> None:
 
 
 def test_what_cannot_be_fitted_is_refused() -> None:
-    with pytest.raises(BadOption, match="there are no judgments"):
+    with pytest.raises(BadOption, match="judgments"):
         mace([], [], [])
     with pytest.raises(BadOption, match="one label"):
         glad([1], ["a"], ["yes"])
     with pytest.raises(BadOption, match="training is 'gibbs'"):
         mace([1], ["a"], [1], training="gibbs")
-    with pytest.raises(BadOption, match="tolerance is 0, expected a number above zero"):
+    with refuses(BadOption, "tolerance", "0"):
         glad([1, 2], ["a", "a"], [0, 1], tolerance=0)
     with pytest.raises(BadShape, match="workers has 1"):
         mace([1, 2], ["a"], [0, 1])
     with pytest.raises(BadValue, match=r"right\[1\] is 2"):
         item_response([1, 2], ["a", "a"], [0, 2])
-    with pytest.raises(BadOption, match="there are no answers"):
+    with pytest.raises(BadOption, match="are no answers"):
         item_response([], [], [])
     with pytest.raises(BadOption, match="prior is 'strong'"):
         item_response([1], ["a"], [1], prior="strong")
@@ -475,7 +477,7 @@ def test_of_two_who_never_agree_neither_is_right(model: Any, workers: list[str])
     assert set(result.winner) == {-1}
     if model is glad:
         assert result.accuracy[0] == pytest.approx(result.accuracy[1], abs=1e-6)
-        assert result.note == "several solutions fit the answers equally well; figures are their means"
+        assert result.note == SEVERAL
 
 
 # Never agreeing, and among answers whose mirror image, where the two exchange answers and labels, is there too.

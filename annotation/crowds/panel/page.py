@@ -102,7 +102,15 @@ def has_panel(study: Study) -> bool:
     return str(study.design.get("crowd", {}).get("backend", "")) == "external"
 
 
-@study_page("panel", "Panel", order=42, shown=has_panel, group=StudyPlace.LIVE, before=StudyPlace.LAUNCH)
+@study_page(
+    "panel",
+    "Panel",
+    order=42,
+    shown=has_panel,
+    group=StudyPlace.LIVE,
+    before=StudyPlace.LAUNCH,
+    help="crowds/panels.md",
+)
 def show_panel(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     if "job" in request.GET:
         return _show_read_list(request, study, request.GET["job"])

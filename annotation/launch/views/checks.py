@@ -146,7 +146,7 @@ def _attention(launch: Launch) -> Iterable[Point]:
         key = "controls.per_hit"
         remedy = _(
             "The most that one participant can get is %(n)s, too few to tell careful answers from guesses. Ask for "
-            "more on each page, or add pictures or known-good items."
+            "more on each page, or add data or known-good items."
         )
         parts.append(remedy % {"n": met})
     readiness, link_words = Readiness.MISSING if key else Readiness.READY, _("Change the check questions")

@@ -26,6 +26,7 @@ from judgments.studies.study_page import page_of_running, study_page
     order=20,
     shown=lambda study: study.source == Study.Source.DESIGNED,
     group=StudyPlace.LAUNCH,
+    help="tutorial.md#8-let-people-in",
 )
 def show_launch(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     backend = backend_of(study)

@@ -80,6 +80,7 @@ class LimitForm(_Form):
 
 @admin.register(SpendingLimit)
 class SpendingLimitAdmin(QuorumAdmin):
+    help = "roles.md#limits-on-money"
     form = LimitForm
     add_label = "Set a limit"
 

@@ -210,7 +210,7 @@ class Phrasing(ProgramSign):
     )
     needs_texts = True
     false_alarms = gettext_noop(
-        "False positives: 0 of 1,200 simulated participants (below 0.4 %), made of captions that anonymous "
+        "False positives: 0 of 1,200 simulated participants (below 0.4 %), made of sentences that anonymous "
         "people wrote before language models."
     )
 
@@ -316,7 +316,7 @@ class HiddenLine(ProgramSign):
         "proves nothing, as a program may ignore the line."
     )
     false_alarms = gettext_noop(
-        "False positives: none of the words occurs in 134,470 captions that people wrote before 2016."
+        "False positives: none of the words occurs in 134,470 sentences that people wrote before 2016."
     )
 
     least: Annotated[int, Field(ge=1, le=10_000)] = 1

@@ -52,6 +52,7 @@ from judgments.models import Job, Study, StudyEvent
 from tests.annotation.test_erasure import all_text
 from tests.evaluation.studies import StudyOf, make_dataset
 from tests.plots import undrawn
+from tests.refusals import refuses
 
 pytestmark = pytest.mark.django_db
 WHO = "Doe, Jane 0000-0002-1825-0097 (University of Somewhere); Roe, Richard"
@@ -296,7 +297,7 @@ def test_who_may_not_gets_one_sentence_and_the_token_is_nowhere(
     with pytest.raises(PublishingError, match="ZENODO_TOKEN is empty"):
         send(study)
     settings.ZENODO_TOKEN, settings.ZENODO_URL = TOKEN, "http://zenodo.example"
-    with pytest.raises(PublishingError, match="expected an https address"):
+    with pytest.raises(PublishingError, match="expected an https"):
         send(study)
     assert zenodo.records == {}
 
@@ -336,7 +337,7 @@ def test_bytes_that_arrived_otherwise_are_noticed_and_sent_again(
     study: Study, zenodo: FakeZenodo, hub: FakeHub
 ) -> None:
     zenodo.faults = [("PUT .*release-1.0.zip/content", SPOILED)]
-    with pytest.raises(PublishingError, match=r"got another \S+-release-1.0.zip than was sent"):
+    with refuses(PublishingError, "release-1"):
         send(study, publish=True)
     assert not zenodo.records["1000"]["published"]
     assert send(study, publish=True).deposit.state == "public"
@@ -349,7 +350,7 @@ def test_bytes_that_arrived_otherwise_are_noticed_and_sent_again(
 
 def test_a_later_release_is_the_next_version_of_the_record(study: Study, zenodo: FakeZenodo) -> None:
     send(study)
-    with pytest.raises(PublishingError, match=r"Release 1\.0 is still a draft"):
+    with refuses(PublishingError, "Release", "1.0"):
         send(study, version="1.1")
     send(study, publish=True)
     zenodo.faults = [("POST .*/versions", LOST)]
@@ -416,11 +417,11 @@ def test_somebody_elses_dataset_is_left_alone(study: Study, hub: FakeHub) -> Non
         "private": False, "files": {"theirs.csv": b"a"}, "large": set(), "tags": {}, "commits": ["1" * 40],
     }  # fmt: skip
     for _twice in range(2):
-        with pytest.raises(PublishingError, match="which is not this study's"):
+        with pytest.raises(PublishingError, match="not this study's"):
             send(study, "huggingface", repository="lab/data")
     assert hub.repositories["lab/data"]["files"] == {"theirs.csv": b"a"}
     assert send(study, "huggingface", repository="lab/own").deposit.repository == "lab/own"
-    with pytest.raises(DataConflict, match="went to lab/own before"):
+    with refuses(DataConflict, "lab/own"):
         send(study, "huggingface", repository="lab/third")
     hub.faults = [("POST .*/commit", 412)]
     with pytest.raises(PublishingError, match="Somebody else changed"):
@@ -430,7 +431,7 @@ def test_somebody_elses_dataset_is_left_alone(study: Study, hub: FakeHub) -> Non
 @pytest.mark.parametrize(
     ("rights", "words"),
     [
-        ("", "whose owner is unknown"),
+        ("", "whose owner"),
         ("Pictures CC BY-NC 2.0", "says otherwise"),
         ("All rights reserved", "says otherwise"),
         ("Not for redistribution.", "says otherwise"),
@@ -459,7 +460,7 @@ def test_what_is_given_is_read_or_refused_with_an_example() -> None:
     ]
     with pytest.raises(PublishingError, match="no ORCID iD"):
         read_creators("Doe, Jane 0000-0002-1825-0098")
-    with pytest.raises(PublishingError, match="cannot be read; expected such as 'Doe, Jane"):
+    with pytest.raises(PublishingError, match="'Doe"):
         read_creators("Doe, Jane, (")
     assert read_papers("arXiv:2401.12345v2, https://a.example/b") == [
         {"identifier": "arXiv:2401.12345", "scheme": "arxiv"},
@@ -473,7 +474,7 @@ def test_another_file_than_the_releases_is_refused(
     study: Study, releases: tuple[Path, list[Release]]
 ) -> None:
     other = releases[0] / releases[1][1].file
-    with pytest.raises(PublishingError, match=r"is not release 1.0 of study"):
+    with refuses(PublishingError, "is not release", "1.0"):
         plan_publication(study=study, to="zenodo", version="1.0", bundle=other)
 
 
@@ -535,7 +536,7 @@ def test_a_job_that_waited_sends_nothing_once_its_owner_is_none(
     job = Job.objects.get(kind="publish_release")
     run_job(job.pk)
     job.refresh_from_db()
-    assert "no owner of the study any more" in job.error
+    assert "no owner" in job.error
     assert zenodo.calls == []
 
 
@@ -551,7 +552,7 @@ def test_a_release_with_somebody_who_was_erased_is_not_made_public(
     given: dict[str, Any] = {"creators": WHO, "repository": "jane/dogs" if to == "huggingface" else ""}
     plan = plan_publication(study=study, to=to, version="1.0", publish=True, **given)
     erase_somebody(study)  # after the job read the release
-    with pytest.raises(PublishingError, match=r"A participant was erased after release 1\.0 was made"):
+    with refuses(PublishingError, "erased", "1.0"):
         send_release(plan=plan)
     assert not any(one["published"] for one in zenodo.records.values())
     assert all(one["private"] and len(one["commits"]) == 1 for one in hub.repositories.values())
@@ -567,9 +568,7 @@ def test_a_file_that_goes_while_it_is_sent_is_one_sentence(
     copy = Path(shutil.copy(releases[0] / releases[1][0].file, tmp_path))
     plan = plan_publication(study=study, to="zenodo", version="1.0", bundle=copy, publish=True, creators=WHO)
     copy.unlink()
-    with pytest.raises(
-        PublishingError, match="was removed or changed while it was sent; it was not made public"
-    ):
+    with pytest.raises(PublishingError, match="removed or changed"):
         send_release(plan=plan)
 
 
@@ -577,7 +576,7 @@ def test_no_draft_goes_into_a_dataset_that_everybody_sees(study: Study, hub: Fak
     send(study, "huggingface", publish=True)
     one = hub.repositories["jane/dogs"]
     before = list(one["commits"])
-    with pytest.raises(PublishingError, match="is public at once; expected publish with it"):
+    with pytest.raises(PublishingError, match="public"):
         send(study, "huggingface", version="1.1")
     assert one["commits"] == before
     assert send(study, "huggingface", version="1.1", publish=True).deposit.state == "public"
@@ -594,7 +593,7 @@ def test_a_run_that_waited_for_the_archive_creates_nothing_after_another_one(
     site = "common.http.client.time.sleep"
     with pytest.MonkeyPatch.context() as clock:
         clock.setattr(site, meanwhile)  # the first one waits; the second one is through by then
-        with pytest.raises(DataConflict, match="Another run sends this release"):
+        with pytest.raises(DataConflict, match="sends"):
             send(study)
     assert len(zenodo.records) == 1
     assert Deposit.objects.get().state == "draft"
@@ -603,7 +602,7 @@ def test_a_run_that_waited_for_the_archive_creates_nothing_after_another_one(
 def test_an_archive_that_is_busy_for_long_is_left_alone(study: Study, zenodo: FakeZenodo) -> None:
     for later in ("3600", format_datetime(timezone.now() + timedelta(hours=1), usegmt=True)):
         zenodo.faults, zenodo.calls, zenodo.retry_after = [("POST /api/records$", 429)], [], later
-        with pytest.raises(PublishingError, match=r"asks to wait 60 minutes \(429\). Send it again then"):
+        with refuses(PublishingError, "minutes", "60", "429"):
             send(study)
         assert zenodo.asked("POST /api/records$") == 1
     assert (seconds_to_wait({"Retry-After": "9" * 400}), seconds_to_wait({"Retry-After": "soon"})) == (
@@ -621,7 +620,7 @@ def test_an_address_leads_where_it_says(study: Study, settings: Settings) -> Non
         Site(url="https://hub.example", token=f"{TOKEN}\n", setting="HUGGINGFACE_TOKEN")
     with Site(url="https://hub.example", token=TOKEN, setting="HUGGINGFACE_TOKEN") as site:
         for address in ("http://127.0.0.1:6379/", "https://localhost/", "http://store.example/", "https://["):
-            with pytest.raises(PublishingError, match="nothing was sent to it"):
+            with pytest.raises(PublishingError, match="nothing was sent"):
                 site.put(address, what="a.zip", content=tuple, headers={})
     for repository in ("../repos", "lab/..", "lab/a..b", "läb/a"):
         asked = PublishReleaseRequest(data={"to": "huggingface", "repository": repository})

@@ -152,13 +152,13 @@ def test_a_page_that_somebody_else_drew_leaves_out_what_one_has_met() -> None:
 @pytest.mark.parametrize(
     ("values", "said"),
     [
-        ({"protocol": "graded"}, "arena is for pairs, and graded compares none"),
-        ({"crowd": {"backend": "mturk"}}, "crowd.backend is 'mturk', whose HITs are made before"),
-        ({"sampling": {"pairs": {"HC": 3}}}, "sampling.pairs names HC, but an arena compares systems"),
-        ({"stopping": {"rule": "settled"}}, "stopping.rule is 'settled', but an arena"),
+        ({"protocol": "graded"}, "arena"),
+        ({"crowd": {"backend": "mturk"}}, r"crowd\.backend.*mturk"),
+        ({"sampling": {"pairs": {"HC": 3}}}, r"sampling\.pairs"),
+        ({"stopping": {"rule": "settled"}}, r"stopping\.rule.*settled"),
         ({"controls": {"per_hit": 1, "kinds": ["repeated"]}}, "controls.kinds has 'repeated'"),
         ({"arena": {"pages": 3, "even": 0}}, "arena.even is 0"),
-        ({"sampling": {"only": ["one"]}, "chosen": CHOSEN}, "items were chosen by their usefulness"),
+        ({"sampling": {"only": ["one"]}, "chosen": CHOSEN}, "usefulness"),
     ],
 )
 def test_what_cannot_be_drawn_live_is_refused_with_a_sentence(values: dict[str, Any], said: str) -> None:
@@ -209,10 +209,10 @@ def test_a_file_with_chances_has_them_in_every_judged_row(tmp_path: Path) -> Non
     call_command("export_judgments", study.slug, format="jsonl", output=place)
     rows = [json.loads(line) for line in place.read_text("utf-8").splitlines()]
     for change, problem in [
-        ({"chance": None}, "has a row without a chance, and other rows have one"),
-        ({"chance": 0}, "expected a number above 0 and at most 1"),
-        ({"chance": 1.5}, "expected a number above 0 and at most 1"),
-        ({"hit": None}, "the HIT that was drawn"),
+        ({"chance": None}, "chance"),
+        ({"chance": 0}, "a number above"),
+        ({"chance": 1.5}, "a number above"),
+        ({"hit": None}, "drawn"),
     ]:
         place.write_text("".join(json.dumps(row) + "\n" for row in [*rows[:-1], rows[-1] | change]))
         with pytest.raises(CommandError, match=problem):

@@ -128,8 +128,8 @@ def test_a_pair_is_seen_with_votes_and_the_stored_scores(pairs: StudyOf, designe
     for metric in METRICS:
         response = designer.get(look(pairs.study, "p2", metric))
         shown = words(response)
-        assert "caption 2 w-1" in shown
-        assert "caption 1 w-3 (excluded)" in shown
+        assert "text 2 w-1" in shown
+        assert "text 1 w-3 (excluded)" in shown
         stored = MetricScore.objects.get(pair__key="p2", metric=metric)
         assert stored.second is not None
         second = "< .001" if 0 < stored.second < 0.0005 else f"{stored.second:.3f}".removeprefix("0")

@@ -20,6 +20,7 @@ from judgments.drawing.controls.makers import ControlSlot
 from judgments.drawing.material import SCREENS, Image, Material, Text, UnitSpec, screen_of
 from judgments.kinds import KINDS
 from tests.judgments.material import units_of
+from tests.refusals import refuses
 
 TEXT = "Der Hund 🐕 beißt den Mann."
 MINOR = {"start": 4, "end": 8, "severity": "minor"}
@@ -208,7 +209,7 @@ def test_each_text_of_a_system_is_a_unit() -> None:
     assert shown["reference"]["text"].startswith("testr")
     assert {"name": "accuracy/omission", "label": "Omission"} in shown["categories"]
     assert "expected" not in json.dumps(shown)
-    with pytest.raises(DesignError, match="has no reference; expected false"):
+    with refuses(DesignError, field="spans.reference"):
         KINDS["spans"].draw_batch(design(spans={"reference": True}), material(references=False))
 
 
@@ -237,9 +238,7 @@ def test_documents_stay_whole_in_their_order_and_no_page_has_one_twice() -> None
     asked = design(
         spans={"documents": True}, seconds_per_unit=40, crowd={"lease_minutes": 2}, units_per_hit=3
     )
-    with pytest.raises(
-        DesignError, match=r"4 texts.* = 40 take longer than crowd.* = 2; expected at least 3"
-    ):
+    with refuses(DesignError, "4 texts", "40", field="crowd.lease_minutes"):
         KINDS["spans"].draw_batch(asked, material())
 
 
@@ -287,7 +286,7 @@ def test_a_text_without_another_of_its_item_stays_alone() -> None:
     assert (
         batch.notes["sentences"][1] == "Texts alone on their screen, as no other of their item was left: 12."
     )
-    with pytest.raises(DesignError, match="no item has two texts to stand side by side"):
+    with refuses(DesignError, field="spans.contrastive"):
         KINDS["spans"].draw_batch(
             design(controls={"per_hit": 0}, spans={"contrastive": True}), material(systems=1)
         )
@@ -389,18 +388,18 @@ def test_no_page_has_a_document_of_two_systems_that_begin_at_other_parts() -> No
     ("values", "said"),
     [
         ({"spans": {"categories": "own"}}, "spans.own is empty"),
-        ({"spans": {"own": ["a", "a"]}}, "spans.own has a name twice"),
+        ({"spans": {"own": ["a", "a"]}}, r"spans\.own"),
         ({"spans": {"documents": True}, "sampling": {"pairs_from": "references"}}, "pairs_from = 'outputs'"),
-        ({"spans": {"documents": True}, "filter": {"bleu_pre": 0.5}}, "would leave out parts of documents"),
+        ({"spans": {"documents": True}, "filter": {"bleu_pre": 0.5}}, "parts"),
         (
             {"spans": {"documents": True}, "controls": {"per_hit": 1, "kinds": ["repeated"]}},
             "repeat whole doc",
         ),
         ({"spans": {"severities": ["grave"]}}, "spans.severities"),
-        ({"spans": {"contrastive": True}, "units_per_hit": 9}, "units_per_hit is 9, but it counts texts"),
+        ({"spans": {"contrastive": True}, "units_per_hit": 9}, r"units_per_hit.*\b9\b"),
         (
             {"spans": {"contrastive": True}, "controls": {"per_hit": 1}},
-            "controls.per_hit is 1, but it counts",
+            r"controls\.per_hit.*\b1\b",
         ),
     ],
 )
@@ -447,7 +446,7 @@ def test_a_check_question_is_damage_that_must_be_marked_or_an_item_again(control
         assert not kind.is_right({"spans": [beside], "score": 0}, one.expected)
     short = Material("news", tuple(Image(f"{n}", "", (Text(f"{n}", "too short"),)) for n in range(30)))
     if control == "reference":
-        with pytest.raises(DesignError, match="gives no check question"):
+        with refuses(DesignError, field="controls.split"):
             kind.draw_batch(design(sampling={"pairs_from": "references"}, controls={"per_hit": 1}), short)
 
 

@@ -22,7 +22,7 @@ settings.ALLOWED_HOSTS = ["testserver"]
 _, headers = make_worker(study, "ann")
 submit(accept(study, headers).json()["id"], [{"position": 1, "answer": {"spans": [], "score": 70}}], headers)
 """
-SENTENCE = "The kind spans is off: turn on error_spans in the setting CONTRIB_APPS."
+SENTENCE = "turn on error_spans"
 
 
 @pytest.mark.long

@@ -31,6 +31,7 @@ from tests.annotation.sourcing import make_texts
 from tests.evaluation.reporting import words
 from tests.evaluation.studies import StudyOf, candidate, make_dataset
 from tests.judgments.desk import page
+from tests.refusals import refuses
 
 pytestmark = pytest.mark.django_db
 ITEMS = [f"s{number}" for number in range(6)]
@@ -97,9 +98,7 @@ def test_scores_are_means_over_segments_as_wmt_has_them(study: StudyOf) -> None:
     assert pair.p is not None
     assert pair.p < 0.05  # with two people one degree of freedom, although they differ alike on both systems
     assert {len(own) for own in segments.values()} == {6}
-    with pytest.raises(
-        EvaluationError, match="System 'best' has no judged text in the study; there are good, worse"
-    ):
+    with refuses(EvaluationError, "best", "good", "worse"):
         compare_systems(segments, "good", "best")
 
 
@@ -132,15 +131,15 @@ def test_page_call_and_command_say_the_same(study: StudyOf, designer: Client) ->
     assert [row["score"] for row in told["systems"]] == [82.5, 47.5]
     assert told["comparison"]["difference"] == 35
     wrong = designer.get("/api/studies/news-spans/error-spans/?first=good&second=best")
-    assert (wrong.status_code, "'best' has no judged text" in wrong.content.decode()) == (400, True)
+    assert (wrong.status_code, "'best' has no" in wrong.content.decode()) == (400, True)
     said = StringIO()
     call_command("error_spans", "news-spans", compare=["good", "worse"], stdout=said)
     assert "good less worse: 35.00" in said.getvalue()
     other = StudyOf(study.dataset, "graded")
     assert designer.get(page(other.study, "errors")).status_code == 404
-    with pytest.raises(CommandError, match="errors are marked in studies of spans alone"):
+    with pytest.raises(CommandError, match="spans"):
         call_command("error_spans", other.study.slug, stdout=said)
-    with pytest.raises(CommandError, match="No text of a system has an answer"):
+    with pytest.raises(CommandError, match="has an answer"):
         call_command("error_spans", StudyOf(study.dataset, "spans", slug="none").study.slug, stdout=said)
 
 

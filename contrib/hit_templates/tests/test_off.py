@@ -22,7 +22,7 @@ settings.ALLOWED_HOSTS = ["testserver"]
 _, headers = make_worker(study, "ann")
 submit(accept(study, headers).json()["id"], [{"position": 1, "answer": {"tone": "pos", "why": "a reason"}}], headers)
 """
-SENTENCE = "The kind template is off: turn on hit_templates in the setting CONTRIB_APPS."
+SENTENCE = "turn on hit_templates"
 
 
 @pytest.mark.long

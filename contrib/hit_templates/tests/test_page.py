@@ -75,7 +75,7 @@ def test_it_is_created_once(admin_client):
     html = look(admin_client)
     create(admin_client, html)
     again = create(admin_client, html)
-    assert "please upload the template and its inputs again" in again.content.decode()
+    assert "upload the template" in again.content.decode()
     assert Study.objects.count() == 1
 
 
@@ -141,4 +141,4 @@ def test_an_upload_when_the_server_has_no_room_is_refused(
     admin_client: Client, settings: Any, tmp_path: Path
 ) -> None:
     settings.DATA_DIR, settings.UPLOADS_MB = tmp_path, 0
-    assert "would hold more than 0 MB" in look(admin_client)
+    assert "0 MB" in look(admin_client)

@@ -52,6 +52,7 @@ from judgments.studies.discarding import discard_hits
 from judgments.studies.generation.hits import generate_hits
 from tests.doors import signed_in
 from tests.fakes.chat import HANG_UP, KEY, NO_CHOICES, NO_JSON, FakeChat, fake_chat
+from tests.refusals import refuses
 from tests.studies import make_dataset, make_study
 
 pytestmark = pytest.mark.django_db
@@ -186,7 +187,7 @@ def test_replies_that_no_database_stores_are_cleaned(chat: FakeChat) -> None:
     with Endpoint() as opened:
         found = opened.ask(ChatPrompt((), 0), options={"model": "small\0"}, once="1")
         assert (found.text, found.model) == ("B ?", "small-2026-01")
-        with pytest.raises(AskLater, match="its reply is no chat completion"):
+        with pytest.raises(AskLater, match="completion"):
             opened.ask(ChatPrompt((), 0), options={"model": "small"}, once="2")
 
 
@@ -239,7 +240,7 @@ def test_the_budget_is_never_exceeded(chat: FakeChat) -> None:
         assert asked.why == "The budget does not cover another call."
         assert 0 < asked.judge.spent <= int(budget * 1_000_000)
         assert asked.judge.spent == 44 * len(chat.served)
-    with pytest.raises(EvaluationError, match=r"has spent .* already; expected a budget of as much or more"):
+    with pytest.raises(EvaluationError, match="spent"):
         ask_model(study=study, name="m", model="small", budget=Decimal(0), **PRICED)
     chat.tokens_in = 1_000_000
     asked = ask_model(study=study, name="m", model="small", budget=Decimal(1), **PRICED)
@@ -302,7 +303,7 @@ def test_an_endpoint_that_refuses_stops_the_run_without_telling_the_key(
     with pytest.raises(EvaluationError, match="JUDGE_API_URL is empty"):
         ask_model(study=study, name="m", model="small", **FREE)
     settings.JUDGE_API_URL = "http://example.org/v1"
-    with pytest.raises(EvaluationError, match="expected an https address"):
+    with pytest.raises(EvaluationError, match="https address"):
         ask_model(study=study, name="m", model="small", **FREE)
 
 
@@ -314,7 +315,7 @@ def test_without_a_command_nothing_is_asked_at_anothers_endpoint_without_a_limit
     values = {name: Decimal(value) for name, value in given.items()}
     assert ask_operation.prepare is not None
     settings.JUDGE_API_URL = "https://api.example.org/v1"
-    with pytest.raises(EvaluationError, match="expected a budget and both prices above 0"):
+    with pytest.raises(EvaluationError, match="prices"):
         ask_operation.prepare(study=study, name="m", model="small", **values)
     settings.JUDGE_API_URL = "http://localhost:8080/v1"
     assert ask_operation.prepare(study=study, name="m", model="small", **values)["name"] == "m"
@@ -323,18 +324,18 @@ def test_without_a_command_nothing_is_asked_at_anothers_endpoint_without_a_limit
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("", "The first line names no column 'unit'"),
+        ("", "unit"),
         ("unit,value\n", "hold no row"),
-        ("unit,value\nnone,1\n", "Line 2 names unit 'none', which is no judged unit"),
-        ("unit,value\n{unit},3\n", "Line 2 has value '3'; expected 1 or 2"),
-        ("unit,value,order\n{unit},1,left\n", "Line 2 has order 'left'; expected first-left or second-left"),
+        ("unit,value\nnone,1\n", r"\b2\b.*none"),
+        ("unit,value\n{unit},3\n", r"\b2\b.*value.*\b3\b.*\b1\b"),
+        ("unit,value,order\n{unit},1,left\n", r"\b2\b.*first-left.*second-left"),
         ("unit,value\n{unit},1\n{unit},2\n", "Line 3 answers unit"),
         (
             "unit,value,rater\n{unit},1," + "x" * 81,
-            "Line 2 names a rater with 81 characters, expected 80 at most",
+            r"\b2\b.*\b81\b.*\b80\b",
         ),
-        ('{{"unit": 1\n', "Line 1 is no JSON object"),
-        ("unit,value\n{unit},1\n" + "x" * 140_000, "Line 3 is no CSV: field larger than field limit"),
+        ('{{"unit": 1\n', r"\b1\b.*object"),
+        ("unit,value\n{unit},1\n" + "x" * 140_000, r"\b3\b.*is no CSV"),
     ],
 )
 def test_a_wrong_file_is_refused_whole(text: str, sentence: str) -> None:
@@ -344,9 +345,7 @@ def test_a_wrong_file_is_refused_whole(text: str, sentence: str) -> None:
     with pytest.raises(EvaluationError, match=sentence):
         store_answers(study=study, name="m", answers=text.format(unit=unit.key))
     assert not Judge.objects.exists()
-    with pytest.raises(
-        EvaluationError, match="own_systems names 'x'; expected systems of this study: system-0"
-    ):
+    with refuses(EvaluationError, "own_systems", "x", "system-0"):
         store_answers(study=study, name="m", answers=f"unit,value\n{unit.key},1", own_systems=["x"])
 
 
@@ -357,9 +356,9 @@ def test_the_same_file_again_is_the_same_judge_or_refused() -> None:
     assert not store_answers(**values).created
     changes: list[dict[str, Any]] = [{"source": "crowd"}, {"model": "small"}, {"own_systems": ["system-0"]}]
     for change in changes:
-        with pytest.raises(DataConflict, match="a judge 'm' of another source, model or family"):
+        with refuses(DataConflict, "m", "model", "family"):
             store_answers(**values, **change)
-    with pytest.raises(DataConflict, match="a judge 'm' with other answers"):
+    with refuses(DataConflict, "m"):
         store_answers(**values | {"answers": answers_in(study, [2, 2])})
 
 
@@ -464,7 +463,7 @@ def _reported(study: Study, judge: dict[str, Any]) -> None:
     (figures,) = held.tables
     values = {row[1]: row[2] for row in figures.rows if row[0] == "m"}
     assert values["says the same in both orders"] == estimate_of(judge["side"]["consistent"])
-    assert values["favours systems of its family more than people"] == estimate_of(judge["own"])
+    assert values["favours systems of its family, more than people"] == estimate_of(judge["own"])
     assert figures.rows[0][0] == "people among themselves"
     analysis = Analysis.objects.get(study=study, what=Analysis.What.JUDGES)
     analysis.result["judges"][0]["estimates"][0] |= {"unlabelled": 7}
@@ -500,9 +499,9 @@ def test_grades_are_compared_by_distance_and_length() -> None:
     (everything, *_) = judge["estimates"]
     assert everything["of"] == ""
     assert everything["judge"] == 4
-    with pytest.raises(EvaluationError, match="This study has no judge yet"):
+    with pytest.raises(EvaluationError, match="judge yet"):
         compare_judges_with_people(study=make_study("slider", name="Another"))
-    with pytest.raises(EvaluationError, match="those of kind 'caption' are not"):
+    with refuses(EvaluationError, "caption"):
         store_answers(study=make_study("caption", name="Written", controls={}), name="m", answers="")
 
 
@@ -552,7 +551,7 @@ def test_pages_of_work_that_a_judge_answers_are_kept(designer: Client) -> None:
     generate_hits(study=study)
     Judge.objects.create(study=study, name="model")
     study.refresh_from_db()
-    with pytest.raises(WrongState, match="remove the judge first"):
+    with pytest.raises(WrongState, match="remove"):
         discard_hits(study=study)
     shown = designer.get(reverse("admin:judgments_study_discard", args=[study.pk])).content.decode()
     assert "remove the judge first" in shown

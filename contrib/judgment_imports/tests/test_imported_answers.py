@@ -24,6 +24,7 @@ from judgments.studies.designs import design_of
 from tests.evaluation.studies import make_dataset
 from tests.judgments.results.test_layouts import table_in
 from tests.marks import long_except
+from tests.refusals import refuses
 
 pytestmark = pytest.mark.django_db
 TEXT = "A dog runs through snow"
@@ -103,7 +104,7 @@ def test_a_bad_mark_is_refused_with_its_line_and_nothing_is_stored(
 ) -> None:
     path = write(tmp_path / f"j.{form}", "spans", {}, bad)
     line = 2 if form == "jsonl" else 3
-    with pytest.raises(ImportProblem, match=rf"line {line}, answer: found .*, expected .* \(spans\)\.$"):
+    with refuses(ImportProblem, line, column="answer"):
         bring(path)
     assert not Study.objects.exists()
     assert not Judgment.objects.exists()
@@ -286,7 +287,7 @@ def test_what_was_understood_is_imported_without_mail_addresses(folder: Path) ->
 def test_one_wrong_line_and_nothing_is_stored(folder: Path) -> None:
     with (folder / "out.csv").open("a", encoding="utf-8") as file:
         file.write("3,7,zoe,a.jpg,a cat sits,perhaps\n")
-    with pytest.raises(CommandError, match=r'out.csv, line 4, Answer.fits: found "perhaps"'):
+    with refuses(CommandError, "out.csv", "4", "Answer.fits", "perhaps"):
         called(folder)
     assert not Study.objects.filter(slug="from-turkle").exists()
 
@@ -294,10 +295,10 @@ def test_one_wrong_line_and_nothing_is_stored(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("columns = 3", "columns: found 3, expected a table"),
-        ("[colums]", "colums: found this unknown key, expected one of columns, values, zone"),
+        ("columns = 3", r"columns.*\b3\b"),
+        ("[colums]", "colums"),
         ("[columns", "found no TOML"),
-        ("[columns]\nvalue = true", r"columns\.value: found true, expected a text or a whole number"),
+        ("[columns]\nvalue = true", r"columns\.value"),
     ],
 )
 def test_a_mapping_that_says_something_else_is_refused(folder: Path, text: str, said: str) -> None:

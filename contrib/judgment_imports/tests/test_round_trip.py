@@ -212,7 +212,7 @@ def test_answers_to_a_template_need_its_study_file(tmp_path: Path) -> None:
     study = drafted("template", tmp_path)
     rehearse(study=study, crowd=RehearsalCrowd(workers=3, spammers=0.0, seed=5, drop_outs=0.0))
     path = str(written(study, "jsonl", tmp_path))
-    wanted = r"""template["'], expected the study's file beside it, which has the page \(--design FILE\)"""
+    wanted = "template.*study's.*--design"
     with pytest.raises(CommandError, match=wanted):
         call_command("import_judgments", "jsonl", path, dataset="tone", study="again", stdout=StringIO())
     with pytest.raises(CommandError, match=wanted):

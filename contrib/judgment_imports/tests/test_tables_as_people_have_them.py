@@ -20,6 +20,7 @@ from evaluation.results.aggregation import aggregate_study
 from judgments.importers import open_judgments
 from judgments.importers.options import mapping_of
 from judgments.models import Study, Unit
+from tests.refusals import assert_names, refuses
 
 pytestmark = pytest.mark.django_db
 
@@ -270,11 +271,17 @@ def test_words_for_nothing_are_read_as_such_when_asked(imports: Imports) -> None
     assert Unit.objects.values_list("first__text", flat=True).get() == "NA"
 
 
-def test_rows_of_a_title_stand_above_the_header_that_is_named(imports: Imports) -> None:
-    table = "Ratings of May,,,\n,,,\nimage,cap,rater,stars\nA.jpg,one,w1,3\n"
+@pytest.mark.parametrize("title", ["Ratings of May,,,", "Ratings of May"])
+def test_the_header_is_found_below_rows_of_a_title(imports: Imports, title: str) -> None:
+    said = imports(f"{title}\n,,,\nimage,cap,rater,stars\nA.jpg,one,w1,3\n", "--map", COLUMNS)
+    assert "The header is row 3" in said
+    assert answers() == {("A.jpg", "w1"): 3}
+
+
+def test_a_header_below_a_row_of_several_cells_is_named(imports: Imports) -> None:
+    table = "Ratings,May,,\nimage,cap,rater,stars\nA.jpg,one,w1,3\n"
     assert "--header-row N" in refusal(imports, table, "--map", COLUMNS)
-    assert "--header-row N" in refusal(imports, table.replace("May,,,", "May"), "--map", COLUMNS)
-    imports(table, "--map", COLUMNS, "--header-row", "3")
+    imports(table, "--map", COLUMNS, "--header-row", "2")
     assert answers() == {("A.jpg", "w1"): 3}
 
 
@@ -354,9 +361,7 @@ def test_names_of_composed_and_decomposed_letters_are_one_name(imports: Imports)
 def test_words_for_nothing_are_nobody_s_name(imports: Imports, column: str) -> None:
     row = {"image": "A.jpg", "cap": "one", "sys": "m1", "rater": "ann", "stars": "3"} | {column: "nan"}
     table = f"{','.join(row)}\n{','.join(row.values())}\n"
-    assert f'line 2, {column}: found "nan", expected a name, or nothing (--missing nan)' in refusal(
-        imports, table, "--map", RATED
-    )
+    assert_names(refusal(imports, table, "--map", RATED), column, "line 2", "nan", "--missing")
 
 
 def test_words_of_options_are_found_however_a_cell_is_written(imports: Imports) -> None:
@@ -373,7 +378,7 @@ def test_each_file_of_a_folder_has_the_columns(imports: Imports, tmp_path: Path)
     (folder / "ann.csv").write_text("image,cap,sys,stars\nA.jpg,one,m1,3\n")
     (folder / "ben.csv").write_text("image,cap,sys,rating\nA.jpg,one,m1,4\n")
     arguments = ("csv", str(folder), "--dataset", "items", "--study", "brought", "--protocol", "graded")
-    with pytest.raises(CommandError, match=r'ben\.csv, --map: found the unknown column "stars"'):
+    with refuses(CommandError, "ben.csv", "--map", "stars"):
         call_command(
             "import_judgments", *arguments, "--map", RATED.replace("=rater", "={file}"), stdout=StringIO()
         )
@@ -390,7 +395,7 @@ def test_the_scale_of_a_design_holds_with_a_step_of_one(imports: Imports, tmp_pa
     (tmp_path / "design.toml").write_text("[scale]\nlow = 1\nhigh = 5\nstep = 1\n")
     table = "image,cap,rater,stars\nA.jpg,one,ann,3.5\nA.jpg,one,ben,4\n"
     said = refusal(imports, table, "--map", COLUMNS, "--design", str(tmp_path / "design.toml"))
-    assert "line 2, stars (value): found 3.5, expected 1 to 5" in said
+    assert_names(said, "line 2", "3.5")
 
 
 def test_a_step_may_have_no_digit_before_its_point(imports: Imports) -> None:
@@ -405,5 +410,5 @@ def test_earlier_versions_are_not_given_answers_between_whole_numbers(imports: I
     imports(
         "image,cap,rater,stars\nA.jpg,one,ann,1.5\nB.jpg,two,ann,2\n", "--map", COLUMNS, "--scale", "1:6:.5"
     )
-    with pytest.raises(IrreversibleError, match="1 values of judgment are no whole numbers"):
+    with pytest.raises(IrreversibleError, match="judgment"):
         migration.refuse_what_no_smallint_holds(apps, editor)

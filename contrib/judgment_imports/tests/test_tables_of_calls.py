@@ -19,6 +19,7 @@ from contrib.judgment_imports.tests.test_tables_as_people_have_them import (
     answers,
 )
 from judgments.models import Dataset, Item, Study
+from tests.refusals import assert_names
 
 pytestmark = pytest.mark.django_db
 OUTPUTS = "image=image,first_text=cap,system=sys,worker=rater"
@@ -150,7 +151,7 @@ def test_a_call_has_keys_of_a_study_file(designer: Client) -> None:
 def test_a_call_is_refused_as_a_command_is(designer: Client) -> None:
     refused = sent(designer, rows_of("image,cap,rater,stars\nA.jpg,one,w1,good\n"), map=COLUMNS)
     assert refused.status_code == 400
-    assert refused.json()["detail"].startswith('rows, line 1, stars (value): found "good", expected')
+    assert_names(refused.json()["detail"], "line 1", "stars (value)", "good")
     assert sent(designer, [{"a": 1}], map="image").status_code == 400
     assert not Judgment.objects.exists()
 

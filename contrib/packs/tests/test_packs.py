@@ -24,6 +24,7 @@ from evaluation.errors import EvaluationError
 from evaluation.presentation.content import Estimate
 from judgments.models import Item, Study
 from quorum.metrics import score
+from tests.refusals import refuses
 
 SYSTEMS = ("Up-Down", "VinVL-base", "Human")
 MODELS = ("gemini_flash", "gemini_pro", "gpt-4o", "llama-31", "gpt-4o-mini", "mistral-v03")
@@ -104,10 +105,10 @@ def test_thumb_correlates_metrics_with_and_without_people_s_captions(
     ("file", "line", "sentence"),
     [
         ("mscoco_THumB-1.0.jsonl", {"SYS": "x", "seg_id": "99", "hyp": "A.", "P": 1, "R": 1, "human_score": 1},
-         r"THumB-1\.0\.jsonl, line 1: segment 99 has no references"),
+         r"\b99\b.*references"),
         ("mscoco_THumB-1.0.jsonl", {"SYS": "x", "seg_id": "1", "hyp": "A.", "P": "high", "R": 1, "human_score": 1},
-         'line 1, P: found "high", expected a number'),
-        ("mscoco_references.json", {"seg_id": "1", "refs": "A dog."}, "line 1, refs: found no list of texts"),
+         r"\b1\b.*\bP\b.*high"),
+        ("mscoco_references.json", {"seg_id": "1", "refs": "A dog."}, r"\b1\b.*refs"),
     ],
 )  # fmt: skip
 def test_a_damaged_file_of_thumb_is_one_sentence(
@@ -161,10 +162,10 @@ def test_a_tie_is_an_answer_to_the_alternative_annotator_test(
 
 def test_votes_that_are_none_are_refused(bench: Any, tmp_path: Path) -> None:
     (tmp_path / "mtbench" / "llm_annotations.json").write_text('{"gpt-4o": {"1": "both"}}', encoding="utf-8")
-    with pytest.raises(CommandError, match=r"llm_annotations\.json is not what was expected: .*model_b, tie"):
+    with refuses(CommandError, "llm_annotations.json", "model_b", "tie"):
         replicate("alt-test", tmp_path)
     (tmp_path / "mtbench" / "llm_annotations.json").write_text("{}", encoding="utf-8")
-    with pytest.raises(CommandError, match="has no answers of gemini_flash to what people judged"):
+    with refuses(CommandError, "gemini_flash"):
         replicate("alt-test", tmp_path)
 
 
@@ -472,7 +473,7 @@ def test_wg15_runs_on_boxes_by_path_and_on_rehearsed_ones(tmp_path: Path) -> Non
     write_lines(tmp_path / "imageclef-2015" / "boxes.jsonl", [*rows, bare])
     assert kinds(ran("wg15", tmp_path))["size/3/f1"] != "not reproducible"
     write_lines(tmp_path / "imageclef-2015" / "boxes.jsonl", rows[1:])
-    with pytest.raises(EvaluationError, match=r"no described images whose split is train"):
+    with refuses(EvaluationError, "train"):
         ran("wg15", tmp_path)
 
 

@@ -24,6 +24,7 @@ from contrib.packs.verdicts import DIFFERS, MATCHED, NEAR, NOT_REPRODUCIBLE, ver
 from evaluation.presentation.content import DASH, Estimate
 from quorum.metrics.meteor.tables import DATA as METEOR_DATA
 from quorum.statistics.meta import halves_of_votes
+from tests.refusals import refuses
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"
 WORDS = [
@@ -162,7 +163,7 @@ def test_without_its_data_a_pack_writes_nothing_and_the_list_says_what_it_needs(
     output = tmp_path / "out"
     missing = tmp_path / "data" / "heights" / "heights.txt"
     missing.unlink()
-    with pytest.raises(CommandError, match=rf"needs the file {re.escape(str(missing))}.*our cupboard"):
+    with refuses(CommandError, missing):
         replicate(own, data=tmp_path / "data", output=output)
     assert not output.exists()
     listed = replicate(own, "--list", data=tmp_path / "data")
@@ -175,12 +176,12 @@ def test_without_its_data_a_pack_writes_nothing_and_the_list_says_what_it_needs(
 @pytest.mark.parametrize(
     ("old", "new", "sentence"),
     [
-        ('id = "tall"', 'id = "mean"', "number 'mean' stands there twice"),
-        ('data = "weights"', 'data = "heights"', "expected an optional table of data"),
+        ('id = "tall"', 'id = "mean"', "mean"),
+        ('data = "weights"', 'data = "heights"', "optional"),
         ("value = 60", 'value = "many"', r"pack.toml, number\.3\.value"),
-        ('title = "Heights"', 'titel = "Heights"', "pack.toml, title: Field required"),
-        ('[data.weights]', "[data.weights", "is no TOML file"),
-        ('id = "least"', 'id = "smallest"', "states 'least', which is no id of a number"),
+        ('title = "Heights"', 'titel = "Heights"', r"pack\.toml"),
+        ('[data.weights]', "[data.weights", "TOML"),
+        ('id = "least"', 'id = "smallest"', "least"),
         ('data = "weights"', '[[number]]\nid = "more"\nvalue = 1\nwhat = "x"\nplace = "y"', "states nothing about"),
     ],
 )  # fmt: skip
@@ -194,9 +195,9 @@ def test_a_mistake_in_a_pack_is_one_sentence(
 
 
 def test_an_unknown_pack_and_a_folder_of_other_files_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(CommandError, match="There is no pack 'v16'; expected one of alt-test, graded-sets"):
+    with refuses(CommandError, "v16", "alt-test", "graded-sets"):
         replicate("v16", output=tmp_path / "out")
-    with pytest.raises(CommandError, match="needs a pack and --output"):
+    with refuses(CommandError, "--output"):
         replicate("v15-accuracy")
 
 
@@ -383,7 +384,7 @@ def test_the_published_votes_of_pascal_are_read_when_they_are_there(fifty: Path,
     verdicts = {one.number.id: one for one in run("v15-systems", tmp_path).verdicts}
     assert "published: vrama91.github.io/cider" in verdicts["section-7.4/pascal-50s/people"].why
     write_triplets(tmp_path / "pascal-50s-votes", np.random.default_rng(1), last="another sentence")
-    with pytest.raises(CommandError, match=r"consensus_pascal\.mat, pair 0: .*another sentence"):
+    with refuses(CommandError, "consensus_pascal.mat", "0", "another sentence"):
         replicate("v15-systems", data=tmp_path, output=tmp_path / "out")
 
 
@@ -422,7 +423,7 @@ def test_a_damaged_table_of_grades_is_refused_with_its_line(fifty: Path, tmp_pat
     (tmp_path / "composite" / "en_test_composite_da2.csv").write_text(
         "mt,refs,score,imgid\na dog,oops(,3,1\n", encoding="utf-8"
     )
-    with pytest.raises(CommandError, match=r"en_test_composite_da2\.csv, line 2: expected a list of texts"):
+    with refuses(CommandError, "en_test_composite_da2.csv", "2"):
         replicate("graded-sets", data=tmp_path, output=tmp_path / "out")
 
 

@@ -134,7 +134,7 @@ def test_a_copy_is_deleted_with_its_simulated_answers_and_nothing_else_is(design
     assert set(
         StudyEvent.objects.filter(what__in=["deleted", "rehearsal-deleted"]).values_list("slug", "what")
     ) == {(copy.slug, "deleted"), (study.slug, "rehearsal-deleted")}
-    with pytest.raises(WrongState, match="is no rehearsed copy"):
+    with pytest.raises(WrongState, match="rehearsed copy"):
         delete.run(study, {}, by=None)
 
 

@@ -16,7 +16,7 @@ from contrib.prolific.client import ProlificClient
 from contrib.prolific.records import ListedFilter
 from judgments.design.countries import COUNTRIES
 from judgments.design.requirements import Workers
-from quorum.names import nearest_name
+from quorum.numeric.names import nearest_name
 
 COUNTRY, LANGUAGE, SEX, AGE = "current-country-of-residence", "fluent-languages", "sex", "age"
 APPROVAL_RATE, APPROVED = "approval_rate", "approval_numbers"

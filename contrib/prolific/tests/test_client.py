@@ -23,6 +23,7 @@ from contrib.prolific.records import (
     read_whole_number,
 )
 from contrib.prolific.tests.emulator import Fault, Faults, ProlificEmulator
+from tests.refusals import refuses
 
 REASON = "Four of the five control items in this page were answered against their pictures; the study's page says so."
 
@@ -140,7 +141,7 @@ def test_a_rejection_needs_a_reason_of_a_hundred_characters(
     client: ProlificClient, prolific: ProlificEmulator
 ) -> None:
     submission = worked(prolific, published(client), "aa1")
-    with pytest.raises(Refused, match="has 99 characters; expected 100 or more"):
+    with refuses(Refused, "characters", "99", "100"):
         client.reject(submission, message="x" * 99)
     assert prolific.calls["transition submission"] == 0
     client.reject(submission, message=REASON)
@@ -171,7 +172,7 @@ def test_cents_become_decimal_text(cents: int, text: str) -> None:
 
 @pytest.mark.parametrize("cents", [0, -5])
 def test_no_bonus_is_no_bonus(cents: int) -> None:
-    with pytest.raises(Refused, match="one cent or more"):
+    with pytest.raises(Refused, match="cent"):
         decimal_text(cents)
 
 
@@ -215,7 +216,7 @@ def test_an_answer_that_never_came_leaves_it_open_whether_the_call_was_carried_o
     client: ProlificClient, prolific: ProlificEmulator, fault: Fault
 ) -> None:
     prolific.faults.plan("create study", fault)
-    with pytest.raises(TryLater, match="may have carried it out or not") as lost:
+    with pytest.raises(TryLater, match="may have carried") as lost:
         client.create_study(DRAFT)
     assert not lost.value.undone
     created = fault in {Fault.DROP_AFTER, Fault.ERROR_AFTER}
@@ -264,7 +265,7 @@ def test_a_wrong_token_is_refused_and_never_repeated_in_the_message(prolific: Pr
 
 @pytest.mark.parametrize("url", ["http://api.prolific.com", "ftp://127.0.0.1x", "api.prolific.com"])
 def test_the_token_is_sent_to_no_address_in_the_clear(url: str) -> None:
-    with pytest.raises(TryLater, match="expected an https address"):
+    with pytest.raises(TryLater, match="address"):
         ProlificClient(url=url, token="t")
     with pytest.raises(TryLater, match="PROLIFIC_TOKEN is empty"):
         ProlificClient(url="https://api.prolific.com", token="")
@@ -287,13 +288,13 @@ def test_an_id_that_could_mean_something_else_is_never_sent(
         lambda one: client.send_message(participant=one, study="5d0c", text="t"),
     ):
         for wrong in ids:
-            with pytest.raises(Refused, match="is no id of a"):
+            with pytest.raises(Refused, match="is no id"):
                 ask(wrong)
     assert not prolific.calls
 
 
 def test_errors_without_the_documented_shape_are_still_told(client: ProlificClient) -> None:
-    with pytest.raises(Refused, match=r"\(404\): Could not find study with id 5d0c"):
+    with refuses(Refused, "404", "5d0c"):
         client.get_study("5d0c")
     for body, said in (
         (b"<h1>Forbidden</h1>", "<h1>Forbidden</h1>"),

@@ -1,5 +1,6 @@
 """Studies at Prolific in an installation that leaves its API out."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -93,7 +94,7 @@ answer["there"] = Study.objects.filter(slug="draft").exists()
 answer["said"] = said.getvalue()
 print(json.dumps(answer, default=str))
 """
-SENTENCE = "The crowd prolific is off: turn on prolific in the setting CONTRIB_APPS."
+SENTENCE = "turn on prolific"
 
 
 @pytest.fixture
@@ -134,8 +135,8 @@ def test_studies_are_listed_exported_erased_and_deleted_and_say_that_their_crowd
     assert (answer["entry"][0], answer["hook"]) == (200, 404)
     assert answer["design"][0] == "panel.api"
     assert "the crowd 'prolific', which is off" in answer["design"][1]
-    assert f"open_study: {SENTENCE}" in answer["said"]
+    assert re.search(f"open_study: .*{SENTENCE}", str(answer["said"]))
     assert answer["due"] == []
-    assert ["expire", SENTENCE] in answer["waiting"]
+    assert any(kind == "expire" and SENTENCE in why for kind, why in answer["waiting"])
     assert answer["deleted"] == [200, 302]
     assert not answer["there"]

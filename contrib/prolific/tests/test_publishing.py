@@ -30,6 +30,7 @@ from contrib.prolific.tests.panel import (
 )
 from judgments.studies.designs import design_of
 from tests.annotation.crowds.panels import entry, start
+from tests.refusals import assert_names, refuses
 
 pytestmark = pytest.mark.django_db
 
@@ -88,11 +89,11 @@ def test_what_people_read_there_is_text_and_never_markup(prolific: ProlificEmula
 def test_more_than_was_reserved_is_never_bought(prolific: ProlificEmulator, settings: Settings) -> None:
     settings.PROLIFIC_FEE_PERCENT = Decimal("20")
     study = panel_study()
-    with pytest.raises(WrongState, match="its crowd refused every publication"):
+    with pytest.raises(WrongState, match="refused"):
         open_study(study=study)
     call = CrowdCall.objects.get(study=study)
     assert call.state == "parked"
-    assert "Prolific asks 1600 cents for 8 places at 150 cents, and 1440 are reserved" in call.problem
+    assert_names(call.problem, "1600", "8", "150", "1440")
     assert prolific.world.studies == {}
     panel = Panel(study, prolific)
     assert panel.books() == (0, 0)
@@ -104,9 +105,7 @@ def test_an_empty_account_stops_what_costs_money_until_it_is_filled(settings: Se
         point_at(poor, settings)
         settings.PROLIFIC_FEE_PERCENT = Decimal("33.3")
         study = panel_study()
-        with pytest.raises(
-            WrongState, match=r"The account at Prolific holds 1\.00 GBP, and what waits costs 16\.00 GBP"
-        ):
+        with refuses(WrongState, "costs", "1.00", "16.00"):
             open_study(study=study)
         settings.PROLIFIC_WORKSPACE = ""  # then Prolific itself says so, on publishing
         assert "balance is too low" in go_on(study).stopped
@@ -119,8 +118,8 @@ def test_an_empty_account_stops_what_costs_money_until_it_is_filled(settings: Se
     ("name", "value", "said"),
     [
         ("PROLIFIC_TOKEN", "", "PROLIFIC_TOKEN is empty"),
-        ("PUBLIC_URL", "", "PUBLIC_URL is ''; expected the https address"),
-        ("PUBLIC_URL", "http://quorum.example", "expected the https address"),
+        ("PUBLIC_URL", "", "PUBLIC_URL"),
+        ("PUBLIC_URL", "http://quorum.example", "address"),
     ],
 )
 def test_nothing_is_opened_that_people_there_could_not_reach(
@@ -208,7 +207,7 @@ def test_who_lost_a_call_to_another_runner_asks_nothing_more(prolific: ProlificE
     call.refresh_from_db()
     assert call.answer == {}
     call.attempts = 8
-    with pytest.raises(TryLater, match="Somebody else carries this call out"):
+    with pytest.raises(TryLater, match="carries"):
         backend_of(study).carry_out(call)
     assert [one.status for one in prolific.world.studies.values()] == ["UNPUBLISHED"]
 
@@ -274,7 +273,7 @@ def test_a_stopped_study_opens_again_with_more_places_alone(panel: Panel, prolif
     close_study(study=panel.study)
     ask_to_extend(publication=panel.publication, until=timezone.now() + timedelta(hours=1))
     go_on(panel.study)
-    assert "opens again with more places only" in only_call(panel, Ability.EXTEND).problem
+    assert "places only" in only_call(panel, Ability.EXTEND).problem
     assert prolific.world.studies[panel.publication.external_id].status == "COMPLETED"
     ask_to_extend(publication=panel.publication, places=1)
     go_on(panel.study)
@@ -291,7 +290,7 @@ def test_who_took_part_does_not_see_the_study_that_goes_on_later(
     open_study(study=panel.study)
     first, second = prolific.world.studies
     assert Publication.objects.get(number=2).external_id == second
-    with pytest.raises(Refusal, match=f"aa1 does not see study {second}"):
+    with refuses(Refusal, second, "aa1"):
         prolific.enter(second, "aa1")
     assert prolific.enter(second, "aa2")
     assert first != second
@@ -351,11 +350,11 @@ def test_a_quota_leaves_room_for_its_groups(prolific: ProlificEmulator) -> None:
         prolific.world.people[f"young{number}"] = {"sex": "Male", "age": 25}
         prolific.world.people[f"old{number}"] = {"sex": "Female", "age": 70}
     panel.arrive("young0")
-    with pytest.raises(Refusal, match="young1 does not see"):
+    with refuses(Refusal, "young1"):
         panel.arrive("young1")
     for number in range(3):
         panel.arrive(f"old{number}")
-    with pytest.raises(Refusal, match="old3 does not see"):
+    with refuses(Refusal, "old3"):
         panel.arrive("old3")
 
 
@@ -388,7 +387,7 @@ def test_what_prolific_does_not_know_is_refused_before_anything_is_made(
 def test_prolific_is_asked_again_where_it_was_away(prolific: ProlificEmulator) -> None:
     study = panel_study(workers={"countries": ["FR"]})
     prolific.faults.plan("list filters", Fault.ERROR_BEFORE)
-    with pytest.raises(WrongState, match="its crowd refused every publication"):
+    with pytest.raises(WrongState, match="refused"):
         open_study(study=study)
     call = CrowdCall.objects.get(study=study)
     assert (call.state, "'France'" in call.problem) == ("parked", True)

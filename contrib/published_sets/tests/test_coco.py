@@ -8,6 +8,7 @@ import pytest
 from judgments.importers import open_candidates, open_dataset
 from judgments.importers.records.rows import CandidateRow, ReferenceRow
 from tests.judgments.files import refusal, written
+from tests.refusals import assert_names
 
 IMAGES = [{"id": 9, "file_name": "COCO_9.jpg", "coco_url": "http://x.org/9.jpg"}, {"id": 10}]
 
@@ -26,7 +27,7 @@ def test_images_are_named_by_id_and_their_pictures_by_file_name(tmp_path):
         ReferenceRow("9", "A dog\nruns ", "1", 0, url="http://x.org/9.jpg", file="COCO_9.jpg"),
         ReferenceRow("9", "A dog", "2", 1, url="http://x.org/9.jpg", file="COCO_9.jpg"),
     ]
-    assert source.notes.sentences() == ["Images without captions, left out: 1."]
+    assert source.notes.sentences() == ["Items without texts, left out: 1."]
 
 
 @pytest.mark.parametrize(
@@ -66,42 +67,45 @@ def test_a_bad_annotation_is_named_by_its_place_in_the_document(tmp_path, annota
 
 def test_two_images_with_one_id_are_refused(tmp_path):
     path = captions(tmp_path, [], [{"id": 1, "file_name": "a.jpg"}, {"id": 1, "file_name": "b.jpg"}])
-    assert refusal(open_dataset("coco", path).references()) == (
-        'captions.json, line 1, images[1].id: found image "1" a second time, expected every image once.'
+    assert_names(
+        refusal(open_dataset("coco", path).references()), "captions.json", "line 1", "images[1].id", "second"
     )
 
 
 def test_a_results_file_is_no_data_set_and_the_other_way_round(tmp_path):
     results = written(tmp_path, "results.json", '[{"image_id": 9, "caption": "A dog"}]')
-    assert refusal(open_dataset("coco", results).references()) == (
-        'results.json: found a list, expected an object with "images" and "annotations".'
-    )
-    assert refusal(open_candidates("coco", captions(tmp_path, [], [])).candidates()) == (
-        "captions.json, line 1: found an object, expected a list of objects."
+    assert_names(refusal(open_dataset("coco", results).references()), "results.json", "images", "annotations")
+    assert_names(
+        refusal(open_candidates("coco", captions(tmp_path, [], [])).candidates()),
+        "captions.json",
+        "line 1",
+        "a list",
     )
 
 
 def test_a_broken_document_names_line_and_character(tmp_path):
     path = written(tmp_path, "results.json", '[{"image_id": 9,\n "caption": "A dog"\n')
-    assert refusal(open_candidates("coco", path).candidates()) == (
-        "results.json, line 3: found text that is not JSON (expecting ',' delimiter at character 1), "
-        "expected a complete JSON document."
-    )
+    assert_names(refusal(open_candidates("coco", path).candidates()), "results.json", "line 3", "character 1")
 
 
 def test_a_second_caption_of_an_image_is_refused(tmp_path):
     text = json.dumps([{"image_id": 9, "caption": "A dog"}, {"image_id": 9, "caption": "A cat"}])
-    assert refusal(open_candidates("coco", written(tmp_path, "r.json", text)).candidates()) == (
-        "r.json, line 1, [1].image_id: found a second caption of image \"9\" (the first is on line 1): 'A dog' there "
-        "and 'A cat' here, expected one caption an image, or ranks that differ."
+    assert_names(
+        refusal(open_candidates("coco", written(tmp_path, "r.json", text)).candidates()),
+        "r.json",
+        "line 1",
+        "[1].image_id",
+        "9",
+        "A dog",
+        "A cat",
     )
 
 
 def test_a_result_for_an_unknown_image_is_refused(tmp_path):
     path = written(tmp_path, "r.json", '[{"image_id": 9, "caption": "A dog"}]')
     assert list(open_candidates("coco", path).candidates({"9"})) == [CandidateRow("9", "A dog")]
-    assert refusal(open_candidates("coco", path).candidates({"10"})) == (
-        'r.json, line 1, [0].image_id: found "9", expected an image of the dataset.'
+    assert_names(
+        refusal(open_candidates("coco", path).candidates({"10"})), "r.json", "line 1", "[0].image_id", "9"
     )
 
 

@@ -9,6 +9,7 @@ import pytest
 from judgments.importers import ImportProblem, open_dataset, open_judgments
 from judgments.importers.records.rows import CandidatePairRow, WinnerRow
 from tests.judgments.files import refusal, written
+from tests.refusals import assert_names, refuses
 
 PAIR = {
     "pair": 0,
@@ -116,21 +117,23 @@ def test_bad_pairs_are_refused_in_one_sentence(tmp_path, change, said):
 
 
 def test_a_pair_that_stands_twice_is_refused(tmp_path):
-    assert refusal(open_dataset("pascal-50s", folder(tmp_path, PAIR, PAIR)).pairs()) == (
-        'pairs.jsonl, line 2, pair: found "0" a second time, expected every pair once.'
+    assert_names(
+        refusal(open_dataset("pascal-50s", folder(tmp_path, PAIR, PAIR)).pairs()),
+        "pairs.jsonl",
+        "line 2",
+        "pair",
+        "0",
     )
 
 
 def test_a_winner_that_is_neither_is_refused(tmp_path):
     source = open_judgments("pascal-50s", folder(tmp_path, PAIR | {"triplet_winner": 0}))
-    assert refusal(source.winners()) == "pairs.jsonl, line 1, triplet_winner: found 0, expected 1 or 2."
+    assert_names(refusal(source.winners()), "pairs.jsonl", "line 1", "triplet_winner", "0", "2")
 
 
 def test_votes_must_match_the_references(tmp_path):
     source = open_judgments("abstract-50s", folder(tmp_path, SCENE | {"triplet_votes": [1]}))
-    assert refusal(source.judgments()) == (
-        "pairs.jsonl, line 1, triplet_votes: found 1 vote, expected 2, one for each reference of the image."
-    )
+    assert_names(refusal(source.judgments()), "pairs.jsonl", "line 1", "triplet_votes", "1 vote", "2")
 
 
 @pytest.mark.parametrize(
@@ -151,14 +154,12 @@ def test_bad_references_are_refused(tmp_path, references, said):
 
 def test_pairs_of_an_image_outside_the_data_set_are_refused(tmp_path):
     source = open_judgments("pascal-50s", folder(tmp_path, PAIR), protocol="pairwise")
-    assert refusal(source.judgments({"b.jpg"})) == (
-        'pairs.jsonl, line 1, image: found "a.jpg", expected an image of the dataset.'
-    )
+    assert_names(refusal(source.judgments({"b.jpg"})), "pairs.jsonl", "line 1", "image", "a.jpg")
 
 
 def test_a_file_in_place_of_the_folder_is_named(tmp_path):
     path = folder(tmp_path, PAIR) / "pairs.jsonl"
-    with pytest.raises(ImportProblem, match="found a file, expected the folder with references"):
+    with refuses(ImportProblem, actual="a file"):
         open_dataset("pascal-50s", path)
 
 

@@ -15,6 +15,7 @@ from judgments.drawing.draws import rng_for
 from judgments.drawing.material import Image, Material, Text
 from judgments.kinds import KINDS
 from judgments.studies.generation.batches import divide_for_quiz
+from tests.refusals import refuses
 
 ENGLISH = presets.ENGLISH.questions
 OWN = {
@@ -86,11 +87,11 @@ def test_a_study_s_own_questions_stand_beside_the_ready_ones() -> None:
 @pytest.mark.parametrize(
     ("quiz", "said"),
     [
-        ({"preset": "hodosh"}, "there is no quiz 'hodosh'; there are hodosh-2013-english"),
-        ({"questions": [OWN | {"answer": 3}]}, "answer is 3, but there are 2 options"),
-        ({"preset": "hodosh-2013-english", "ask": 0}, "none of the questions would be asked"),
+        ({"preset": "hodosh"}, "hodosh-2013-english"),
+        ({"questions": [OWN | {"answer": 3}]}, r"\b3\b.*\b2\b"),
+        ({"preset": "hodosh-2013-english", "ask": 0}, "questions"),
         ({"qualification": "two words"}, "expected letters, digits"),
-        ({"pass_marks": 1.0}, "the nearest one is 'pass_mark'"),
+        ({"pass_marks": 1.0}, "pass_mark"),
     ],
 )
 def test_a_quiz_that_cannot_be_is_refused_by_name(quiz: dict[str, Any], said: str) -> None:
@@ -149,8 +150,5 @@ def test_a_study_without_known_items_is_drawn_as_before() -> None:
 
 
 def test_too_few_images_for_the_quiz_are_said_with_their_number() -> None:
-    with pytest.raises(
-        DesignError, match=r"asks for 9 known items, but the control split 'dev' has 6"
-    ) as refused:
+    with refuses(DesignError, "9", "dev", "6", field="quiz.items"):
         divide_for_quiz_items(design(quiz={"items": 9}), material())
-    assert refused.value.field == "quiz.items"

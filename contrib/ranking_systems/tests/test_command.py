@@ -9,6 +9,7 @@ from django.core.management import CommandError, call_command
 from PIL import Image
 
 from judgments.models import Item, Output
+from tests.refusals import refuses
 
 
 @pytest.mark.django_db
@@ -47,14 +48,14 @@ def test_a_run_of_the_systems_is_imported(tmp_path: Path, capsys: pytest.Capture
         runs.add(run.read_text())
     assert len(runs) == 3
     for wrong, words in (
-        ({"text_diagonal": 0.5}, r"--text-diagonal is 0\.5; expected 1 or more"),
-        ({"systems": "nn,borda"}, "joins two or more"),
+        ({"text_diagonal": 0.5}, r"--text-diagonal.*0\.5"),
+        ({"systems": "nn,borda"}, "joins"),
         ({"systems": "knn"}, "names knn"),
-        ({"caption": 7}, "has 2 captions, expected caption number 7"),
+        ({"caption": 7}, r"\b2\b.*\b7\b"),
         ({"seed": -1}, "expected 0 or more"),
     ):
         with pytest.raises(CommandError, match=words):
             call_command("rank_captions", "squares", task="search", output=run, **wrong)
     Item.objects.filter(name="test-red-0.png").update(name="my red.png")
-    with pytest.raises(CommandError, match=r"'my red\.png' .* has a blank in its name"):
+    with refuses(CommandError, "red.png"):
         call_command("rank_captions", "squares", task="search", output=run)

@@ -29,6 +29,7 @@ from quorum.numeric.signatures import parse
 from tests.evaluation.reporting import contents, lines
 from tests.evaluation.studies import StudyOf, candidate, make_dataset
 from tests.metrics.test_score import MODULE, POINTS, install
+from tests.refusals import assert_names, refuses
 
 pytestmark = pytest.mark.django_db
 
@@ -78,9 +79,7 @@ def test_a_file_of_more_scores_than_memory_is_refused(
     dataset = make_dataset("toy", IMAGES)
     path = tmp_path / name
     path.write_text(header + "".join(row.format(n, n) for n in range(100_000)))
-    with pytest.raises(
-        CommandError, match="more than 2 MiB of names, texts and scores, expected a smaller file"
-    ):
+    with refuses(CommandError, "smaller", "2"):
         call_command("import_scores", path, dataset=dataset.name, metric=["comet"], unknown="leave-out")
     assert not ImportedMetric.objects.exists()
 
@@ -167,7 +166,7 @@ def test_one_text_has_one_score_however_it_is_written(tmp_path: Path) -> None:
     study = pairs_study("blanks", " good {} ", "poor {} ")  # blanks at the ends of texts
     rows = [*caption_rows(0.9, 0.1), {"image": "a.jpg", "caption": " good a.jpg ", "score": 0.5}]
     path = write(tmp_path / "comet.jsonl", rows)
-    with pytest.raises(ImportProblem, match=f"line {len(rows)}: found what an earlier row scores"):
+    with refuses(ImportProblem, len(rows), line=17):
         brought(study.dataset, path, "comet")
     assert not ImportedMetric.objects.exists()
 
@@ -216,7 +215,7 @@ def test_a_package_s_metric_keeps_its_name(tmp_path: Path, monkeypatch: pytest.M
     install(tmp_path, "quorum-trigrams", "0.2", POINTS)
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.delitem(sys.modules, "trigram_metric", raising=False)
-    with pytest.raises(DataConflict, match="'trigrams' is a built-in metric or a package's"):
+    with refuses(DataConflict, "trigrams"):
         brought(study.dataset, path, "trigrams")
     found = evaluate_study(study=study.study, metrics=["trigrams"])
     assert "package:quorum-trigrams-0.2" in found["signatures"]["trigrams"]
@@ -235,51 +234,51 @@ def test_bad_rows_are_refused_in_a_sentence_and_nothing_is_kept(tmp_path: Path) 
     cases: list[tuple[list[dict[str, Any]], str]] = [
         (
             [good, good | {"image": "z.jpg"}],
-            r'line 2, image: found "z.jpg", expected an image of dataset \'toy\'\.',
+            r'line 2.*image.*"z\.jpg".*toy',
         ),
-        ([good | {"caption": "other"}], r'line 1, caption: found "other", expected a caption of dataset'),
-        ([good, good], r"line 2: found what an earlier row scores, expected one score of each\."),
-        ([good | {"score": "high"}], r'line 1, score: found "high", expected a score, or nothing'),
+        ([good | {"caption": "other"}], 'line 1.*caption.*"other"'),
+        ([good, good], "line 2"),
+        ([good | {"score": "high"}], 'line 1.*score.*"high"'),
         (
             [good | {"score": 10**400}],
-            r"line 1, score: found 10*\.\.\., expected a score, or nothing, of size 1e\+100 at most",
+            r"line 1.*score.*1e\+100",
         ),
-        ([good | {"score": True}], r"line 1, score: found true, expected a score"),
-        ([{"image": "a.jpg", "score": 1}], r"line 1: found the columns image, expected image with caption"),
-        ([{"caption": "x", "image": "a.jpg"}], r"line 1: found no column 'score', expected it, or 'comet'"),
-        ([{"system": "s9", "score": 1}], r'line 1, system: found "s9", expected a system of dataset'),
+        ([good | {"score": True}], "line 1.*score.*true"),
+        ([{"image": "a.jpg", "score": 1}], "line 1.*the columns image"),
+        ([{"caption": "x", "image": "a.jpg"}], "line 1.*no column 'score'.*comet"),
+        ([{"system": "s9", "score": 1}], 'line 1.*system.*"s9"'),
         (
             [{"image": "a.jpg", "system": "s1", "score": 1}],
-            r'found system "s1" on item "a.jpg", expected a system that',
+            r"\bs1\b.*a\.jpg",
         ),
         (
             [{"image": "a.jpg", "first": "no", "second": "poor a.jpg", "score": 1}],
-            r'first: found "no", expected a',
+            'first.*"no"',
         ),
         (
             [{"image": "a.jpg", "first": "good a.jpg", "second": "no", "score": 1}],
-            r'second: found "no", expected',
+            'second.*"no"',
         ),
         (
             [{"image": "q", "first": "good a.jpg", "second": "poor a.jpg", "score": 1}],
             r'image: found "q", expected',
         ),
-        ([good | {"score": None}], r"Metric 'comet' has no score in comet\.jsonl"),
-        ([], r"found no rows, expected a score in each"),
+        ([good | {"score": None}], r"comet\.jsonl"),
+        ([], "no rows"),
     ]
     for rows, words in cases:
         with pytest.raises(QuorumError, match=words):
             brought(study.dataset, write(tmp_path / "comet.jsonl", rows), "comet")
     path = write(tmp_path / "comet.jsonl", caption_rows(1, 0))
     for name, error, words in (
-        ("CIDEr", DataConflict, "'CIDEr' is a built-in metric or"),
-        ("a|b", EvaluationError, r'"a\|b" is no name of a metric'),
+        ("CIDEr", DataConflict, "CIDEr"),
+        ("a|b", EvaluationError, r"a\|b"),
     ):
         with pytest.raises(error, match=words):
             brought(study.dataset, path, name)
     csv_path = tmp_path / "scores.csv"
     csv_path.write_text("image;caption;comet\na.jpg;good a.jpg;inf\n")
-    with pytest.raises(ImportProblem, match="line 2, comet: found inf, expected a number of size 1e\\+100"):
+    with refuses(ImportProblem, "1e+100", line=2, column="comet", actual="inf"):
         brought(study.dataset, csv_path, "comet")
     assert not ImportedMetric.objects.exists()
     assert not ScoreKeys.objects.exists()
@@ -303,7 +302,7 @@ def test_the_same_scores_change_nothing_and_others_must_be_asked_for(tmp_path: P
     assert brought(study.dataset, tmp_path / "comet.csv", "comet").same == ("comet",)
     evaluate_study(study=study.study, metrics=["comet"])
     write(path, caption_rows(1, 2))
-    with pytest.raises(DataConflict, match="has other scores of 'comet' already"):
+    with refuses(DataConflict, "comet"):
         brought(study.dataset, path, "comet")
     second = brought(study.dataset, path, "comet", replace=True).metrics[0]
     assert second.sha256 != first.sha256
@@ -314,7 +313,7 @@ def test_the_same_scores_change_nothing_and_others_must_be_asked_for(tmp_path: P
     # Of one caption without a score nothing is said.
     write(path, caption_rows(1, 2)[1:])
     brought(study.dataset, path, "comet", replace=True)
-    with pytest.raises(EvaluationError, match=r'has no score of 1 of 16; the first is "good a.jpg" of item'):
+    with refuses(EvaluationError, "1", "16", "good a.jpg"):
         evaluate_study(study=study.study, metrics=["comet"])
 
 
@@ -339,9 +338,7 @@ def test_mt_metrics_eval_s_files_are_read(tmp_path: Path) -> None:
     (folder / "far.seg.score").write_text(scores_of(people, 3))
     (folder / "far.sys.score").write_text("s0\t1.5\ns1\tNone\nrefA\t9\n")
     (folder / "notes.txt").write_text("not a score\n")
-    with pytest.raises(
-        ImportProblem, match=r'far\.seg\.score, line 33, system: found "refA", expected a system of'
-    ):
+    with refuses(ImportProblem, "far.seg.score", line=33, column="system", actual='"refA"'):
         store_metric_scores(dataset=study.dataset, files=read_scores(folder, []))
     done = store_metric_scores(dataset=study.dataset, files=read_scores(folder, []), unknown="leave-out")
     assert [(one.name, one.per, one.known) for one in done.metrics] == [
@@ -351,13 +348,13 @@ def test_mt_metrics_eval_s_files_are_read(tmp_path: Path) -> None:
     ]
     short = tmp_path / "short.seg.score"
     short.write_text("s0\t1\ns0\t2\n")
-    with pytest.raises(EvaluationError, match="has 2 lines for a system, and dataset 'graded' 8 items"):
+    with refuses(EvaluationError, "2 lines", "graded", "8 items"):
         store_metric_scores(dataset=study.dataset, files=read_scores(short, []))
     short.write_text("s0 1\n")
-    with pytest.raises(ImportProblem, match=r'line 1: found "s0 1", expected a system, a tab, and its score'):
+    with refuses(ImportProblem, line=1, actual='"s0 1"'):
         read_scores(short, [])
     short.write_text("s0\thigh\n")
-    with pytest.raises(ImportProblem, match='line 1: found "high", expected a score, or None'):
+    with refuses(ImportProblem, line=1, actual='"high"'):
         read_scores(short, [])
 
 
@@ -398,7 +395,7 @@ def test_commands_calls_and_the_page_import(
         address, sent | {"rows": [rows[0] | {"image": "z"}]}, content_type="application/json"
     )
     assert refused.status_code == 400
-    assert 'rows, [0].image: found "z", expected an image' in refused.json()["detail"]
+    assert_names(refused.json()["detail"], "[0].image", "z")
     stranger = User.objects.create_user("stranger", is_staff=True)
     stranger.user_permissions.set(Permission.objects.filter(codename__startswith="view_"))
     client.force_login(stranger)
@@ -415,8 +412,8 @@ def test_commands_calls_and_the_page_import(
     )
     upload = SimpleUploadedFile("\u4e2d" * 90 + ".csv", b"image,caption,score\na.jpg,good a.jpg,5\n")
     refused = client.post(f"{step}import-scores/", posted | {"file": upload}, follow=True)
-    assert "cannot be kept; please rename the file." in refused.content.decode()
+    assert "please rename" in refused.content.decode()
     upload = SimpleUploadedFile("judge.csv", b"image,caption,score\nz.jpg,good a.jpg,5\n")
     shown = client.post(f"{step}import-scores/", posted | {"file": upload}, follow=True).content.decode()
-    assert "judge.csv, line 2, image: found &quot;z.jpg&quot;, expected an image" in shown
+    assert "judge.csv, line 2, image" in shown
     assert "clip" in client.get(page).content.decode()

@@ -38,6 +38,7 @@ from tests.annotation.leasing import finish_all, hand_in, take
 from tests.doors import Call, by_http, by_page, key_of, signed_in
 from tests.installations import ROOT, Installation
 from tests.judgments.desk import do, page, words
+from tests.refusals import refuses
 from tests.studies import make_study, make_worker
 
 pytestmark = pytest.mark.django_db
@@ -317,7 +318,7 @@ GOOD_URLS = [
 
 def test_addresses_that_lead_inside_or_are_none_are_refused(study: Study) -> None:
     for url in BAD_URLS:
-        with pytest.raises(DesignError, match="address cannot be used"):
+        with refuses(DesignError, field="url"):
             add_webhook(study=study, url=url, events=[SUBMITTED])
     assert Webhook.objects.count() == 0
 
@@ -340,17 +341,17 @@ def test_a_name_that_stands_for_a_private_address_is_never_connected_to(
     monkeypatch.setattr("socket.getaddrinfo", resolves)
     monkeypatch.setattr("socket.create_connection", connects)
     answer = posting.post("https://rebinding.example/", body=b"", headers={})
-    assert answer.problem == "Not sent: it leads into a private network."
+    assert "private network" in answer.problem
 
 
 def test_numbers_that_resolvers_take_for_addresses_lead_nowhere_inside() -> None:
     for url in ("https://2130706433/", "https://0x7f.1/", "https://127.1/"):
         answer = posting.post(url, body=b"", headers={}, seconds=2)
-        assert answer.problem == "Not sent: it leads into a private network."
+        assert "private network" in answer.problem
 
 
 def test_what_cannot_be_added_changes_nothing(study: Study, listener: Listener) -> None:
-    with pytest.raises(ValidationError, match="'lunch' is unknown"):
+    with pytest.raises(ValidationError, match="'lunch'"):
         add.read({"url": listener.url, "events": [SUBMITTED, "lunch"]})
     with pytest.raises(ValidationError, match="at least 1"):
         add.read({"url": listener.url, "events": []})

@@ -39,7 +39,7 @@ from judgments.importers.records.values import read_flag, read_name, read_output
 from judgments.importers.tables.files import read_table
 from judgments.importers.textio import ImportNotes, ImportProblem, read_head
 from judgments.kinds import KINDS, Kind
-from quorum.names import nearest_name
+from quorum.numeric.names import nearest_name
 from quorum.statistics.aggregation.pair_answers import MUCH
 from quorum.statistics.inputs import LARGEST
 

@@ -565,7 +565,7 @@ class ReleaseRequest(Parameters):
     texts = serializers.BooleanField(
         default=True,
         initial=True,
-        label="Include the texts of captions and references",
+        label="Include the texts of systems and references",
         help_text="Without the texts, a release identifies captions only by their ids.",
     )
     comments = serializers.BooleanField(

@@ -51,8 +51,11 @@ TABLES_ADDED = frozenset({"rank-correlations"})  # since wording 0
 REWORDED_PATTERNS = {
     r"\b([Ii])mage(s?)\b": r"\1tem\2",
     r"\bpicture(s?)\b": r"item\1",
+    r"\bCaption(s?)\b": r"Text\1",
+    r"\bcaption(s?)\b": r"text\1",
     "Item annotation: ": "Annotation: ",
     "Item search: ": "Search: ",
+    "over item-text pairs": "over pairs of item and text",
     ": item search": ": search",
     "leave_one_out holds each caption": "each caption is held",
     "Nobody has handed in anything yet": "Nobody has submitted anything yet",

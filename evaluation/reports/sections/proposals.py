@@ -69,7 +69,7 @@ def grades_section(inputs: ReportInputs) -> Section | None:
     drawing = Curves(
         (CurvePanel("", curves, bounds=bounds),),
         "mean grade at least",
-        "share of first captions in %",
+        "share of first texts in %",
         log=False,
     )
     raters = inputs.raters_known

@@ -50,7 +50,14 @@ class DisputeForm(forms.Form):
     )
 
 
-@study_page("disputes", "Disputes", order=55, shown=can_be_adjudicated, group=StudyPlace.FINDINGS)
+@study_page(
+    "disputes",
+    "Disputes",
+    order=55,
+    shown=can_be_adjudicated,
+    group=StudyPlace.FINDINGS,
+    help="adjudication.md",
+)
 def show_disputes(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     form = DisputeForm(request.GET if "show" in request.GET else {"show": "close"})
     wanted = form.cleaned_data if form.is_valid() else {"show": "close", "unit": ""}

@@ -52,7 +52,7 @@ class Controls(Part):
         "dev",
         max_length=20,
         title="Split for check questions",
-        description="If the dataset has no splits, a tenth of the images is reserved.",
+        description="If the dataset has no splits, a tenth of the items is reserved.",
     )
     kinds: Listed[Literal["degraded", "repeated", "known-good", "reference"]] = Field(
         ("reference",),
@@ -61,8 +61,8 @@ class Controls(Part):
         description="Used in equal shares.",
         json_schema_extra={
             "words": {
-                "reference": "A person's caption of the image (reference)",
-                "degraded": "A caption beside a damaged copy of it (degraded)",
+                "reference": "A person's text for the item (reference)",
+                "degraded": "A text beside a damaged copy of it (degraded)",
                 "repeated": "An item of the same page again (repeated)",
                 "known-good": "Items whose answer you know (known-good)",
             }

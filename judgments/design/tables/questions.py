@@ -9,7 +9,7 @@ from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
 from judgments.design.tables.base import Listed, Part
 from judgments.design.wordings import JUDGED
-from quorum.names import nearest_name
+from quorum.numeric.names import nearest_name
 
 
 class AnswerOptions(Part):
@@ -41,8 +41,8 @@ class AnswerOptions(Part):
 class Example(Part):
     """A worked example in the instructions: what is shown, the right answer, and why."""
 
-    image: str = Field("", description="Name of an image of the dataset.")
-    scene: str = Field("", max_length=500, description="What the picture shows, if no image is named.")
+    image: str = Field("", description="Name of an item of the dataset.")
+    scene: str = Field("", max_length=500, description="What participants are shown, if no item is named.")
     shown: Listed[str] = Field((), description="The texts in the order participants see them.")
     answer: str = Field(max_length=500, description="The right answer in words.")
     why: str = Field("", max_length=1000)
@@ -139,7 +139,7 @@ class Spans(Part):
         False,
         title="Whole documents",
         description="One participant judges all items of a document (column “document”) in order. The number of "
-        "images then counts documents, and a long document gets a page of work of its own.",
+        "items then counts documents, and a long document gets a page of work of its own.",
     )
     contrastive: bool = Field(
         False,

@@ -22,26 +22,26 @@ class ItemSampling(Part):
         description="Candidate pairs of each kind (V15 §3); empty: 100 of each, or as many as there are.",
         json_schema_extra={
             "keys": {
-                "HC": ["Two people", "Both captions by people, for the same image (HC)."],
-                "HI": ["Another image", "Both captions by people, one of them of another image (HI)."],
-                "HM": ["Person and system", "One caption by a person, one by a system (HM)."],
-                "MM": ["Two systems", "Both captions by systems (MM)."],
+                "HC": ["Two people", "Both texts by people, for the same item (HC)."],
+                "HI": ["Another item", "Both texts by people, one of them of another item (HI)."],
+                "HM": ["Person and system", "One text by a person, one by a system (HM)."],
+                "MM": ["Two systems", "Both texts by systems (MM)."],
             }
         },
     )
     references: AllOrCount = Field(
-        "all", title="Captions of each image", description="'all' or a number, sampled with the seed."
+        "all", title="References of each item", description="'all' or a number, sampled with the seed."
     )
-    images: AllOrCount = Field("all", title="Images", description="'all' or a number, sampled with the seed.")
+    images: AllOrCount = Field("all", title="Items", description="'all' or a number, sampled with the seed.")
     pairs_from: Literal["outputs", "top-k", "references", "crossed", "list"] = Field(
         "outputs",
-        title="Captions judged with an image",
+        title="Texts judged with an item",
         description="Equal texts are judged once.",
         json_schema_extra={
             "words": {
-                "outputs": "Each system's caption",
+                "outputs": "Each system's text",
                 "top-k": "The first k of systems' ranked lists (Hodosh et al. 2013)",
-                "references": "People's captions, with captions of other images as foils",
+                "references": "People's texts, with those of other items as foils",
                 "list": "The pairs listed below",
                 "crossed": "Every text of the split",
             }
@@ -57,20 +57,20 @@ class ItemSampling(Part):
         json_schema_extra={
             "words": {
                 "both": "Both",
-                "annotation": "Image annotation: an image asks, captions are ranked",
-                "search": "Image search: a caption asks, images are ranked",
+                "annotation": "Annotation: an item asks, texts are ranked",
+                "search": "Search: a text asks, items are ranked",
             }
         },
     )
     foils: Annotated[int, Field(ge=0, le=1000)] = Field(
         1,
-        title="Foils with each image",
-        description="For people's captions: number of captions of other images.",
+        title="Foils with each item",
+        description="For people's texts: number of texts of other items.",
     )
     listed: Listed[Annotated[tuple[str, str], Field(strict=False)]] = Field(
         (),
         title="Pairs",
-        description="For a list: an image, a tab, and a caption's id or text; one pair per line.",
+        description="For a list: an item, a tab, and a text or its id; one pair per line.",
         json_schema_extra={"rows": 6},
     )
     split: str = Field(
@@ -80,11 +80,11 @@ class ItemSampling(Part):
         description="Ignored if the dataset has no splits.",
     )
     options: Literal["all"] | Annotated[int, Field(ge=3, le=8)] = Field(
-        4, title="Captions shown together", description="3 to 8, or 'all': one of each system, 8 at most."
+        4, title="Texts shown together", description="3 to 8, or 'all': one of each system, 8 at most."
     )
     appearances: Annotated[int, Field(ge=1, le=100)] = Field(
         4,
-        title="Items per caption",
+        title="Items per text",
         description="If there are not enough different items, all of them are used.",
     )
     source: Literal["auto", "published", "references"] = Field(
@@ -135,7 +135,7 @@ class Chosen(Part):
         description="Minimum inclusion probability, as a share of uniform sampling's."
     )
     per: Literal["pairs", "images"] = Field(
-        description="Whether candidate pairs were chosen, or images with all their captions."
+        description="Whether candidate pairs were chosen, or items with all their texts."
     )
     budget: Annotated[int, Field(ge=1)] = Field(description="How many of them were chosen.")
     population: Annotated[int, Field(ge=1)] = Field(description="How many there were.")
@@ -170,7 +170,7 @@ class HandChange(Part):
     hit: Annotated[int, Field(ge=0, le=1000)] = Field(
         0, description="The page written by hand that it is put on, from 1; 0: it stays on its page."
     )
-    image: str = Field("", max_length=200, description="Another image, by its name in the dataset.")
+    image: str = Field("", max_length=200, description="Another item, by its name in the dataset.")
     texts: dict[str, Annotated[str, Field(max_length=20_000)]] = Field(
         default_factory=dict,
         description="Other texts by name: reference, first, second, text, option1 ..., or an input of a template.",
@@ -191,7 +191,7 @@ class Filter(Part):
     audit: Count = Field(
         0,
         title="Audit: number of left-out pairs to judge",
-        description="Sampled with the seed. They show how many good captions the filter misses. 0: none.",
+        description="Sampled with the seed. They show how many good texts the filter misses. 0: none.",
     )
     order: Literal["stop-first", "stem-first"] = Field(
         "stop-first",

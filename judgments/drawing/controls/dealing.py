@@ -118,7 +118,7 @@ def _check(controls: Controls, usable: Sequence[Image], makers: Makers, known: S
     if len(usable) < 2:
         raise DesignError(
             gettext(
-                "controls.per_hit asks for check questions, but the control split %(split)r has %(n)s images with "
+                "controls.per_hit asks for check questions, but the control split %(split)r has %(n)s items with "
                 "%(least_references)s or more references; at least two are needed (or set controls.per_hit = 0)."
             )
             % {"split": controls.split, "n": len(usable), "least_references": makers.least_references},
@@ -127,7 +127,7 @@ def _check(controls: Controls, usable: Sequence[Image], makers: Makers, known: S
     if controls.per_hit > len(usable):
         raise DesignError(
             gettext(
-                "controls.per_hit is %(per_hit)s, but the control split %(split)r has %(n)s images for it, "
+                "controls.per_hit is %(per_hit)s, but the control split %(split)r has %(n)s items for it, "
                 "and a page of work shows none of them twice."
             )
             % {"per_hit": controls.per_hit, "split": controls.split, "n": len(usable)},
@@ -143,8 +143,8 @@ def _make_degraded(make: MakeOptionalControl, slot: ControlSlot, image: Image) -
             return group
     raise DesignError(
         gettext(
-            "controls.kinds names 'degraded', but no caption of the control split could be "
-            "damaged: they have no words that those of another image could stand for."
+            "controls.kinds names 'degraded', but no text of the control split could be "
+            "damaged: they have no words that those of another item could stand for."
         ),
         field="controls.kinds",
     )

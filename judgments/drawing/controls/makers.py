@@ -89,7 +89,7 @@ def known_items(items: Sequence[Any], material: Material) -> list[Known]:
         if image is None:
             raise DesignError(
                 gettext(
-                    "controls.known: item %(number)s is about image %(image)r, which dataset %(name)r "
+                    "controls.known: item %(number)s is about item %(image)r, which dataset %(name)r "
                     "does not have."
                 )
                 % {"number": number, "image": item.image, "name": material.name},

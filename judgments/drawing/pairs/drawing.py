@@ -88,7 +88,7 @@ def draw_pairs(
         pairs = [pair for pair in pairs if pair.key in set(only)]
     if not pairs:
         raise DesignError(
-            gettext("Dataset %(name)r gives no candidate pairs for this design (%(n)s images are judged).")
+            gettext("Dataset %(name)r gives no candidate pairs for this design (%(n)s items are judged).")
             % {"name": material.name, "n": len(images)},
             field="sampling.pairs",
         )
@@ -207,7 +207,7 @@ class _Draw:
         raise DesignError(
             gettext(
                 "The design asks for %(wanted)s %(kind)s pairs%(so_many)s, but dataset %(name)r "
-                "gives %(n)s (from %(n2)s images)."
+                "gives %(n)s (from %(n2)s items)."
             )
             % {
                 "wanted": self.wanted[kind],

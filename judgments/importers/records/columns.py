@@ -5,14 +5,15 @@ Readers hold one record in memory at a time. pyarrow's guess types, and their er
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from common.incoming import quoted
 from judgments.importers.records.record import Record
+from judgments.importers.records.title_rows import header_line
 from judgments.importers.textio import ImportNotes, ImportProblem
-from quorum.names import nearest_name
+from quorum.numeric.names import nearest_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,9 +22,9 @@ class Columns:
 
     `loose` does not look for misspelt names. `instead` maps a required column to its substitutes.
 
-    `header_row` is the line of the header, from 1, below rows of a title. Of tables in layouts of others: `header`
-    names the columns of one without a header; `rest` takes the cells of a row from its place on; `quoted` is false
-    where quotation marks are text, but around whole cells.
+    `header_row` is the line of the header, from 1, below rows of a title; 0 finds it. Of tables in layouts of others:
+    `header` names the columns of one without a header; `rest` takes the cells of a row from its place on; `quoted` is
+    false where quotation marks are text, but around whole cells.
     """
 
     required: tuple[str, ...]
@@ -40,6 +41,10 @@ class Columns:
         """Return the names of a header; known ones may be written in another case."""
         known = {name.lower(): name for name in (*self.required, *self.optional)}
         return [known.get(cell.strip().lower(), cell.strip()) for cell in cells]
+
+    def line_of_header(self, lines: Sequence[tuple[int, Sequence[str]]]) -> int:
+        """Return the line of the header among the first lines of a table, 0 for the first."""
+        return 0 if self.header else header_line(lines, {*self.required, *self.optional})
 
     def score(self, names: list[str]) -> int:
         """Return how well a header fits: required columns count most, or where none is, all columns."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 import csv
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, dropwhile
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +16,13 @@ from common.amounts import counted
 from common.incoming import limits, quoted
 from judgments.importers.records.columns import Columns
 from judgments.importers.records.record import Record
+from judgments.importers.records.title_rows import MOST_LINES
 from judgments.importers.textio import ImportNotes, ImportProblem, read_lines
 
 TITLE_HINT = " (--header-row N, if rows of a title stand above it)"
 
 SEPARATORS = ",;\t|"
+LONGEST_HEAD = 100_000  # characters of lines that are kept while the header is looked for
 _WHOLE_QUOTE = re.compile(r'"((?:[^"]|"")*)"')
 
 
@@ -113,14 +116,40 @@ def named_cells(
     return dict(zip(names, cells, strict=True))
 
 
+def head_of(lines: Iterator[tuple[int, str]]) -> list[tuple[int, str]]:
+    """Take the first lines, fewer if they are long."""
+    head: list[tuple[int, str]] = []
+    while len(head) < MOST_LINES and sum(len(text) for _, text in head) < LONGEST_HEAD:
+        if (line := next(lines, None)) is None:
+            break
+        head.append(line)
+    return head
+
+
+def first_cells(
+    lines: Sequence[tuple[int, str]], separators: str = SEPARATORS
+) -> list[tuple[int, list[str]]]:
+    """Return the cells of lines, each row with its line; none if their quotation marks make no table."""
+    separator = max(separators, key="".join(text for _, text in lines).count)
+    reader, rows, at = csv.reader((text for _, text in lines), delimiter=separator), [], 0
+    with suppress(csv.Error):
+        for cells in reader:
+            rows.append((lines[at][0], cells))
+            at = reader.line_num
+    return rows
+
+
 def read_csv(path: Path, columns: Columns, notes: ImportNotes, encoding: str | None) -> Iterator[Record]:
     """Yield the records of a CSV file; detect whether comma, semicolon, tab or bar separates its cells."""
     lines = read_lines(path, encoding=encoding, newline="")
-    number, text, separators = 1, next((text for _, text in lines), ""), SEPARATORS
-    if named := re.fullmatch(r"sep=(.)[\r\n]*", text):  # written by Excel above the header
-        number, text, separators = 2, next((text for _, text in lines), ""), named.group(1)
-    while number < columns.header_row and text:
-        number, text = number + 1, next((text for _, text in lines), "")
+    first, separators = head_of(lines), SEPARATORS
+    if first and (named := re.fullmatch(r"sep=(.)[\r\n]*", first[0][1])):  # written by Excel above the header
+        first, separators = first[1:], named.group(1)
+    start = first[0][0] if first else 1
+    row = columns.header_row or columns.line_of_header(first_cells(first, separators)) or start
+    lines = dropwhile(lambda line: line[0] < row, chain(first, lines))
+    number, text = next(lines, (row, ""))
+    notes.count("header-row", number > start, detail=str(number))
     if columns.header:
         header = Header(number - 1, max(separators, key=text.count), list(columns.header))
         lines = chain([(number, text)], lines)

@@ -7,18 +7,18 @@ read in a request.
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Iterator
-from itertools import islice
+from collections.abc import Iterable, Iterator
+from itertools import chain, dropwhile, islice
 from pathlib import Path
 
 from common.incoming import MOST_REQUEST_BYTES, READ_AT_ONCE, LimitExceeded, check_head, quoted
 from common.incoming.apart import parquet_rows
 from common.incoming.workbooks import WORKBOOK_ERRORS, workbook_rows
 from judgments.importers.records.columns import Columns, RecordReader
-from judgments.importers.records.csv_records import SEPARATORS, TITLE_HINT, read_csv
+from judgments.importers.records.csv_records import TITLE_HINT, first_cells, head_of, read_csv
 from judgments.importers.records.json_records import read_document, read_json_lines
 from judgments.importers.records.record import Record
+from judgments.importers.records.title_rows import MOST_LINES
 from judgments.importers.textio import ImportNotes, ImportProblem, read_head, read_lines, unreadable
 
 
@@ -43,11 +43,13 @@ def read_json_list(
 
 
 def read_workbook(path: Path, columns: Columns, notes: ImportNotes, encoding: str | None) -> Iterator[Record]:
-    """Yield the rows of the first sheet; the first is the header, unless `columns` says which."""
+    """Yield the rows of the first sheet, below its header."""
     names: dict[int, str] = {}
-    for number, cells in _rows(path):
-        if number < columns.header_row:
-            continue
+    rows = _rows(path)
+    first = list(islice(rows, MOST_LINES))
+    row = columns.header_row or columns.line_of_header(_listed(first))
+    notes.count("header-row", row > 1, detail=str(row))
+    for number, cells in dropwhile(lambda cells: cells[0] < row, chain(first, rows)):
         if not names:
             cells = {at: cell for at, cell in cells.items() if cell.strip()}
             listed = columns.header or columns.names_of(cells.values())
@@ -80,17 +82,17 @@ def _rows(path: Path) -> Iterator[tuple[int, dict[int, str]]]:
         raise unreadable(path, error) from error
 
 
-def first_lines(
-    path: Path, encoding: str | None, *, workbook: bool, most: int
-) -> Iterator[tuple[int, list[str]]]:
-    """Yield the first rows of CSV or of a workbook with their lines, whatever they hold."""
+def _listed(rows: Iterable[tuple[int, dict[int, str]]]) -> list[tuple[int, list[str]]]:
+    return [
+        (number, [cells.get(at, "") for at in range(max(cells, default=-1) + 1)]) for number, cells in rows
+    ]
+
+
+def first_lines(path: Path, encoding: str | None, *, workbook: bool) -> list[tuple[int, list[str]]]:
+    """Return the first rows of CSV or of a workbook with their lines, whatever they hold."""
     if workbook:
-        for number, cells in islice(_rows(path), most):
-            yield number, [cells.get(at, "") for at in range(max(cells, default=-1) + 1)]
-        return
-    lines = [text for _, text in islice(read_lines(path, encoding=encoding, newline=""), most)]
-    separator = max(SEPARATORS, key="".join(lines).count)
-    yield from enumerate(csv.reader(lines, delimiter=separator), 1)
+        return _listed(islice(_rows(path), MOST_LINES))
+    return first_cells(head_of(read_lines(path, encoding=encoding, newline="")))
 
 
 def read_parquet(path: Path, columns: Columns, notes: ImportNotes, encoding: str | None) -> Iterator[Record]:

@@ -62,7 +62,7 @@ class TablePart:
     def of(self, records: RecordReader) -> RecordReader:
         def read(path: Path, wanted: Columns, notes: ImportNotes, encoding: str | None) -> Iterator[Record]:
             if self.columns:
-                yield from self._from_columns(records, path, wanted, encoding)
+                yield from self._from_columns(records, path, wanted, notes, encoding)
             elif self.only is None:
                 yield from records(path, wanted, notes, encoding)
             else:
@@ -78,11 +78,11 @@ class TablePart:
         return read
 
     def _from_columns(
-        self, records: RecordReader, path: Path, wanted: Columns, encoding: str | None
+        self, records: RecordReader, path: Path, wanted: Columns, notes: ImportNotes, encoding: str | None
     ) -> Iterator[Record]:
         optional = (*wanted.optional, *self.columns)
         wide = Columns(("image",), optional, loose=True, instead=wanted.instead)
-        for record in records(path, wide, ImportNotes(), encoding):
+        for record in records(path, wide, notes, encoding):
             shared = {"image", *wanted.optional}
             shared -= set(CONTENTS) if self.of_system else set()  # boxes are the dataset's there
             about = {name: value for name, value in record.values.items() if name in shared}

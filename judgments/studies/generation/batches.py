@@ -99,8 +99,7 @@ def _check_examples(design: StudyDesign, material: Material) -> None:
         if example.image and example.image not in known:
             raise DesignError(
                 gettext(
-                    "examples: example %(number)s names image %(image)r, which dataset %(name)r does not "
-                    "have."
+                    "examples: example %(number)s names item %(image)r, which dataset %(name)r does not have."
                 )
                 % {"number": number, "image": example.image, "name": material.name},
                 field="examples",

@@ -69,7 +69,7 @@ GOOD = [
     ),
     ("qualify-worker", {"worker": "*", "qualification": "trained", "value": "3"}, "to give"),
     ("block-worker", {"worker": "*", "why": "A script."}, "from all your work"),
-    ("unblock-worker", {"worker": "*"}, "come again"),
+    ("unblock-worker", {"worker": "*"}, "lift the block of"),
 ]
 
 
@@ -282,7 +282,7 @@ def test_a_budget_is_changed_in_amounts_and_never_below_what_is_taken(
 
     assert "Expected an amount such as 12.30" in change("1e3x")
     assert "Expected an amount such as 12.30" in change("1.005")
-    assert "0.00 USD are spent and 3.00 USD reserved" in change("2.99")
+    assert "3.00 USD reserved" in change("2.99")
     assert "The budget is changed." in change("12.30")
     assert Budget.objects.get(study=paying_study).budget_cents == 1230
     said = StudyEvent.objects.filter(study=paying_study, what="budget").first()

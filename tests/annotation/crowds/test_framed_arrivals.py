@@ -149,7 +149,7 @@ def test_made_up_hits_of_others_and_of_another_place_are_refused(study: Study) -
     for hit in ("3MADEUP", first_publication(other).external_id, elsewhere.external_id, planned.external_id):
         response = Turker(study).arrive(hitId=hit)
         assert response.status_code == 403, hit
-        assert "this study has no such HIT at the moment" in response.content.decode()
+        assert "such HIT" in response.content.decode()
     assert recorded() == before
 
 
@@ -264,7 +264,7 @@ def test_who_did_as_many_hits_as_the_study_wants_of_one_person_is_told_to_return
     again.publication = second
     told = again.arrive()
     assert told.status_code == 403
-    assert "as many pages of work as this study asks of one person" in told.content.decode()
+    assert "asks of one" in told.content.decode()
     assert Assignment.objects.get().hit == first.hit
     assert Turker(study).arrive().status_code == 200  # the first is still theirs
 

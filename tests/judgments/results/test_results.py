@@ -17,6 +17,7 @@ from judgments.importers.records.csv_records import read_csv
 from judgments.importers.records.rows import JudgmentRow
 from judgments.importers.textio import ImportNotes
 from tests.judgments.results.result_files import OLD_ROW, csv_file, csv_text, old_header, old_line, row_with
+from tests.refusals import assert_names
 
 
 def rows_of(folder: Path, text: str | bytes, **columns: str) -> list[JudgmentRow]:
@@ -79,9 +80,8 @@ def test_line_breaks_in_answers_do_not_shift_the_line_numbers(tmp_path: Path) ->
     rows = [row_with(Answer__choice="a\nb\r\nc"), row_with(HITId="3H2", WorkTimeInSeconds="ten")]
     with pytest.raises(ImportProblem) as caught:
         rows_of(tmp_path, csv_text(*rows))
-    assert str(caught.value) == (
-        f'{tmp_path}/results.csv, line 5, WorkTimeInSeconds (wall_seconds): found "ten", expected a number of '
-        "seconds from 0 to 1,000,000,000."
+    assert_names(
+        str(caught.value), tmp_path, "line 5", "WorkTimeInSeconds (wall_seconds)", "ten", "0", "1,000,000,000"
     )
 
 

@@ -34,8 +34,6 @@ OF_SOURCE_TEXTS = {
     "sampling.references": gettext_noop("References of each source text"),
     "sampling.pairs_from": gettext_noop("Texts judged with a source text"),
     "sampling.foils": gettext_noop("Foils with each source text"),
-    "sampling.options": gettext_noop("Texts shown together"),
-    "sampling.appearances": gettext_noop("Items per text"),
     "images_per_hit": gettext_noop("Source texts on a page of work"),
     "captions_per_image": gettext_noop("Texts under a source text"),
 }

@@ -78,14 +78,14 @@ class FormSection:
 SECTIONS = (
     FormSection("Data", "Names and seed", "", "name slug dataset purpose seed"),
     FormSection(
-        "Data", "Sampling", "The images to be judged.",
+        "Data", "Sampling", "The items to be judged.",
         "sampling.pairs.* sampling.pairs_from sampling.k sampling.task sampling.references sampling.foils "
         "sampling.listed sampling.source sampling.images sampling.split sampling.only "
         "sampling.not_in",
     ),
     FormSection(
         "Data", "Filter",
-        "Leaves out captions that share hardly a word with the image's own captions (Bleu-pre, Hodosh et al. 2013).",
+        "Leaves out texts that share hardly a word with the item's own references (Bleu-pre, Hodosh et al. 2013).",
         "filter.*",
     ),
     FormSection("Data", KIND_SECTION, "", ""),
@@ -203,7 +203,7 @@ def sections_for(kind: Kind, values: dict[str, Any] | None = None) -> list[FormS
         keys = [key for key in used if key not in without]
         text = section.text
         if section.title == "Sampling" and kind.judges_one_caption:
-            text = "The captions to be judged with each image."
+            text = "The texts to be judged with each item."
         elif section.title == "Sampling" and kind.compares_pairs:
             text = "If all numbers of pairs are empty, 100 of each kind are used, or all if there are fewer."
         if keys:
@@ -259,14 +259,14 @@ def _field_for_kind(key: str, kind: Kind) -> FieldInfo:
     """Return the field of a key with title and description in the words of a kind."""
     field = copy(field_of(key))
     if key == "controls.per_hit" and kind.grouped:
-        field.title = "Check images on each page"
+        field.title = "Check items on each page"
     elif key == "labels":
         answers = ", ".join(map(str, kind.labelled))
         field.description = f"One per line, for {answers}. Empty: built-in labels."
     elif key == "sampling.only" and kind.compares_pairs:
         field.title = "Only these candidate pairs"
     elif key == "sampling.references" and kind.judges_one_caption:
-        field.description = "For people's captions: 'all' or a number."
+        field.description = "For people's texts: 'all' or a number."
     elif key == "sampling.references" and kind.compares_pairs:
         field.title = "References for each pair"
         field.description = "'all' or a number, sampled with the seed. Each gives one triplet."

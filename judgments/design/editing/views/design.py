@@ -40,10 +40,12 @@ def show_design(admin: QuorumAdmin, request: HttpRequest, study: Study) -> HttpR
         return TemplateResponse(request, "judgments/study/design_read.html", context)
     saved = saved_presets()
     base = study.design
-    cut: list[str] = []
+    fitted = None
     if (start := values_of_address(request, saved, current=study.design)) is not None:
-        base, cut = fit_to_dataset(start, study.dataset, maker=study.created_by_id)
-    editor = open_editor(request, base=base, datasets=dataset_names(request), saved=saved, cut=cut)
+        checks = request.GET.get("checks", "")
+        fitted = fit_to_dataset(start, study.dataset, maker=study.created_by_id, checks=checks)
+        base = fitted.values
+    editor = open_editor(request, base=base, datasets=dataset_names(request), saved=saved, fitted=fitted)
     if wants_json(request):
         return answer_script(editor)
     if is_save(request) and editor.form.is_valid():
@@ -72,6 +74,6 @@ def show_file(request: HttpRequest, study: Study, context: dict[str, Any]) -> Ht
     )
 
 
-@study_page("change", "Settings", order=10, group=StudyPlace.DESIGN)
+@study_page("change", "Settings", order=10, group=StudyPlace.DESIGN, help="designing.md")
 def _to_the_change_page(request: HttpRequest, study: Study, context: dict[str, Any]) -> HttpResponse:
     return redirect(study_page_address(study, "change"))

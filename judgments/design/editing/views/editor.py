@@ -12,7 +12,8 @@ from django.urls import reverse
 from common.errors import DesignError
 from common.incoming.json_documents import load_json
 from judgments.access.roles import visible_rows
-from judgments.design.editing.fitting import fit_to_dataset
+from judgments.design.editing.data_sorts import preset_titles
+from judgments.design.editing.fitting import ChecksQuestion, Fitted, fit_to_dataset
 from judgments.design.editing.form.design_form import DesignForm
 from judgments.design.editing.form.fields import html_name
 from judgments.design.editing.form.sections import DESIGN_STEPS, UNFOLDED_FIELDS
@@ -45,6 +46,7 @@ class EditorPage:
         counts_now: whether the person asked for a preview; the numbers are then counted at once.
         can_be_saved: whether all that is wrong was found by counting.
         cut: sentences about what was cut to fit the dataset.
+        question: what is left to decide about it.
     """
 
     form: DesignForm
@@ -55,6 +57,7 @@ class EditorPage:
     counts_now: bool = False
     can_be_saved: bool = False
     cut: list[str] = field(default_factory=list)
+    question: ChecksQuestion | None = None
     numbers: dict[str, Any] = field(default_factory=dict)
     settings: list[Settings] = field(default_factory=list)
 
@@ -111,10 +114,11 @@ def open_editor(
     base: dict[str, Any],
     datasets: list[str],
     saved: dict[str, Preset],
-    cut: list[str],
+    fitted: Fitted | None,
 ) -> EditorPage:
     """Store nothing but the preview."""
     base = _posted_base(request) or base
+    cut = fitted.sentences if fitted else []
     if request.method != "POST" and COUNT_PARAMETER in request.GET:
         form = DesignForm(DesignForm(base=base, datasets=datasets).as_posted(), base=base, datasets=datasets)
         editor = EditorPage(form=form, base=base, toml=dump_toml(base), cut=cut, counts_now=True)
@@ -124,6 +128,8 @@ def open_editor(
         )
     else:
         editor = _editor_from_form(request, base, datasets, saved)
+    if fitted is not None and request.method != "POST":
+        editor.question = fitted.question
     sketch = editor.form.sketch()
     if sketch is not None:
         editor.key = store_preview(request.session, sketch)
@@ -187,7 +193,7 @@ def _editor_from_form(
     form = DesignForm(data, base=base, datasets=datasets)
     if form.is_valid() and "_fit" in request.POST:
         dataset = visible_rows(Dataset.objects.all(), request.user).get(name=form.design.dataset)
-        base, cut = fit_to_dataset(form.design.model_dump(mode="json"), dataset, maker=request.user.pk)
+        base, cut, _ = fit_to_dataset(form.design.model_dump(mode="json"), dataset, maker=request.user.pk)
         form = DesignForm(DesignForm(base=base, datasets=datasets).as_posted(), base=base, datasets=datasets)
         form.is_valid()
     return EditorPage(
@@ -221,6 +227,6 @@ def form_context(editor: EditorPage, saved: dict[str, Preset]) -> dict[str, Any]
         "form_kind": with_wording(KINDS[editor.base["protocol"]], editor.base["judged"], ()),
         "preset": {**saved, **PRESETS}.get(editor.base.get("preset", "")),
         "preset_ships": editor.base.get("preset", "") in PRESETS,
-        "presets": PRESETS,
+        "presets": preset_titles(editor.base["judged"]),
         "saved": saved,
     }

@@ -16,14 +16,16 @@ from unfold.decorators import display
 
 from judgments.admin.base import QuorumAdmin, signed_in
 from judgments.design.saved_presets import delete_preset, may_change_preset, rename_preset
-from judgments.models import SavedPreset
+from judgments.models import SavedPreset, Study
 
 
 @admin.register(SavedPreset)
 class SavedPresetAdmin(QuorumAdmin):
     """Presets are made on a study's page “Use again”, not here."""
 
+    help = "designing.md#use-again"
     empty_words = "A study's page “Use again” saves its design as a preset."
+    filled_by = Study
     list_display = ("title", "slug", "description", "made_by", "made_at", "used")
     list_select_related = ("made_by",)
     search_fields = ("title", "slug", "description")
@@ -31,7 +33,7 @@ class SavedPresetAdmin(QuorumAdmin):
     readonly_fields = ("slug", "made_by", "made_at")
     actions = None
 
-    @display(description="")
+    @display(description="next step")
     def used(self, preset: SavedPreset) -> SafeString:
         address = f"{reverse('admin:judgments_study_add')}?preset={preset.slug}"
         return format_html(

@@ -12,12 +12,14 @@ from django.utils.translation import gettext
 
 from common.errors import QuorumError
 from judgments.admin.base import QuorumAdmin, signed_in
+from judgments.design.editing.data_sorts import preset_titles
 from judgments.design.editing.form.sections import sections_for
-from judgments.design.reading import PRESETS, compare_designs
+from judgments.design.reading import compare_designs
 from judgments.design.saved_presets import NamedDesign, earlier_designs, find_design, newest_presets
 from judgments.kinds import KINDS
 from judgments.models import Study
 from judgments.operations import duplicate, save_preset
+from judgments.studies.designs import design_of
 from judgments.studies.pages import Context, StudyPlace
 from judgments.studies.step_form import add_operation, take_refusal
 from judgments.studies.studies import next_copy
@@ -26,7 +28,7 @@ from judgments.studies.study_page import study_page
 MOST_OFFERED = 200  # studies, and saved presets, in the list to compare with; the address takes any
 
 
-@study_page("reuse", "Use again", order=95, group=StudyPlace.SHARE)
+@study_page("reuse", "Use again", order=95, group=StudyPlace.SHARE, help="designing.md#use-again")
 def show_reuse(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     refusal = take_refusal(request, study)
     number = next_copy(study)
@@ -35,7 +37,7 @@ def show_reuse(request: HttpRequest, study: Study, context: Context) -> HttpResp
         "copy_name": f"{study.name[:190]} ({number})",
         "copy_slug": f"{study.slug[:75]}-{number}",
         "others": others.values_list("slug", "name")[:MOST_OFFERED],
-        "shipped": PRESETS,
+        "shipped": preset_titles(design_of(study).judged),
         "saved": newest_presets(MOST_OFFERED),
         "earlier": earlier_designs(study),
         "is_designed": study.source == Study.Source.DESIGNED,  # published judgments have no design

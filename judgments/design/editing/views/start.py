@@ -12,8 +12,10 @@ from django.utils.translation import gettext
 
 from judgments.access.roles import visible_rows
 from judgments.admin.base import QuorumAdmin, signed_in
-from judgments.design.editing.fitting import fit_to_dataset, holdings_of
+from judgments.design.editing.data_sorts import can_ask_about_texts, card_title, sort_of_texts
+from judgments.design.editing.fitting import fit_to_dataset
 from judgments.design.editing.form.values import starting_values
+from judgments.design.editing.holdings import holdings_of
 from judgments.design.editing.views.editor import (
     answer_script,
     count_now,
@@ -25,6 +27,7 @@ from judgments.design.editing.views.saving import is_save, next_page, store_desi
 from judgments.design.reading import PRESETS, Preset, slugify_name
 from judgments.design.saved_presets import saved_presets
 from judgments.design.study_design import PURPOSES
+from judgments.design.wordings import CAPTION
 from judgments.kinds import KINDS
 from judgments.models import Dataset, Study
 from judgments.studies.studies import create_study
@@ -46,11 +49,18 @@ def add_study(admin: QuorumAdmin, request: HttpRequest) -> HttpResponse:
     chosen = _chosen_dataset(request, datasets)
     if base is None:
         return _show_start(admin, request, datasets, chosen, saved)
-    cut: list[str] = []
+    fitted = None
     if request.method != "POST" and chosen is not None:
-        base, cut = fit_to_dataset(base, chosen, maker=signed_in(request).pk, untouched=True)
+        fitted = fit_to_dataset(
+            base,
+            chosen,
+            maker=signed_in(request).pk,
+            untouched=True,
+            checks=request.GET.get("checks", ""),
+        )
+        base = fitted.values
         base["name"] = _free_name(f"{_title_of(base, saved).partition(':')[0]}, {chosen.name}")
-    editor = open_editor(request, base=base, datasets=dataset_names(request), saved=saved, cut=cut)
+    editor = open_editor(request, base=base, datasets=dataset_names(request), saved=saved, fitted=fitted)
     if wants_json(request):
         return answer_script(editor)
     if is_save(request) and editor.form.is_valid():
@@ -82,24 +92,32 @@ def _show_start(
     newest = list(datasets.order_by("-pk")[:MOST_DATASETS])
     chosen = chosen or next(iter(newest), None)
     holdings = holdings_of(chosen, request.user) if chosen else None
+    of_texts = holdings is not None and holdings.of_texts
+    judged = sort_of_texts(chosen) if chosen and of_texts else CAPTION
+    kinds = {name for name, kind in KINDS.items() if not of_texts or can_ask_about_texts(kind)}
 
     def cards(presets: dict[str, Preset]) -> list[dict[str, Any]]:
         return [
             {
                 "name": name,
                 "preset": preset,
+                "title": card_title(preset, judged),
                 "thumbnail": f"judgments/thumbnails/{preset.values['protocol']}.html",
                 "seconds": starting_values(preset=name, saved=saved)["seconds_per_unit"],
                 "lacks": holdings.missing_for(preset) if holdings else "",
+                "other_sort": preset.values.get("judged", CAPTION) not in (CAPTION, judged),
             }
             for name, preset in presets.items()
+            if preset.values["protocol"] in kinds
         ]
 
     published = cards(PRESETS)
     answers = []
     for purpose, about in PURPOSES.items():
         suiting = [card for card in published if purpose in card["preset"].suits]
-        suiting.sort(key=lambda card: (bool(card["lacks"]), card["preset"].suits[purpose]))
+        suiting.sort(
+            key=lambda card: (bool(card["lacks"]), card["other_sort"], card["preset"].suits[purpose])
+        )
         plainest = sum(not card["lacks"] for card in suiting[:MOST_PLAIN]) or 1
         parts = {"plain": suiting[:plainest], "more": suiting[plainest:]}
         answers.append({"name": purpose, "title": about.title, **parts})
@@ -108,7 +126,8 @@ def _show_start(
         "answers": answers,
         "published": published,
         "saved": cards(saved),
-        "kinds": list(KINDS),
+        "kinds": [name for name in KINDS if name in kinds],
+        "of_texts": of_texts,
         "datasets": newest,
         "dataset": chosen,
         "holdings": holdings,

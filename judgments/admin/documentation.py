@@ -1,0 +1,113 @@
+"""The documentation as pages of the admin, and which of them explains a page."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import markdown
+from django.conf import settings
+from django.contrib import admin
+from django.http import FileResponse, Http404, HttpRequest
+from django.http.response import HttpResponseBase
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import gettext
+
+FIRST, GLOSSARY = "tutorial.md", "glossary.md"
+LINK = re.compile(r'<a href="(?!https?:|mailto:|#)([^"#]*)(#[^"]*)?">(.*?)</a>', re.S)
+PICTURE = re.compile(r'(<img [^>]*?src=")([^"]+)(")')
+
+
+@cache
+def documents() -> dict[str, Path]:
+    """Return pages and pictures by their names, which are those of the documentation's site."""
+    folder = settings.BASE_DIR / "docs"
+    found = {
+        path.relative_to(folder).as_posix(): path
+        for path in sorted(folder.rglob("*"))
+        if path.suffix in (".md", ".png", ".svg")
+    }
+    for name in settings.FEATURES:
+        path = settings.BASE_DIR / "contrib" / name / "README.md"
+        if path.exists():
+            found[f"contrib/{name}.md"] = path
+    return found
+
+
+def slug(heading: str, separator: str) -> str:
+    """Return the anchor of a heading as GitHub makes it, which links between pages use."""
+    return re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", separator)
+
+
+@cache
+def rendered(name: str) -> SafeString:
+    path = documents()[name]
+    reader = markdown.Markdown(
+        extensions=["tables", "fenced_code", "sane_lists", "toc"],
+        extension_configs={"toc": {"baselevel": 2, "slugify": slug}},
+    )
+    names = {found: name for name, found in documents().items()}
+
+    def address(target: str) -> str:
+        found = (path.parent / target).resolve()
+        return reverse("documentation", args=[names[found]]) if found in names else ""
+
+    def link(match: re.Match[str]) -> str:
+        there = address(match[1])
+        return f'<a href="{there}{match[2] or ""}">{match[3]}</a>' if there else match[3]
+
+    html = LINK.sub(link, reader.convert(path.read_text(encoding="utf-8")))
+    html = PICTURE.sub(lambda match: f"{match[1]}{address(match[2])}{match[3]}", html)
+    return mark_safe(html)  # noqa: S308  # of the project's own files
+
+
+def show_document(request: HttpRequest, name: str) -> HttpResponseBase:
+    path = documents().get(name)
+    if path is None:
+        raise Http404
+    if path.suffix != ".md":
+        return FileResponse(path.open("rb"))
+    context = admin.site.each_context(request) | {
+        "title": gettext("Help"),
+        "document": rendered(name),
+        "name": name,
+        "pages": [
+            (FIRST, gettext("Tutorial")),
+            (GLOSSARY, gettext("Glossary")),
+            ("index.md", gettext("All pages")),
+        ],
+    }
+    return TemplateResponse(request, "judgments/document.html", context)
+
+
+def with_help(view: Any, help: str) -> Any:
+    """Note which page of the documentation explains the view's page."""
+    view.help = help
+    return view
+
+
+def page_of_feature(about: Any) -> str:
+    """Return the page about the feature that a view or class belongs to, '' for the platform's."""
+    feature = re.match(r"contrib\.(\w+)", about.__module__)
+    return f"contrib/{feature[1]}.md" if feature else ""
+
+
+def help_page(request: HttpRequest) -> str:
+    """Return the page that explains the page asked for: its own, its feature's, its table's, or the tutorial."""
+    match = request.resolver_match
+    if match is None:
+        return FIRST
+    own = getattr(match.func, "help", "") or page_of_feature(match.func)
+    for model, lists in admin.site._registry.items() if not own else ():
+        if (match.url_name or "").startswith(f"{model._meta.app_label}_{model._meta.model_name}_"):
+            own = getattr(lists, "help", "") or page_of_feature(type(lists))
+    return own or FIRST
+
+
+def help_address(request: HttpRequest) -> str:
+    name, mark, anchor = help_page(request).partition("#")
+    return reverse("documentation", args=[name]) + mark + anchor

@@ -1,0 +1,37 @@
+"""Terms of the field, which ``static/js/terms.js`` explains at their first use on a page of the admin."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+from django.http import HttpRequest, JsonResponse
+from django.urls import reverse
+from django.utils.translation import gettext
+from django.views.decorators.cache import cache_control
+
+from common.markup import plain_text
+from judgments.admin.documentation import GLOSSARY, documents
+
+SECTION = "Terms of the field"
+ENTRY = re.compile(r"^- \*\*(.+?)\*\*: (.+(?:\n  .+)*)", re.M)
+
+
+@cache
+def terms() -> dict[str, str]:
+    """Return what each term of the glossary's section means."""
+    text = documents()[GLOSSARY].read_text(encoding="utf-8")
+    section = text.partition(f"\n## {SECTION}\n")[2].partition("\n## ")[0]
+    return {name: plain_text(meaning) for name, meaning in ENTRY.findall(section)}
+
+
+@cache_control(private=True, max_age=3600)
+def show_terms(request: HttpRequest, language: str) -> JsonResponse:
+    """Return them in the reader's language, which the address names as browsers keep the answer."""
+    glossary = reverse("documentation", args=[GLOSSARY])
+    return JsonResponse(
+        {
+            "glossary": {"name": gettext("Glossary"), "address": f"{glossary}#terms-of-the-field"},
+            "terms": [(gettext(name), gettext(meaning)) for name, meaning in terms().items()],
+        }
+    )

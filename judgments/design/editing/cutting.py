@@ -1,0 +1,323 @@
+"""Cut a design to what its dataset has, in one of several ways."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from copy import deepcopy
+from itertools import chain
+from typing import Any
+
+from django.utils.translation import gettext, gettext_noop, ngettext
+
+from common.amounts import thousands
+from common.errors import DesignError
+from judgments.design.arena import draws_arenas
+from judgments.design.editing.data_sorts import can_ask_about_texts, shows_texts_alone, sort_of_texts
+from judgments.design.reading import PRESETS, make_design
+from judgments.design.requirements import REQUIREMENT_PRESETS, Workers
+from judgments.design.study_design import PURPOSES, StudyDesign
+from judgments.design.tables.controls import Controls, usual_least
+from judgments.design.tables.sampling import Arena
+from judgments.design.wordings import CAPTION
+from judgments.drawing.controls.makers import REPEATED
+from judgments.drawing.controls.pool import pool_of
+from judgments.drawing.controls.splits import divide_images, needs_split
+from judgments.drawing.material import Image, Material
+from judgments.drawing.pairs.drawing import DEFAULT_PER_KIND, contests_of_systems, count_pairs
+from judgments.kinds import KINDS
+from judgments.models import Dataset
+from judgments.studies.generation.batches import divide_for_quiz
+from judgments.studies.generation.material import load_material
+
+ROUNDS = 3  # judgments of each pair that an arena is opened for
+ALIKE = 0.5  # least share of repeated items that are answered alike
+MOST_CAPTIONS = 200_000  # of a dataset that is drawn from while somebody waits for the page
+PAIR_WORDS = {
+    "HC": gettext_noop("two people's texts for an item"),
+    "HI": gettext_noop("a text and one of another item"),
+    "HM": gettext_noop("a person and a system"),
+    "MM": gettext_noop("two systems"),
+}
+
+
+class Fitting:
+    """One way to cut a design.
+
+    Attributes:
+        checks: check questions that a page was to have.
+        asked: items that are asked about; 0 if the design cannot be drawn.
+        lasts: pages of work before a check question comes again.
+    """
+
+    def __init__(
+        self,
+        values: dict[str, Any],
+        dataset: Dataset,
+        maker: int | None,
+        *,
+        per_hit: int | None = None,
+        again: bool = False,
+    ) -> None:
+        self.values = deepcopy(values) | {"dataset": dataset.name}
+        self.dataset, self.maker, self.purpose = dataset, maker, values.get("purpose", "")
+        self.sentences: list[str] = []
+        self.asked = self.lasts = 0
+        self.fit_requirements()
+        self.fit_source()
+        self.checks = self.fit_purpose(per_hit)
+        if again:  # careful people, too, answer a hard item otherwise the second time
+            self.values["controls"] |= {"kinds": [REPEATED], "threshold": ALIKE}
+        few = self.dataset.captions.order_by()[:MOST_CAPTIONS].count() < MOST_CAPTIONS
+        with suppress(DesignError):  # what is wrong by itself is said beside its field
+            if few:
+                self.to_material()
+
+    def suffices(self) -> bool:
+        """Return whether a participant meets enough check questions to tell care from guessing."""
+        rule = Controls(**self.values["controls"])
+        each = self.values["captions_per_image"] if KINDS[self.values["protocol"]].grouped else 1
+        return self.lasts * rule.per_hit * each >= max(rule.least, usual_least(rule.threshold))
+
+    def design(self) -> StudyDesign:
+        names = {key: self.values[key] or "open" for key in ("name", "slug")}
+        return make_design(self.values | names)
+
+    def fit_requirements(self) -> None:
+        """Clear requirements for a paid crowd: people who come by the link have no record here."""
+        workers = self.values["workers"]
+        preset = REQUIREMENT_PRESETS.get(workers["requirements"])
+        if (
+            preset is None
+            or self.values["crowd"]["backend"] != "local"
+            or "approved_at_least" not in preset.values
+        ):
+            return
+        nothing = Workers().model_dump(mode="json")
+        self.values["workers"] = workers | {"requirements": ""} | {key: nothing[key] for key in preset.values}
+        self.sentences.append(
+            gettext(
+                "The paper's requirements (%(title)s) are off: participants who join by the link have no "
+                "record of approved work. You can change this under “People”."
+            )
+            % {"title": gettext(preset.title)}
+        )
+
+    def fit_source(self) -> None:
+        """Show source texts where there are no pictures, and ask about texts."""
+        kind = KINDS[self.values["protocol"]]
+        if (
+            self.values["judged"] != CAPTION
+            or self.values["source"]["show"]
+            or not can_ask_about_texts(kind)
+            or not shows_texts_alone(self.dataset)
+        ):
+            return
+        self.values["judged"] = sort_of_texts(self.dataset)
+        if not kind.page.shows_picture:
+            return
+        if self.values["preset"] in PRESETS:
+            self.values["instructions"] = ""  # about captions and images
+        self.values["source"] = self.values["source"] | {"show": True}
+        self.values["question"] = kind.question_for(self.values)
+        self.sentences.append(
+            gettext(
+                "Participants see the source texts. The words for the judged texts follow your data; under “What is "
+                "judged” you can choose others."
+            )
+        )
+
+    def fit_purpose(self, per_hit: int | None) -> int:
+        """Set how many answers the purpose takes, and return how many check questions a page gets."""
+        purpose, kind, controls = (
+            PURPOSES.get(self.purpose),
+            KINDS[self.values["protocol"]],
+            self.values["controls"],
+        )
+        if purpose is not None and (not kind.is_open or controls["per_hit"]):
+            controls["per_hit"] = purpose.checks_per_hit
+        if per_hit is not None:
+            controls["per_hit"] = per_hit
+        if purpose is None:
+            return int(controls["per_hit"])
+        answers = purpose.judgments_per_unit
+        self.values["judgments_per_unit"] = answers
+        if self.purpose == "labels" and kind.aggregation.settles:
+            self.values["stopping"]["rule"] = "settled"
+        self.sentences.append(
+            ngettext(
+                "For your aim: %(answers)s answer to each item. Check questions on each page of work: %(checks)s.",
+                "For your aim: %(answers)s answers to each item. Check questions on each page of work: %(checks)s.",
+                answers,
+            )
+            % {"answers": answers, "checks": controls["per_hit"]}
+        )
+        return int(controls["per_hit"])
+
+    def to_material(self) -> None:
+        design = self.design()
+        material = load_material(self.dataset, ranked=design.sampling.k, maker=self.maker)
+        self.fit_splits(material)
+        kind = KINDS[design.protocol]
+        if kind.compares_pairs:
+            self.fit_pairs(material)
+        if kind.judges_one_caption:
+            self.fit_captions(material)
+        if kind.least_options:
+            self.fit_options(material)
+        self.fit_controls(material)
+
+    def fit_splits(self, material: Material) -> None:
+        sizes = Counter(image.split for image in material.images if image.split)
+        sampling, controls = self.values["sampling"], self.values["controls"]
+        if not sizes:
+            return
+        if not sizes[sampling["split"]]:
+            others = [split for split, _ in sizes.most_common() if split != controls["split"]]
+            missing, sampling["split"] = sampling["split"], (others or list(sizes))[0]
+            self.sentences.append(
+                gettext("The split %(sampling)r is used, as the dataset has no split %(asked)r.")
+                % {"sampling": sampling["split"], "asked": missing}
+            )
+        if not sizes[controls["split"]]:
+            controls["split"] = sampling["split"]
+
+    def fit_pairs(self, material: Material) -> None:
+        design = self.design()
+        rest, _ = divide_for_quiz(design, material)
+        images = divide_images(design, rest).judged
+        sampling = self.values["sampling"]
+        bare = KINDS[design.protocol].page.shows_picture
+        requested = {str(name): count for name, count in design.sampling.pairs.items() if count}
+        if self.purpose in ("systems", "ranking") and contests_of_systems(images):
+            requested = {"MM": contests_of_systems(images)}
+        wanted = requested or dict.fromkeys(PAIR_WORDS, DEFAULT_PER_KIND)
+        if not rest.published or sampling["source"] == "references":
+            wanted = _one_an_image(wanted, requested, images, systems_meet=bare)
+        references = design.sampling.references
+        drawing: dict[str, Any] = {"source": design.sampling.source, "seed": design.seed, "bare": bare}
+        there = count_pairs(rest, images, wanted=wanted, references=references, **drawing)
+        if references != "all" and sum(there.values()) < sum(wanted.values()):
+            whole = count_pairs(rest, images, wanted=wanted, references="all", **drawing)
+            if sum(whole.values()) > sum(there.values()):
+                there, sampling["references"] = whole, "all"
+                self.sentences.append(
+                    gettext(
+                        "Each pair is compared with all other references of its item, which are fewer than "
+                        "the %(references)s of the preset."
+                    )
+                    % {"references": references}
+                )
+        if not any(there.values()):
+            return
+        if self.purpose == "ranking" and there["MM"] and draws_arenas():
+            sampling["pairs"] = {"MM": there["MM"]}
+            pages = -(-ROUNDS * there["MM"] // self.values["units_per_hit"])
+            self.values["arena"] = {"pages": pages, "even": Arena().even}
+            return
+        named = {str(name) for name in design.sampling.pairs}
+        sampling["pairs"] = {
+            name: there.get(name, 0) for name in PAIR_WORDS if name in named or there.get(name)
+        }
+        if any(there[name] < count for name, count in requested.items()):
+            self.sentences.append(_pairs_sentence(requested, there))
+
+    def fit_captions(self, material: Material) -> None:
+        """Judge ranked lists, else systems' texts, else people's captions."""
+        sampling, filter_ = self.values["sampling"], self.values["filter"]
+        outputs = any(image.outputs for image in material.images)
+        retrieved = any(image.retrieved for image in material.images)
+        source = sampling["pairs_from"]
+        lists = {"annotation": outputs, "search": retrieved, "both": outputs or retrieved}[sampling["task"]]
+        if (source == "top-k" and not lists) or (source in ("outputs", "crossed") and not outputs):
+            sampling["pairs_from"] = "outputs" if outputs else "references"
+            what = (
+                gettext("the captions of each system")
+                if outputs
+                else gettext("people's texts, with texts of other items")
+            )
+            self.sentences.append(
+                (
+                    gettext("To be judged: %(what)s, as the dataset has no ranked lists.")
+                    if source == "top-k" and outputs
+                    else gettext("To be judged: %(what)s, as the dataset has no systems.")
+                )
+                % {"what": what}
+            )
+        if filter_["bleu_pre"] and any(not image.references for image in material.images):
+            filter_["bleu_pre"], filter_["audit"] = 0.0, 0
+            self.sentences.append(
+                gettext("The filter is off, as some items have no references to compare with.")
+            )
+
+    def fit_options(self, material: Material) -> None:
+        design = self.design()
+        most = max(
+            (
+                len({text.text for _, text in image.outputs})
+                for image in divide_images(design, material).judged
+            ),
+            default=0,
+        )
+        requested = design.sampling.options
+        if isinstance(requested, int) and KINDS[design.protocol].least_options <= most < requested:
+            self.values["sampling"]["options"] = most
+            self.sentences.append(
+                ngettext(
+                    "One text is shown, as systems gave no more for an item.",
+                    "%(most)s texts are shown together, as systems gave no more for an item.",
+                    most,
+                )
+                % {"most": most}
+            )
+
+    def fit_controls(self, material: Material) -> None:
+        """Take as many check questions as the material has, and count what is asked."""
+        controls = self.values["controls"]
+        for _ in range(self.checks + 2):
+            design = self.design()
+            if not (design.filter.bleu_pre or needs_split(design)):
+                self.values["filter"]["fill_to"] = 0  # groups need not look alike
+                design = self.design()
+            try:
+                kind = KINDS[design.protocol].for_design(design)
+                batch = kind.draw_batch(design, divide_for_quiz(design, material)[0])
+            except DesignError as error:
+                if error.field.startswith("controls") and controls["per_hit"]:
+                    controls["per_hit"] -= 1
+                elif error.field == "filter.bleu_pre" and design.filter.bleu_pre:
+                    self.values["filter"]["bleu_pre"] = 0.0
+                    self.sentences.append(gettext("The filter is off, as no text would pass it."))
+                else:
+                    return
+            else:
+                self.lasts = pool_of(batch.hits, grouped=kind.grouped).lasts
+                units = chain(batch.pool, *(hit.units for hit in batch.hits))
+                self.asked = sum(not (unit.control or unit.filtered) for unit in units)
+                if 0 < (n := controls["per_hit"]) < self.checks:
+                    fewer = gettext(
+                        "%(n)s a page instead of %(checks)s: the dataset has no more check questions."
+                    )
+                    self.sentences.append(fewer % {"n": n, "checks": self.checks})
+                return
+
+
+def _one_an_image(
+    wanted: Mapping[str, int], requested: Mapping[str, int], images: Sequence[Image], *, systems_meet: bool
+) -> dict[str, int]:
+    """Return a pair of each kind for an image, so that no kind outweighs the others."""
+    pairs = {name: min(count, max(1, len(images))) for name, count in wanted.items()}
+    if "MM" in pairs and systems_meet:  # on all images
+        contests = contests_of_systems(images)
+        pairs["MM"] = min(requested.get("MM", contests), contests)
+    return pairs
+
+
+def _pairs_sentence(requested: Mapping[str, int], there: Mapping[str, int]) -> str:
+    listed = "; ".join(
+        f"{there[name]} × {gettext(PAIR_WORDS[name])} ({name})" for name in requested if there[name]
+    )
+    of = ", ".join(thousands(count) for count in sorted(set(requested.values())))
+    sentence = gettext("Pairs: %(listed)s. The preset has %(of)s of each kind.")
+    return sentence % {"listed": listed, "of": of}

@@ -1,0 +1,70 @@
+"""What a dataset holds: captions of pictures, or translations, summaries or other texts of source texts."""
+
+from __future__ import annotations
+
+import re
+from statistics import median
+
+from django.db.models import Q
+from django.utils.translation import gettext
+
+from judgments.design.reading import PRESETS, Preset
+from judgments.design.wordings import CAPTION
+from judgments.kinds import KINDS, Kind
+from judgments.models import Caption, Dataset, Output
+
+LOOKED_AT = 200  # texts of a dataset that tell what they are
+MOST_SHARED = 0.4  # of a translation's words that its source holds, too, as names do
+LONGEST_SUMMARY = 0.6  # of its source, in characters
+# A word of some length, or a sign of a script without blanks: short words are those of many languages.
+WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W\d_]{4,}")
+
+
+def shows_texts_alone(dataset: Dataset) -> bool:
+    """Return whether each item has a source text, and none a picture."""
+    items = dataset.items.order_by()
+    return items.exists() and not items.filter(~Q(picture="") | ~Q(url="") | Q(text="")).exists()
+
+
+def sort_of_texts(dataset: Dataset) -> str:
+    """Return what is judged where participants see the source texts: by what systems wrote, else by references."""
+    outputs = Output.objects.annotations().filter(system__dataset=dataset).order_by()
+    references = Caption.objects.filter(dataset=dataset, role=Caption.Role.REFERENCE).order_by()
+    for rows in (
+        outputs.values_list("item__text", "caption__text"),
+        references.values_list("item__text", "text"),
+    ):
+        pairs = [pair for pair in rows[:LOOKED_AT] if all(pair)]
+        if pairs:
+            if median(_share_of_words(*pair) for pair in pairs) < MOST_SHARED:
+                return "translation"
+            short = median(len(text) / len(source) for source, text in pairs) < LONGEST_SUMMARY
+            return "summary" if short else "text"
+    return "text"
+
+
+def _share_of_words(source: str, text: str) -> float:
+    words = set(WORD.findall(text.lower()))
+    return len(words & set(WORD.findall(source.lower()))) / len(words) if words else 1.0
+
+
+def can_ask_about_texts(kind: Kind) -> bool:
+    """Return whether a kind's page can do without pictures."""
+    return not kind.page.shows_picture or ("text" in kind.wordings and not kind.no_source)
+
+
+def card_title(preset: Preset, judged: str) -> str:
+    """Return a preset's title, in the words of what is judged unless it has its own."""
+    wordings = KINDS[preset.values["protocol"]].wordings
+    if judged == CAPTION or judged not in wordings or preset.values.get("judged", CAPTION) != CAPTION:
+        return gettext(preset.title)
+    return gettext(wordings[judged].title)
+
+
+def preset_titles(judged: str) -> dict[str, str]:
+    """Return the titles of the presets for what is judged; those that show pictures are for captions alone."""
+    return {
+        name: card_title(preset, judged)
+        for name, preset in PRESETS.items()
+        if judged == CAPTION or can_ask_about_texts(KINDS[preset.values["protocol"]])
+    }

@@ -1,0 +1,89 @@
+"""What a dataset holds, and whether it suffices for a preset."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.db.models import Count, Q
+from django.utils.translation import gettext, ngettext
+
+from common.amounts import thousands
+from judgments.access.roles import Person
+from judgments.design.editing.data_sorts import can_ask_about_texts
+from judgments.design.reading import Preset
+from judgments.kinds import KINDS, Kind
+from judgments.models import Caption, Dataset, Item, Output, System
+
+
+@dataclass(frozen=True, slots=True)
+class Holdings:
+    """Counts of a dataset; ``systems`` are those that the person may draw from."""
+
+    images: int
+    pictures: int
+    captioned: int
+    captions: int
+    texts: int
+    boxes: int
+    systems: int
+    pairs: int
+
+    @property
+    def of_texts(self) -> bool:
+        return bool(self.images) and self.texts == self.images and not self.pictures
+
+    def missing_for(self, preset: Preset) -> str:
+        """Return what a preset needs and the dataset lacks; "" if nothing."""
+        kind, shows_text = KINDS[preset.values["protocol"]], bool(preset.values.get("source", {}).get("show"))
+        return self._missing_to_show(kind, shows_text) or self._missing_to_judge(kind)
+
+    def _missing_to_show(self, kind: Kind, shows_text: bool) -> str:
+        if shows_text and self.texts < self.images:
+            return self._short(gettext("Needs a source text for each item"), self.texts)
+        if "texts" in kind.needs and not self.texts:
+            return self._short(gettext("Needs a text with each picture"), self.texts)
+        if "boxes" in kind.needs and not (self.boxes and self.captions):
+            return self._short(gettext("Needs pictures with labelled boxes and a caption"), self.boxes)
+        can_show_text = can_ask_about_texts(kind) and self.texts == self.images
+        if kind.page.shows_picture and not (self.pictures or can_show_text or shows_text):
+            return self._short(gettext("Needs a picture for each item"), self.pictures)
+        return ""
+
+    def _missing_to_judge(self, kind: Kind) -> str:
+        two_captions = self.captions > self.captioned
+        if self.systems < kind.least_options:
+            return gettext("Needs at least %(least)d systems; the dataset has %(systems)d.") % {
+                "least": kind.least_options,
+                "systems": self.systems,
+            }
+        if kind.compares_pairs and not (
+            self.pairs or self.systems > 1 or two_captions or (self.systems and self.captions)
+        ):
+            return self._short(gettext("Needs two texts for each item, by people or systems"), 0)
+        if kind.compares_pairs and not kind.page.shows_picture and not self.captions:
+            return self._short(gettext("Needs references to compare with"), self.captioned)
+        if kind.judges_one_caption and not (self.systems or self.captions):
+            return self._short(gettext("Needs texts by people or systems"), 0)
+        return ""
+
+    def _short(self, needs: str, there: int) -> str:
+        return ngettext(
+            "%(needs)s; %(there)s of %(n)s item has it.",
+            "%(needs)s; %(there)s of %(n)s items have it.",
+            self.images,
+        ) % {"needs": needs, "there": thousands(there), "n": thousands(self.images)}
+
+
+def holdings_of(dataset: Dataset, person: Person) -> Holdings:
+    """Count in four queries."""
+    items = Item.objects.filter(dataset=dataset).aggregate(
+        images=Count("pk"),
+        pictures=Count("pk", filter=~Q(picture="") | ~Q(url="")),
+        texts=Count("pk", filter=~Q(text="")),
+        boxes=Count("pk", filter=~Q(boxes=[])),
+    )
+    references = Caption.objects.filter(dataset=dataset, role=Caption.Role.REFERENCE)
+    captions = references.aggregate(captions=Count("pk"), captioned=Count("item", distinct=True))
+    systems = System.objects.filter(dataset=dataset, human=False).open_to(person.pk)
+    with_outputs = Output.objects.filter(system__in=systems).order_by().values("system").distinct()
+    return Holdings(**items, **captions, systems=with_outputs.count(), pairs=dataset.published_pairs.count())

@@ -1,0 +1,23 @@
+"""Find the header of a table below rows of a title."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+MOST_LINES = 10  # of which one is the header
+
+
+def header_line(lines: Sequence[tuple[int, Sequence[str]]], known: Collection[str] = ()) -> int:
+    """Return the line of the header among the first lines of a table; 0 if no line has a text.
+
+    An empty line is no header. A line with one text above a line with several is a title, unless the text is a
+    ``known`` name of a column. An empty first cell is that of row numbers, in a table of two columns.
+    """
+    texts = [(number, [cell.strip() for cell in cells]) for number, cells in lines]
+    filled = [(number, cells) for number, cells in texts if any(cells)]
+    widest = max((sum(map(bool, cells)) for _, cells in filled), default=0)
+    for number, cells in filled:
+        alone = sum(map(bool, cells)) == 1 < widest and (cells[0] or widest > 2)
+        if not alone or "".join(cells).lower() in known:
+            return number
+    return 0

@@ -1,0 +1,22 @@
+"""What each page of the admin says to do next: its documentation, and what fills an empty list."""
+
+from __future__ import annotations
+
+from django import template
+from django.template.context import RequestContext
+
+from judgments.admin import documentation
+
+register = template.Library()
+
+
+@register.simple_tag(takes_context=True)
+def help_address(context: RequestContext) -> str:
+    return documentation.help_address(context["request"])
+
+
+@register.simple_tag(takes_context=True)
+def button_when_empty(context: RequestContext) -> dict[str, str]:
+    from judgments.admin.base import next_for_empty_list  # the theme, of which that is, loads all tags first
+
+    return next_for_empty_list(context["cl"].model_admin, context.request)

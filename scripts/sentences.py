@@ -1,0 +1,109 @@
+"""Write tests/sentences.txt, what errors say to users, by module and class: ``python -m scripts.sentences``.
+
+Tests assert an error's class, field and values; its words are read there. Placeholders stand as in the code.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+from itertools import groupby
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGES = ("annotation", "common", "config", "contrib", "evaluation", "judgments", "quorum", "quorum_client")
+CATALOGUE = ROOT / "tests" / "sentences.txt"
+HEAD = "What errors say. `python -m scripts.sentences` writes this file; read what it changes.\n"
+NUMERIC = ("quorum/metrics/", "quorum/statistics/")  # their constants say why a figure is undefined
+# what raises or reports an error, beside exceptions of the tree
+CALLS = {"CommandError", "Error", "ValidationError", "Warning", "add_error", "error", "exit", "problem"}
+Scope = ast.Module | ast.FunctionDef
+Values = Mapping[str, list[ast.expr]]
+
+
+def catalogue() -> str:
+    files = [file for package in PACKAGES for file in sorted((ROOT / package).rglob("*.py"))]
+    files = [file for file in files if not {"tests", "migrations"} & set(file.parts)]
+    trees = {file.relative_to(ROOT).as_posix(): ast.parse(file.read_bytes()) for file in files}
+    errors, lines = error_names(trees.values()), [HEAD]
+    for path, tree in trees.items():
+        found = sorted(
+            {*sentences(tree, errors, (tree,)), *(reasons(tree) if path.startswith(NUMERIC) else ())}
+        )
+        lines += [f"\n{path}\n"] if found else []
+        for error, said in groupby(found, key=lambda pair: pair[0]):
+            lines += [f"  {error}\n", *(f"    {sentence}\n" for _, sentence in said)]
+    return "".join(lines)
+
+
+def error_names(trees: Iterable[ast.Module]) -> set[str]:
+    classes = [node for tree in trees for node in tree.body if isinstance(node, ast.ClassDef)]
+    names = CALLS | {name for name in dir(builtins) if name.endswith("Error")} | {"Exception"}
+    while more := {c.name for c in classes if names & set(map(last_name, c.bases))} - names:
+        names |= more
+    return names
+
+
+def last_name(node: ast.expr) -> str:
+    return ast.unparse(node).rpartition(".")[2]
+
+
+def sentences(
+    node: ast.AST, errors: set[str], scopes: tuple[Scope, ...], owner: str = ""
+) -> Iterator[tuple[str, str]]:
+    """Yield (class or function, sentence) of what is raised or made below ``node``."""
+    if isinstance(node, ast.ClassDef) and node.name in errors:
+        owner = node.name
+    if isinstance(node, ast.FunctionDef):
+        scopes = (*scopes, node)
+    call = node.exc if isinstance(node, ast.Raise) else node
+    if isinstance(call, ast.Call):
+        name = last_name(call.func)
+        name = owner if name == "__init__" else name
+        if name in errors or call is not node:
+            values = {name: found for scope in scopes for name, found in assigned(scope).items()}
+            arguments = (*call.args, *(keyword.value for keyword in call.keywords))
+            texts = [text for argument in arguments for text in literals(argument, values)]
+            if told := [text.strip().replace("\n", "\\n") for text in texts if " " in text.strip()]:
+                yield name, " | ".join(told)
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, (ast.Name, ast.Constant, ast.expr_context)):  # most of a tree; without children
+            continue
+        yield from sentences(child, errors, scopes, owner)
+
+
+def reasons(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    for name, values in assigned(tree).items():
+        if isinstance(values[0], ast.Constant) and str(values[0].value).count(" ") > 1 and name.isupper():
+            yield name, str(values[0].value)
+
+
+@cache
+def assigned(scope: Scope) -> Values:
+    """Return the constants of a module, or what a function assigns, by name."""
+    found: dict[str, list[ast.expr]] = {}
+    for node in scope.body if isinstance(scope, ast.Module) else ast.walk(scope):
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            found.setdefault(node.targets[0].id, []).append(node.value)
+    return found
+
+
+def literals(node: ast.AST, values: Values) -> Iterator[str]:
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        yield node.value
+    elif isinstance(node, ast.JoinedStr):
+        parts = [
+            p.value if isinstance(p, ast.Constant) else ast.unparse(ast.JoinedStr([p]))[2:-1]
+            for p in node.values
+        ]
+        yield "".join(map(str, parts))
+    else:
+        inner = values.get(node.id, ()) if isinstance(node, ast.Name) else ast.iter_child_nodes(node)
+        for child in inner:
+            yield from literals(child, {} if isinstance(node, ast.Name) else values)
+
+
+if __name__ == "__main__":
+    CATALOGUE.write_text(catalogue(), encoding="utf-8")
