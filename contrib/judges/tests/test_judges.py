@@ -515,12 +515,12 @@ def test_a_judge_is_removed_and_what_was_computed_with_it_says_so(
     asked = ask_model(study=study, name="m", model="small", budget=Decimal(1), **PRICED)
     store_comparison(compare_judges_with_people(study=study))
     page = reverse("admin:judgments_study_judges", args=[study.pk])
-    assert "was removed since" not in designer.get(page).content.decode()
+    assert "has been removed since" not in designer.get(page).content.decode()
 
     do = reverse("admin:judgments_study_do", args=[study.pk, "remove-judge"])
     gone = Judge.objects.get(name="a")
     shown = designer.post(do, {"page": "judges", "judge": gone.pk}, follow=True).content.decode()
-    assert shown.count("was removed since") == 1
+    assert shown.count("has been removed since") == 1
     assert not JudgeAnswer.objects.filter(judge_id=gone.pk).exists()
     asked_row = JudgeAnswer.objects.filter(judge=asked.judge).first()
     assert asked_row is not None
@@ -534,7 +534,7 @@ def test_a_judge_is_removed_and_what_was_computed_with_it_says_so(
     told = designer.get(f"/api/studies/{study.slug}/judges/").json()["result"]["judges"]
     assert all(one["removed_at"] for one in told)
     (reported,) = [one for one in build_report(study).sections if one.name == "judges"]
-    assert "a was removed since; its figures are of the answers that it had." in reported.sentences
+    assert "a has been removed since; its figures are of the answers that it had." in reported.sentences
     events = StudyEvent.objects.filter(study=study, what="judge-removed").values_list("words", flat=True)
     assert any("had been spent on it" in words for words in events)
     assert not Judge.objects.filter(study=study).exists()
