@@ -534,7 +534,7 @@ def test_a_judge_is_removed_and_what_was_computed_with_it_says_so(
     told = designer.get(f"/api/studies/{study.slug}/judges/").json()["result"]["judges"]
     assert all(one["removed_at"] for one in told)
     (reported,) = [one for one in build_report(study).sections if one.name == "judges"]
-    assert "a has been removed since; its figures are of the answers that it had." in reported.sentences
+    assert "a was removed since; its figures are of the answers that it had." in reported.sentences
     events = StudyEvent.objects.filter(study=study, what="judge-removed").values_list("words", flat=True)
     assert any("had been spent on it" in words for words in events)
     assert not Judge.objects.filter(study=study).exists()

@@ -514,13 +514,13 @@ def test_a_person_who_found_the_bonus_there_says_so(panel: Panel, prolific: Prol
     pay_bonus(session=session, cents=30, why="Below the floor.")
     go_on(panel.study)
     call = only_call(panel, Ability.BONUS)
-    with pytest.raises(WrongState, match="only failed calls"):
+    with pytest.raises(WrongState, match="only a failed call"):
         resolve_as_done(call=call)
     call.answer["paying"] = (timezone.now() - timedelta(hours=2)).isoformat()
     call.save(update_fields=["answer"])
     go_on(panel.study)
     assert resolve_as_done(call=call).state == "done"
-    with pytest.raises(WrongState, match="only failed calls"):
+    with pytest.raises(WrongState, match="only a failed call"):
         resolve_as_not_done(call=call)
     assert go_on(panel.study).waiting == 0
     assert panel.books() == (PLACES * PRICE, 40)
