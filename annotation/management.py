@@ -77,7 +77,7 @@ class SyncCrowd(OperationCommand):
             text = json.dumps(synced.as_json(), indent=2, ensure_ascii=False) + "\n"
             options["output"].write_text(text, encoding="utf-8")
         states = ", ".join(f"{count} {state}" for state, count in synced.assignments.items()) or "none"
-        self.say(f"{synced.hits} pages of work at the crowd; assignments: {states}.")
+        self.say(f"Pages of work at the crowd: {synced.hits}. Assignments: {states}.")
         for discrepancy in synced.discrepancies:
             self.say(f"{discrepancy.kind}: {discrepancy.words}")
 

@@ -7,7 +7,7 @@
 
   const patternOf = (names) => {
     const longestFirst = [...names].sort((first, second) => second.length - first.length);
-    const either = longestFirst.map((name) => name.replace(/[^\p{L} ]/gu, "\\$&")).join("|");
+    const either = longestFirst.map((name) => name.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")).join("|");
     return new RegExp(`(?<!\\p{L})(${either})(?:s|e|n|en|es)?(?!\\p{L})`, "iu"); // the plural, too
   };
 

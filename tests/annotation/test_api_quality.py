@@ -135,7 +135,7 @@ def test_what_cannot_be_sent_is_said_and_nothing_is_sent(disputed: Study, design
     unit = Unit.objects.filter(study=disputed, control=False)[0].key
     for change, status, said in (
         ({"adjudicator": "the-viewer"}, 409, "'the-viewer' may not adjudicate"),
-        ({"units": ["none"]}, 404, "has no unit 'none'"),
+        ({"units": ["none"]}, 404, "has no item 'none'"),
         ({"units": []}, 400, "units: "),
         ({"study": "none"}, 404, "no study 'none'"),
     ):

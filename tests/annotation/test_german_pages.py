@@ -491,7 +491,7 @@ def test_a_panel_s_page_offers_the_languages_without_a_cookie() -> None:
 @pytest.mark.parametrize(
     ("translations", "sentence"),
     [
-        ({"pt": TEXTS}, "'pt' is no language of the workers' pages"),
+        ({"pt": TEXTS}, "'pt' is not a language of participants' pages"),
         ({"es": TEXTS | {"labels": ["uno"]}}, "translations.es.labels has 1 entries; expected 0"),
         (
             {"es": TEXTS | {"examples": TEXTS["examples"] * 2}},

@@ -305,4 +305,4 @@ def test_the_command_says_what_became_of_each_sort(capsys: Any) -> None:
     said = capsys.readouterr().out
     assert "Careful workers: 0 of " in said
     assert "stopped after 20 answers (middle half 20 to 20); 0 of their" in said
-    assert "judgments of excluded people were invalidated" in said
+    assert "judgments of excluded participants were invalidated" in said

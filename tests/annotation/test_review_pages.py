@@ -153,7 +153,7 @@ def test_what_nothing_speaks_against_is_approved_and_the_rest_waits(
 def test_a_rejection_takes_its_reason_from_what_was_found(designer: Client, flagged_study: Study) -> None:
     good, bad = work(flagged_study, "ada", careful, pages=1), work(flagged_study, "spam", left, pages=2)
     chosen = [str(one.pk) for one in good + bad]
-    assert "speaks against ada" in post_work(
+    assert "no objection to the work of ada" in post_work(
         designer, flagged_study, "reject", assignments=chosen, found="on"
     )
     assert states(good + bad) == ["submitted"] * 3

@@ -150,10 +150,10 @@ def test_sending_without_a_person_or_a_unit_is_refused(designer: Client) -> None
 def test_results_say_that_a_decision_came_after_them(designer: Client) -> None:
     study = triplets().study
     aggregate_study(study=study)
-    assert "older than the data" not in words(designer.get(page(study, "results")))
+    assert "out of date" not in words(designer.get(page(study, "results")))
     decided(study, "u1", 2)
-    assert "older than the data" in words(designer.get(page(study, "results")))
+    assert "out of date" in words(designer.get(page(study, "results")))
     aggregate_study(study=study)
     shown = words(designer.get(page(study, "results")))
-    assert "older than the data" not in shown
+    assert "out of date" not in shown
     assert "1 decided by an adjudicator" in shown

@@ -478,7 +478,7 @@ def test_the_command_prints_what_people_reach(
 ) -> None:
     call_command("aggregate", study.slug, "--output", str(tmp_path / "out.json"))
     said = capsys.readouterr().out
-    assert "Each caption against the others of the same item" in said
+    assert "Each caption against the others of its item" in said
     assert "cider-d" in said
     assert "Alpha is undefined: sentences have no parts" in said
     written = json.loads((tmp_path / "out.json").read_text())

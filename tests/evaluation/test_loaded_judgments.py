@@ -77,8 +77,8 @@ def check(study: Study) -> None:
 def test_whatever_happens_the_figures_are_those_of_counting_row_by_row(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(blocks, "SPAN", 1)
-    monkeypatch.setattr(blocks, "MOST", 7)
+    monkeypatch.setattr(blocks, "ID_SPAN", 1)
+    monkeypatch.setattr(blocks, "MOST_ROWS", 7)
     lot = random.Random(seed)
     study = casting.make_study(
         casting.make_dataset(pictures=False),
@@ -110,7 +110,7 @@ def in_blocks(monkeypatch: pytest.MonkeyPatch, protocol: str = "pairwise") -> St
     work(study, joined(study, "early"), always_first)
     other = casting.make_study(dataset, protocol, judgments_per_unit=2, name="other")
     work(other, joined(other, "elsewhere"), always_first)
-    monkeypatch.setattr(blocks, "SPAN", 1)
+    monkeypatch.setattr(blocks, "ID_SPAN", 1)
     extend_blocks(study)
     return study
 
@@ -153,7 +153,7 @@ def test_a_judgment_with_the_id_of_a_deleted_one_is_read(monkeypatch: pytest.Mon
 def test_blocks_that_are_not_those_of_the_rows_are_named_and_made_anew(
     damage: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(blocks, "MOST", 3)
+    monkeypatch.setattr(blocks, "MOST_ROWS", 3)
     study = in_blocks(monkeypatch)
     own = ColumnBlock.objects.filter(study=study, what="judgments")
     if damage == "other columns":
@@ -240,7 +240,7 @@ def test_open_answers_stand_beside_values_in_their_order() -> None:
 def test_the_digest_of_the_material_is_the_same_of_columns_and_of_rows(
     protocol: str, ids: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(blocks, "SPAN", 1)
+    monkeypatch.setattr(blocks, "ID_SPAN", 1)
     monkeypatch.setattr(material_digest, "UNITS_AT_ONCE", 3)
     dataset = casting.make_dataset(pictures=False)
     study = casting.make_study(dataset, protocol)

@@ -134,16 +134,16 @@ def test_every_figure_stands_with_a_sentence(study: Study, designer: Client) -> 
 
 
 def test_results_older_than_the_data_say_so(made: StudyOf, study: Study, designer: Client) -> None:
-    assert "older than the data" not in words(designer.get(address(study)))
+    assert "out of date" not in words(designer.get(address(study)))
     hit = made.hit("h2", [made.unit("c2", "b.jpg", first="A cat", control=True, expected=1)])
     made.answer(hit, "w-1", [1])
     shown = words(designer.get(address(study)))
-    assert "older than the data" in shown
-    assert "from 9 judgments, and there are 10 now" in shown
+    assert "out of date" in shown
+    assert "from 9 judgments, and there are now 10" in shown
     assert "before the newest data" in shown
     aggregate_study(study=study)
     shown = words(designer.get(address(study)))
-    assert "older than the data" not in shown
+    assert "out of date" not in shown
     assert "before the newest data" in shown  # the metrics still are
 
 

@@ -97,7 +97,7 @@ def test_correlations_are_parted_by_tests_of_their_differences() -> None:
     assert (ahead["settled"], ahead["leaders"], ahead["rest"]) == (True, ["b"], ["a"])
     assert ahead["compared"] == {"a": ahead["p"]}
     assert ahead["sentence"].startswith(
-        "b is ahead of a (p < .001, t tests by item, Holm’s correction): it orders 300 captions like people do with "
+        "b is ahead of a (p < .001, t tests by item, Holm’s correction): it orders 300 texts like people do with "
         "tau-b ."
     )
     close = of_captions(people, a=people + noise[0], b=people + noise[1], c=-people + noise[2])

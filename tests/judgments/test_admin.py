@@ -198,8 +198,7 @@ class TestFromDraftToOpen:
         study.refresh_from_db()
         assert (study.state, study.hits.count()) == ("generated", 3)
         assert (
-            "Two people&#x27;s captions of an image (HC)"
-            in designer.get(page(study, "hits")).content.decode()
+            "Two people&#x27;s texts for an item (HC)" in designer.get(page(study, "hits")).content.decode()
         )
 
     def test_a_failed_job_says_why_on_the_studys_page(self, designer: Client) -> None:

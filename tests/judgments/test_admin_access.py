@@ -37,7 +37,7 @@ class TestCost:
             (reverse("admin:judgments_study_add"), 14),
             (
                 reverse("admin:judgments_study_add") + ADD,
-                18,
+                19,
             ),  # the dataset is read once, to cut the preset to it
             (reverse("admin:judgments_dataset_change", args=[study.dataset_id]), 12),
         ):

@@ -140,7 +140,7 @@ class TestLook:
             ({"sampling-pairs-MM": 5000}, "sampling-pairs-MM", "asks for 5000 MM pairs"),
             ({"crowd-backend": "mturk", "crowd-reward_cents": "0.10"}, "crowd-budget_cents", "short"),
             ({"crowd-reward_cents": "0.01", "crowd-floor_cents_per_hour": "9"}, "crowd-reward_cents", "the floor"),
-            ({"crowd-backend": "external", "workers-approved_at_least": 5}, "workers-approved_at_least", "state"),
+            ({"crowd-backend": "external", "workers-approved_at_least": 5}, "workers-approved_at_least", "external"),
             ({"controls-kinds": ["known-good"], "controls-per_hit": 1}, "controls-known", "known"),
         ],
     )  # fmt: skip

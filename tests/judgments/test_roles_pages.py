@@ -49,7 +49,7 @@ class TestPeople:
         owner.post(do(study, "give-role"), {"user": ada.pk, "role": "designer", "page": "people"})
         assert roles(study) == {"owner": "owner", "ada": "designer"}
         answer = owner.post(do(study, "take-role"), {"user": ada.pk, "page": "people"}, follow=True)
-        assert "ada has no part in this study any more" in words(answer)
+        assert "ada no longer has a role in this study" in words(answer)
         assert roles(study) == {"owner": "owner"}
         log = StudyEvent.objects.filter(study=study, by__username="owner").order_by("pk")
         assert list(log.values_list("what", flat=True)) == ["role-given", "role-given", "role-taken"]

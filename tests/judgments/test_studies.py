@@ -74,7 +74,7 @@ class TestStates:
     def test_a_table_whose_indexes_are_built_after_its_rows_has_all_of_them(
         self, fails: bool, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(rows, "MANY", 1)
+        monkeypatch.setattr(rows, "REINDEXED_ROWS", 1)
         study = make_study(opened=False)
         batch = draw_hits(study=study)
         if fails:

@@ -118,7 +118,11 @@ def test_a_token_of_some_studies_does_not_say_which_datasets_there_are(grace: Us
         asked = [
             Client().get(f"/api/{name}/?dataset={one}", headers=headers) for one in (elsewhere.name, "none")
         ]
-        assert asked[0].json() == asked[1].json()
+        texts = [
+            answer.content.decode().replace(one, "")
+            for answer, one in zip(asked, (elsewhere.name, "none"), strict=True)
+        ]
+        assert texts[0] == texts[1]
         assert [one.status_code for one in asked] == [400, 400]
 
 

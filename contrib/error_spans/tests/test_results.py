@@ -150,7 +150,7 @@ def test_a_system_without_judgments_left_stays_on_a_page_that_is_kept(
     store_figures(recompute_figures(study.study, [SEGMENTS.name]))
     Output.objects.filter(system__name="worse").delete()
     response = designer.get(page(study.study, "errors"))
-    assert "good less worse: 35.00 over 6 segments" in words(response)
+    assert "good minus worse: 35.00 over 6 segments" in words(response)
 
 
 def test_aggregation_has_agreement_on_spans(study: StudyOf) -> None:

@@ -221,7 +221,7 @@ def test_a_rehearsal_s_people_fare_on_control_items_as_they_are(tmp_path: Path, 
         ),
         (
             ROWS, {"source": TONE.replace("${text}", "${text} ${Expected.tone}")},
-            "template.html shows ${Expected.tone}, which says what is expected",
+            "template.html shows ${Expected.tone}, which contains the right answer",
         ),
     ],
 )  # fmt: skip
@@ -242,7 +242,7 @@ def test_rows_that_cannot_be_control_items_are_named_before_anything_is_drawn(
         ({"kinds": ["reference"]}, TONE, "controls.kinds names 'reference', which a template does not have"),
         ({"kinds": ["repeated"]}, '${id} ${text} <input name="a">', "the template asks for texts alone"),
         ({"known": [{"image": "row-1", "expected": "pos"}]}, TONE, "controls.known names items"),
-        ({"per_hit": 4}, TONE, "which leaves no place in a HIT of 4"),
+        ({"per_hit": 4}, TONE, "which leaves no item on a page of work of 4"),
     ],
 )
 def test_a_design_whose_control_items_no_template_has_is_refused(

@@ -515,12 +515,12 @@ def test_a_judge_is_removed_and_what_was_computed_with_it_says_so(
     asked = ask_model(study=study, name="m", model="small", budget=Decimal(1), **PRICED)
     store_comparison(compare_judges_with_people(study=study))
     page = reverse("admin:judgments_study_judges", args=[study.pk])
-    assert "was removed since" not in designer.get(page).content.decode()
+    assert "has been removed since" not in designer.get(page).content.decode()
 
     do = reverse("admin:judgments_study_do", args=[study.pk, "remove-judge"])
     gone = Judge.objects.get(name="a")
     shown = designer.post(do, {"page": "judges", "judge": gone.pk}, follow=True).content.decode()
-    assert shown.count("was removed since") == 1
+    assert shown.count("has been removed since") == 1
     assert not JudgeAnswer.objects.filter(judge_id=gone.pk).exists()
     asked_row = JudgeAnswer.objects.filter(judge=asked.judge).first()
     assert asked_row is not None

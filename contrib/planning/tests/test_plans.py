@@ -187,7 +187,7 @@ def test_a_plan_for_a_pilot_keeps_what_it_was_made_from(designer: Client) -> Non
     assert plan.settings["win_rate"] == 0.8
     assert plan.data_hash == hash_of_judgments(pilot)
     assert (
-        f"people, A and B as in <code>{pilot.slug}</code>"
+        f"participants, A and B as in <code>{pilot.slug}</code>"
         in designer.get(page(study, "planning")).content.decode()
     )
 

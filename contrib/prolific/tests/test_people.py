@@ -204,7 +204,7 @@ def test_on_the_page_of_the_crowd_a_person_says_what_became_of_a_bonus(
     assert panel.books() == (PLACES * PRICE, 40)
     assert prolific.calls["pay bonuses"] == 1
     said = words(client.post(do(panel.study, "call-was-done"), sent, follow=True))
-    assert "only a failed call" in said
+    assert "only failed calls" in said
 
 
 PAID = 40 + 14  # with Prolific's fee, rounded up here

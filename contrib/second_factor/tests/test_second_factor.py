@@ -93,7 +93,7 @@ def test_a_recovery_code_replaces_the_app_once(account: User, client: Client) ->
     assert signed_in(Client()).post(PAGE, {"code": codes[0]}).status_code == 302
     again = signed_in(Client()).post(PAGE, {"code": codes[0]})
     assert again.status_code == 400
-    assert "is not right" in again.content.decode()
+    assert "is wrong" in again.content.decode()
 
 
 def test_guessing_codes_has_the_limit_of_passwords(account: User, client: Client, settings: Settings) -> None:

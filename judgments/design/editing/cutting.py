@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from copy import deepcopy
+from functools import cached_property
 from itertools import chain
 from typing import Any
 
@@ -42,6 +43,27 @@ PAIR_WORDS = {
 }
 
 
+class DatasetReader:
+    """Reads a dataset once for several fittings."""
+
+    def __init__(self, dataset: Dataset, maker: int | None) -> None:
+        self.dataset, self.maker = dataset, maker
+        self._materials: dict[int | None, Material] = {}
+
+    @cached_property
+    def has_few_captions(self) -> bool:
+        return self.dataset.captions.order_by()[:MOST_CAPTIONS].count() < MOST_CAPTIONS
+
+    @cached_property
+    def has_texts_alone(self) -> bool:
+        return shows_texts_alone(self.dataset)
+
+    def material(self, ranked: int | None) -> Material:
+        if ranked not in self._materials:
+            self._materials[ranked] = load_material(self.dataset, ranked=ranked, maker=self.maker)
+        return self._materials[ranked]
+
+
 class Fitting:
     """One way to cut a design.
 
@@ -54,14 +76,13 @@ class Fitting:
     def __init__(
         self,
         values: dict[str, Any],
-        dataset: Dataset,
-        maker: int | None,
+        reader: DatasetReader,
         *,
         per_hit: int | None = None,
         again: bool = False,
     ) -> None:
-        self.values = deepcopy(values) | {"dataset": dataset.name}
-        self.dataset, self.maker, self.purpose = dataset, maker, values.get("purpose", "")
+        self.values = deepcopy(values) | {"dataset": reader.dataset.name}
+        self.dataset, self.reader, self.purpose = reader.dataset, reader, values.get("purpose", "")
         self.sentences: list[str] = []
         self.asked = self.lasts = 0
         self.fit_requirements()
@@ -69,9 +90,8 @@ class Fitting:
         self.checks = self.fit_purpose(per_hit)
         if again:  # careful people, too, answer a hard item otherwise the second time
             self.values["controls"] |= {"kinds": [REPEATED], "threshold": ALIKE}
-        few = self.dataset.captions.order_by()[:MOST_CAPTIONS].count() < MOST_CAPTIONS
         with suppress(DesignError):  # what is wrong by itself is said beside its field
-            if few:
+            if reader.has_few_captions:
                 self.to_material()
 
     def suffices(self) -> bool:
@@ -111,7 +131,7 @@ class Fitting:
             self.values["judged"] != CAPTION
             or self.values["source"]["show"]
             or not can_ask_about_texts(kind)
-            or not shows_texts_alone(self.dataset)
+            or not self.reader.has_texts_alone
         ):
             return
         self.values["judged"] = sort_of_texts(self.dataset)
@@ -157,7 +177,7 @@ class Fitting:
 
     def to_material(self) -> None:
         design = self.design()
-        material = load_material(self.dataset, ranked=design.sampling.k, maker=self.maker)
+        material = self.reader.material(design.sampling.k)
         self.fit_splits(material)
         kind = KINDS[design.protocol]
         if kind.compares_pairs:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from django.utils.translation import gettext, gettext_noop
 
-from judgments.design.editing.cutting import Fitting
+from judgments.design.editing.cutting import DatasetReader, Fitting
 from judgments.design.reading import PRESETS
 from judgments.drawing.controls.makers import SPLIT_CONTROLS
 from judgments.kinds import KINDS
@@ -57,31 +57,28 @@ def fit_to_dataset(
             are some if they suffice to tell care from guessing.
         checks: ASIDE, AGAIN or NONE, which somebody chose; "" to propose one.
     """
+    reader = DatasetReader(dataset, maker)
     preset = PRESETS.get(values["preset"]) if untouched and not values["controls"]["per_hit"] else None
     if preset and "controls.per_hit" in preset.ours and KINDS[values["protocol"]].compares_pairs:
-        checked = Fitting(values | {"controls": values["controls"] | {"per_hit": CHECKS}}, dataset, maker)
+        checked = Fitting(values | {"controls": values["controls"] | {"per_hit": CHECKS}}, reader)
         if checked.suffices():
             about = gettext("Check questions on each page of work: %(n)s. The paper does not give a number.")
             checked.sentences.append(about % {"n": CHECKS})
-            return _keep_items(checked, values, dataset, maker, checks)
-    return _keep_items(Fitting(values, dataset, maker), values, dataset, maker, checks)
+            return _keep_items(checked, values, reader, checks)
+    return _keep_items(Fitting(values, reader), values, reader, checks)
 
 
-def _keep_items(
-    aside: Fitting, values: dict[str, Any], dataset: Dataset, maker: int | None, checks: str
-) -> Fitted:
+def _keep_items(aside: Fitting, values: dict[str, Any], reader: DatasetReader, checks: str) -> Fitted:
     """Return a fitting that asks about all items where ``aside`` leaves some out for its check questions."""
     controls = aside.values["controls"]
     if not aside.checks or not set(controls["kinds"]) & set(SPLIT_CONTROLS):
         return Fitted(aside.values, aside.sentences)
     kind = KINDS[aside.values["protocol"]]
-    bare = Fitting(values, dataset, maker, per_hit=0)
+    bare = Fitting(values, reader, per_hit=0)
     lost = bare.asked - aside.asked
     if controls["per_hit"] and lost <= 0:
         return Fitted(aside.values, aside.sentences)
-    again = Fitting(
-        values, dataset, maker, per_hit=1 if kind.grouped else min(aside.checks, CHECKS), again=True
-    )
+    again = Fitting(values, reader, per_hit=1 if kind.grouped else min(aside.checks, CHECKS), again=True)
     fittings = {AGAIN: again, ASIDE: aside, NONE: bare}
     if not again.values["controls"]["per_hit"] or again.asked < bare.asked:
         del fittings[AGAIN]

@@ -130,8 +130,13 @@ def first_cells(
     lines: Sequence[tuple[int, str]], separators: str = SEPARATORS
 ) -> list[tuple[int, list[str]]]:
     """Return the cells of lines, each row with its line; none if their quotation marks make no table."""
-    separator = max(separators, key="".join(text for _, text in lines).count)
-    reader, rows, at = csv.reader((text for _, text in lines), delimiter=separator), [], 0
+    texts = [text for _, text in lines]
+    # Texts of one column may hold many commas; the separator stands in every row, and in the header.
+    separator = max(
+        separators,
+        key=lambda one: (sum(one in text for text in texts), sum(text.count(one) for text in texts)),
+    )
+    reader, rows, at = csv.reader(texts, delimiter=separator), [], 0
     with suppress(csv.Error):
         for cells in reader:
             rows.append((lines[at][0], cells))

@@ -161,7 +161,7 @@ def test_of_what_nobody_knows_a_person_says_whether_it_was_done(designer: Client
     assert "It counts as done." in sent(designer, study, "call-was-done", call=str(call.pk))
     call.refresh_from_db()
     assert call.state == "done"
-    assert "only a failed call" in sent(designer, study, "call-was-not-done", call=str(call.pk))
+    assert "only failed calls" in sent(designer, study, "call-was-not-done", call=str(call.pk))
 
 
 def test_what_was_refused_can_be_tried_again(designer: Client, study: Study) -> None:

@@ -300,7 +300,7 @@ def test_a_payment_that_failed_is_tried_again_with_its_money_kept_anew(
     call.refresh_from_db()
     assert (call.state, call.reserved_cents) == ("waiting", 60)
     assert send(path, owner, {"confirm": shown["confirm"]})["Idempotency-Replayed"] == "true"
-    refused(look(path, owner), 409, "only a failed call")
+    refused(look(path, owner), 409, "only failed calls")
     event = StudyEvent.objects.get(study=study, what="call-retried")
     assert event.by is not None
 

@@ -371,7 +371,7 @@ def test_the_command_writes_the_report(
         "spent_cents": 0,
         "discrepancies": [],
     }
-    assert capsys.readouterr().out.strip() == "1 HITs at the crowd; assignments: 1 submitted."
+    assert capsys.readouterr().out.strip() == "Pages of work at the crowd: 1. Assignments: 1 submitted."
 
 
 def test_made_up_arrivals_take_few_seats_and_leave_no_trace_in_the_books(turk: MTurkEmulator) -> None:

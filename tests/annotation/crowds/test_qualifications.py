@@ -186,7 +186,7 @@ def test_its_page_offers_what_it_can_and_nothing_else(client: Client, study: Stu
     open_study(study=study)
     shown = client.get(page(study, "crowd"))
     assert "The notice board" in words(shown)
-    assert "It cannot add places and time" in words(shown)
+    assert "Not supported" in words(shown)
     html = shown.content.decode()
     assert do(study, "set-budget") in html
     for step in ("bonus", "block-worker", "write-workers", "extend-crowd"):
