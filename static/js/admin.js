@@ -18,10 +18,14 @@ document.addEventListener("htmx:beforeOnLoad", (event) => {
 
 // Icons are words of a font, which would be read aloud. One that acts by itself is a button, which has a name.
 function nameIcons() {
-  const menu = document.querySelector("[data-say-menu]")?.dataset.sayMenu ?? "Menu";
+  const {sayMenu: menu = "Menu", sayHome = "", saySearch = ""} = document.querySelector("[data-say-menu]")?.dataset ?? {};
   for (const icon of document.querySelectorAll(".material-symbols-outlined")) {
     if (!icon.hasAttribute("x-on:click")) {
       icon.ariaHidden = "true";
+      const control = icon.closest("a, button");
+      if (control && !control.ariaLabel && !control.title && control.textContent.trim() === icon.textContent.trim()) {
+        control.ariaLabel = control.localName === "a" ? sayHome : saySearch;
+      }
     } else if (icon.role !== "button") {
       Object.assign(icon, {role: "button", tabIndex: 0, ariaLabel: menu});
       icon.addEventListener("keydown", (event) => { if (["Enter", " "].includes(event.key)) icon.click(); });

@@ -134,7 +134,7 @@ def test_what_is_wrong_is_said_beside_its_field_while_it_is_typed_and_in_the_lis
     expect(field.locator(".q-error")).to_contain_text("page of work of 20")
     expect(page.locator('[data-index="s-quality"]')).to_have_class("q-wrong")
     page.get_by_label("Name", exact=True).fill("")
-    page.get_by_role("button", name="Look again").click()
+    page.get_by_role("button", name="Update").click()
     expect(page.locator('[data-field="name"] .q-error')).to_be_visible()
     page.locator("#problems").get_by_role("link", name="Check questions on each page").click()
     page.keyboard.type("1")
@@ -208,12 +208,12 @@ def test_without_scripts_look_again_shows_the_same(new_page: NewPage, office: In
     begin(page, office)
     small(page)
     page.get_by_label("Check questions on each page").fill("50")
-    page.get_by_role("button", name="Look again").click()
+    page.get_by_role("button", name="Update").click()
     expect(page.locator('[data-field="controls-per_hit"]')).to_contain_text("page of work of 20")
     expect(page.locator("#problems")).to_contain_text("Check questions on each page")
     page.get_by_label("Check questions on each page").fill("1")
     page.get_by_label("Name", exact=True).fill("Without scripts")
-    page.get_by_role("button", name="Look again").click()
+    page.get_by_role("button", name="Update").click()
     expect(page.locator("[data-numbers]").get_by_text("Items", exact=True).locator("..")).to_contain_text(
         "12"
     )
