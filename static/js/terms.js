@@ -11,7 +11,7 @@
     return new RegExp(`(?<!\\p{L})(${either})(?:s|e|n|en|es)?(?!\\p{L})`, "iu"); // the plural, too
   };
 
-  const explain = (text, match, name, meaning, glossary) => {
+  const explain = (main, text, match, name, meaning, glossary) => {
     const use = text.splitText(match.index);
     use.splitText(match[0].length);
     const shown = create("div", "", {className: "q-meaning", popover: "auto"});
@@ -20,7 +20,7 @@
     shown.append(sentence, create("a", glossary.name, {href: glossary.address}));
     const button = create("button", use.data, {type: "button", className: "q-term", popoverTargetElement: shown});
     use.replaceWith(button);
-    button.after(shown);
+    main.append(shown); // so that the text around the term stays one sentence
   };
 
   document.addEventListener("DOMContentLoaded", async () => {
@@ -36,7 +36,7 @@
       const match = patternOf(unused.keys()).exec(text.data);
       if (!match) continue;
       const key = match[1].toLowerCase();
-      explain(text, match, ...unused.get(key), glossary);
+      explain(main, text, match, ...unused.get(key), glossary);
       unused.delete(key);
     }
   });

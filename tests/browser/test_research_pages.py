@@ -65,7 +65,7 @@ def office(installations: Installations) -> Iterator[Office]:
 def test_pages_with_results_fit_every_screen_and_can_be_read_by_everybody(page: Page, office: Office) -> None:
     sign_in(page, office, "rosa")
     for address, words in {
-        f"{office.pets}/closer-look/?id=p2&metric=bleu-1": "caption 1 w-3 (excluded)",
+        f"{office.pets}/closer-look/?id=p2&metric=bleu-1": "text 1 w-3 (excluded)",
         f"{office.live}/planning/": "Cheapest design",
         f"{office.rehearsed}/rehearsal/": "Exclusions and pauses",
         f"{office.live}/webhooks/": "Nobody listens.",
