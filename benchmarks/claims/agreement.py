@@ -159,8 +159,8 @@ def _(rows: Rows, n: str, least: str) -> bool:
 
 
 @says(
-    "Of the variance of answers <item:PC> lies between items, <rater:PC> between people and <residual:PC> beyond both, "
-    "with differences between texts of one item."
+    "Of the variance of answers, <item:PC> is between items, <rater:PC> between participants, and <residual:PC> residual, "
+    "including differences between texts of one item."
 )
 def _(rows: Rows, **shares: str) -> bool:
     parts = components(rows)
@@ -216,11 +216,11 @@ def apart(rows: Rows) -> tuple[int, int]:
 
 
 @says(
-    "No: on none of <n:N> judged items does a model that weighs participants by their accuracy come to another answer."
+    "No: a model that weights participants by their accuracy gives the same answers on all <n:N> judged items."
 )
 @says(
-    "On <differ:N> of <n:N> judged items a model that weighs participants by their accuracy comes to another answer than "
-    "the consensus[, and it decides <ties:N> that are tied]."
+    "Yes: a model that weights participants by their accuracy differs from the consensus on <differ:N> of <n:N> judged "
+    "items[, and decides this many ties: <ties:N>]."
 )
 def _(rows: Rows, n: str, differ: str = "0", ties: str | None = None) -> bool:
     return number(n) == len(rows.votes) and (number(differ), number(ties or "0")) == apart(rows)

@@ -23,7 +23,7 @@ def _(rows: Rows, n: str) -> bool:
     return number(n) == rows.work.count()
 
 
-@says("{Judgments> imported|Pages of work complete> imported judgments have none here}")
+@says("{Judgments> imported|Pages of work complete> none, as the judgments were imported}")
 def _(rows: Rows) -> bool:
     return not rows.designed
 
@@ -69,14 +69,15 @@ def _(rows: Rows, ends: str | None, n: str) -> bool:
 
 @says(
     "{Agreement> no item has two judgments yet|No item has two judgments yet.|Agreement is shown "
-    "once an item has two judgments.|Agreement is not available: no unit has two judgments.}"
+    "once an item has two judgments.|Agreement is not available: no unit has two judgments.|"
+    "Agreement is not measured: no unit has two judgments.}"
 )
 def _(rows: Rows) -> bool:
     return not rows.pairable
 
 
 @says(
-    "[Agreement> ][Agreement is {undefined|not available}: ]every judgment that can be compared has the "
+    "[Agreement> ][Agreement is {undefined|not available|not measured}: ]every judgment that can be compared has the "
     "same value[.]"
 )
 def _(rows: Rows) -> bool:
@@ -104,7 +105,7 @@ def _(rows: Rows, n: str) -> bool:
     return number(n) == len(rows.on_items) - len(rows.counted) > 0
 
 
-@says("Check questions> no answer to one counts[ yet]")
+@says("Check questions> none answered[ yet]")
 def _(rows: Rows) -> bool:
     return not rows.seen
 

@@ -14,15 +14,15 @@ DEFINITIONS = (
     "Percent agreement does not correct for chance, Fleiss’ kappa treats all disagreements equally, and Gwet’s AC has identity weights.",
     "Percent agreement does not correct for chance, Fleiss’ kappa treats all disagreements equally, and Gwet’s AC has quadratic weights.",
     "S@k: how often a text that people find relevant is among the first k.",
-    "R-precision: the share of relevant ones among the first r, where r are known. Of queries with something relevant, with 95 % intervals.",
-    "What people say of the judged texts of each system, wherever it ranked them, with 95 % intervals from resampled items.",
+    "R-precision: the share of relevant captions among the first r, if r are known to be relevant. Over queries with a relevant caption, with 95 % intervals.",
+    "People’s answers to the judged texts of each system, at any rank, with 95 % intervals from resampled items.",
     "Money: 0.00 USD for approved work", "Money> this study has no budget here",
     "What each metric would have reached after fewer judgments, in the order of arrival. Flat lines mean that more judgments change little.",
     "The page Results holds them against the scores of texts.", "Settled:", "Not decided:", "The model did not converge; treat this result with caution.",
 )  # fmt: skip
 PATTERNS = [
     *map(re.escape, DEFINITIONS),
-    r"Figures as of [^;]+; counters as of now\.",
+    r"Results as of [^;]+; counts as of now\.",
     r"Answers are on the scale .*",
 ]
 CHECKERS.extend(Checker(re.compile(pattern), lambda rows: True, "definitions") for pattern in PATTERNS)

@@ -131,7 +131,7 @@ def _(rows: Rows) -> bool:
     return not of_pairs(rows)
 
 
-@says("No ceiling is drawn: people choose between captions here, and score none.")
+@says("No ceiling is drawn: people choose between texts here, and score none.")
 def _(rows: Rows) -> bool:
     return rows.protocol in PAIRED
 

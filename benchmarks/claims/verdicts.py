@@ -191,6 +191,10 @@ def _(rows: Rows) -> bool:
     "On random halves of the votes, half of the people name the other half{’|'}s winner on <people:PC> of the pairs, "
     "<leaders:NAMES> on <reached:RANGE>; answers can be expected to reach <most:PC> at most."
 )
+@says(
+    "Split at random, one half of the votes names the winner of the other half on <people:PC> of the pairs, "
+    "and <leaders:NAMES> on <reached:RANGE>. The most that can be expected is <most:PC>."
+)
 def _(rows: Rows, people: str, leaders: str, reached: str, most: str) -> bool:
     half, ceiling = people_and_ceiling(rows)
     said = spread(reached, [share_of_halves(rows, name) for name in named(leaders)])
@@ -208,7 +212,7 @@ def _(rows: Rows) -> bool:
 
 
 @says(
-    "Within items: the mean over <n:RANGE> of <all:N> items; the others have no two texts that differ both for people and for the metric."
+    "Within items: the mean over <n:RANGE> of <all:N> items. In the others, no two texts differ for both people and the metric."
 )
 def _(rows: Rows, n: str, all: str) -> bool:
     kept = []
