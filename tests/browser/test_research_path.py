@@ -188,7 +188,7 @@ def looks_closer(page: Page) -> None:
     expect(page.locator(".c-vote")).to_have_count(2)
     fits(page)
     page.get_by_role("link", name="Back to the list").click()
-    page.get_by_role("checkbox", name="Choose").check()
+    page.get_by_role("checkbox", name="Select").check()
     page.get_by_label("Reason (for the log)").fill("two votes are few")
     page.get_by_role("button", name="Create a study from the selected rows").click()
     expect(page.locator("#content").get_by_role("heading", name="Pairwise, meadow (closer")).to_be_visible()
