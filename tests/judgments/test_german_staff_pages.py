@@ -75,7 +75,7 @@ def test_what_was_done_is_said_in_german_and_stored_in_english(german: Client) -
     share = reverse("admin:judgments_dataset_do", args=[dataset.pk, "share"])
     assert "ist offen für: nur die Beteiligten" in seen(german, share, sharing="members")
     kept = LogEntry.objects.values_list("change_message", flat=True)[0]
-    assert kept == "Dataset animals is open to its members alone."
+    assert kept == "Dataset animals can now be read by its members alone."
     assert german.get(address("study-file", study)).content.decode().startswith('name = "A triplet study"')
     calls = Client(headers={"accept-language": "de"})
     calls.force_login(User.objects.get())
@@ -144,7 +144,7 @@ def test_the_notes_of_an_import_are_german_with_their_numbers_and_names(german: 
     for page in (reverse("admin:judgments_job_change", args=[job.pk]), dataset_page("shapes")):
         text = seen(german, page)
         assert "nearest: Die Spalte „score: new“ wird nicht verwendet." in text
-        assert "Bilder ohne Bildbeschreibungen, weggelassen: 1\N{NARROW NO-BREAK SPACE}234." in text
+        assert "Items ohne Texte, ausgelassen: 1\N{NARROW NO-BREAK SPACE}234." in text
         assert not any(sentence in text for sentence in stored)
 
 
