@@ -1,7 +1,7 @@
 """Measure the code and hold it against the ceilings in pyproject.toml: ``python -m scripts.measures``.
 
-docs/decisions/0011-layout.md says what is counted. Ceilings go down only: one that lies far above its measure is
-refused too. What a command costs in processor time has none, as machines differ.
+docs/decisions/0011-layout.md says what is counted. A ceiling that lies far above its measure is refused
+too. What a command costs in processor time has none, as machines differ.
 """
 
 from __future__ import annotations
