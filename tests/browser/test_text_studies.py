@@ -89,7 +89,7 @@ def test_no_page_of_a_study_of_texts_speaks_of_pictures(
     page.locator("form .q-primary").click()
     page.locator(".q-understood").wait_for()
     speaks_of_texts(page, "what was understood")
-    page.locator(".q-save .q-primary").last.click()
+    page.get_by_role("button", name="Import", exact=True).click()
     researcher.page.get_by_role("link", name="Design a study with it").wait_for()
     speaks_of_texts(page, "what came of it")
     researcher.follow("Design a study with it")
