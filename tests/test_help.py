@@ -9,7 +9,7 @@ from django.test import Client
 
 from evaluation.results.aggregation import aggregate_study
 from evaluation.results.meta_evaluation import evaluate_study
-from judgments.admin.documentation import documents, rendered
+from judgments.admin.documentation import document_html, documents
 from judgments.models import Study
 from tests.evaluation.test_study_page import pairwise
 from tests.strangers import addresses
@@ -61,11 +61,11 @@ def test_every_page_of_the_admin_leads_to_a_page_and_heading_that_explain_it(
 
 @pytest.mark.parametrize("name", [name for name in documents() if name.endswith(".md")])
 def test_links_within_the_documentation_lead_somewhere(name: str) -> None:
-    for address in re.findall(r'(?:href|src)="([^"]*)"', rendered(name)):
+    for address in re.findall(r'(?:href|src)="([^"]*)"', document_html(name)):
         if not re.match("https?:|mailto:", address):
             there, _, anchor = address.removeprefix("/admin/help/").partition("#")
             assert (there or name) in documents(), address
-            assert not anchor or f'id="{anchor}"' in rendered(there or name), address
+            assert not anchor or f'id="{anchor}"' in document_html(there or name), address
 
 
 def test_other_files_and_strangers_get_nothing(client: Client) -> None:
@@ -78,8 +78,8 @@ def test_the_terms_are_those_of_the_glossary(client: Client) -> None:
     answer = client.get("/admin/terms/en/").json()
     assert dict(answer["terms"])["consensus"]
     page, _, anchor = answer["glossary"]["address"].removeprefix("/admin/help/").partition("#")
-    assert f'id="{anchor}"' in rendered(page)
-    assert all(f"<strong>{name}</strong>" in rendered(page) for name, _ in answer["terms"])
+    assert f'id="{anchor}"' in document_html(page)
+    assert all(f"<strong>{name}</strong>" in document_html(page) for name, _ in answer["terms"])
 
 
 def test_an_address_of_the_admin_without_a_page_leads_back_to_the_studies(client: Client) -> None:

@@ -26,7 +26,7 @@ PICTURE = re.compile(r'(<img [^>]*?src=")([^"]+)(")')
 def documents() -> dict[str, Path]:
     """Return pages and pictures by their names, which are those of the documentation's site."""
     folder = settings.BASE_DIR / "docs"
-    found = {
+    paths = {
         path.relative_to(folder).as_posix(): path
         for path in sorted(folder.rglob("*"))
         if path.suffix in (".md", ".png", ".svg")
@@ -34,31 +34,31 @@ def documents() -> dict[str, Path]:
     for name in settings.FEATURES:
         path = settings.BASE_DIR / "contrib" / name / "README.md"
         if path.exists():
-            found[f"contrib/{name}.md"] = path
-    return found
+            paths[f"contrib/{name}.md"] = path
+    return paths
 
 
-def slug(heading: str, separator: str) -> str:
+def heading_anchor(heading: str, separator: str) -> str:
     """Return the anchor of a heading as GitHub makes it, which links between pages use."""
     return re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", separator)
 
 
 @cache
-def rendered(name: str) -> SafeString:
+def document_html(name: str) -> SafeString:
     path = documents()[name]
     reader = markdown.Markdown(
         extensions=["tables", "fenced_code", "sane_lists", "toc"],
-        extension_configs={"toc": {"baselevel": 2, "slugify": slug}},
+        extension_configs={"toc": {"baselevel": 2, "slugify": heading_anchor}},
     )
-    names = {found: name for name, found in documents().items()}
+    names = {document: name for name, document in documents().items()}
 
     def address(target: str) -> str:
-        found = (path.parent / target).resolve()
-        return reverse("documentation", args=[names[found]]) if found in names else ""
+        document = (path.parent / target).resolve()
+        return reverse("documentation", args=[names[document]]) if document in names else ""
 
     def link(match: re.Match[str]) -> str:
-        there = address(match[1])
-        return f'<a href="{there}{match[2] or ""}">{match[3]}</a>' if there else match[3]
+        page = address(match[1])
+        return f'<a href="{page}{match[2] or ""}">{match[3]}</a>' if page else match[3]
 
     html = LINK.sub(link, reader.convert(path.read_text(encoding="utf-8")))
     html = PICTURE.sub(lambda match: f"{match[1]}{address(match[2])}{match[3]}", html)
@@ -73,7 +73,7 @@ def show_document(request: HttpRequest, name: str) -> HttpResponseBase:
         return FileResponse(path.open("rb"))
     context = admin.site.each_context(request) | {
         "title": gettext("Help"),
-        "document": rendered(name),
+        "document": document_html(name),
         "name": name,
         "pages": [
             (FIRST, gettext("Tutorial")),

@@ -27,7 +27,6 @@ def compiled(kernel: Kernel) -> Kernel:
     import numba  # slowly, and not for those who want the types alone
 
     _announce_compiling()
-
     kernel.__qualname__ = f"{kernel.__qualname__}-{_digest(kernel.__module__)}"
     try:
         dispatcher = numba.njit(cache=True, nogil=True)(kernel)
@@ -45,11 +44,9 @@ def _announce_compiling() -> None:
 
     class Announcer(event.Listener):
         def __init__(self) -> None:
-            self.depth, self.silent, self.said = (
-                0,
-                SILENT_SECONDS,
-                False,
-            )  # a kernel compiles those that it calls
+            self.depth = 0  # a kernel compiles those that it calls
+            self.silent = SILENT_SECONDS
+            self.said = False
 
         def on_start(self, event: Any) -> None:
             self.depth += 1

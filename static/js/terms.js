@@ -29,15 +29,17 @@
     if (!address || !main || !HTMLElement.prototype.showPopover) return;
     const {glossary, terms} = await (await fetch(address)).json();
     const unused = new Map(terms.map(([name, meaning]) => [name.toLowerCase(), [name, meaning]]));
+    let pattern = patternOf(unused.keys());
     const texts = document.createTreeWalker(main, NodeFilter.SHOW_TEXT);
     while (unused.size && texts.nextNode()) {
       const text = texts.currentNode;
       if (text.parentElement.closest(LEFT_ALONE) || !text.parentElement.checkVisibility()) continue;
-      const match = patternOf(unused.keys()).exec(text.data);
+      const match = pattern.exec(text.data);
       if (!match) continue;
       const key = match[1].toLowerCase();
       explain(main, text, match, ...unused.get(key), glossary);
       unused.delete(key);
+      pattern = patternOf(unused.keys());
     }
   });
 }

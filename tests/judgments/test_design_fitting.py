@@ -248,27 +248,27 @@ class TestItemsAndCheckQuestions:
     def test_no_item_is_left_out_unasked(self, preset: str) -> None:
         dataset = self.small()
         fitted, plan, controls = self.fitted(preset, dataset)
-        _, whole, _ = self.fitted(preset, dataset, checks="none")
+        _, whole, _ = self.fitted(preset, dataset, checks="omit")
         assert plan.units == whole.units
         assert controls.kinds == ("repeated",)
         assert plan.controls
         assert whole.controls == 0
-        assert list(fitted.question.choices) == ["aside", "none"]
+        assert list(fitted.question.choices) == ["reserve", "omit"]
 
     def test_a_person_may_leave_items_out_for_known_answers(self) -> None:
         dataset = self.small()
-        fitted, plan, controls = self.fitted("vedantam-2015-pairwise", dataset, checks="aside")
+        fitted, plan, controls = self.fitted("vedantam-2015-pairwise", dataset, checks="reserve")
         assert (plan.units, controls.kinds) == (10, ("reference",))
         assert (fitted.question.lost, fitted.question.asked) == (2, 12)
-        assert set(fitted.question.choices) == {"again", "none"}
+        assert set(fitted.question.choices) == {"repeat", "omit"}
 
     def test_an_arena_has_no_repeated_items_and_asks_about_all_of_them(self) -> None:
         fitted, plan, controls = self.fitted("vedantam-2015-pairwise", self.small(), "ranking")
         assert (plan.units, controls.per_hit) == (12, 0)
-        assert list(fitted.question.choices) == ["aside"]
+        assert list(fitted.question.choices) == ["reserve"]
 
     def test_as_many_check_questions_as_there_are_material_for(self) -> None:
-        _, plan, controls = self.fitted("hodosh-2013-relevance", self.small(), "labels", checks="aside")
+        _, plan, controls = self.fitted("hodosh-2013-relevance", self.small(), "labels", checks="reserve")
         assert controls.per_hit == 2  # three were wanted, of the two images set aside
         assert plan.controls
 
@@ -281,7 +281,7 @@ class TestItemsAndCheckQuestions:
         address = f"{reverse(NEW)}?preset=vedantam-2015-pairwise&dataset={dataset.name}&purpose=systems"
         shown = designer.get(address)
         assert "would leave out 2 of 12 items" in words(shown)
-        assert "purpose=systems&amp;checks=aside" in shown.content.decode()
-        chosen = designer.get(f"{address}&checks=aside").context["form"]
+        assert "purpose=systems&amp;checks=reserve" in shown.content.decode()
+        chosen = designer.get(f"{address}&checks=reserve").context["form"]
         assert chosen["sampling-pairs-MM"].value() == 10
         assert shown.context["form"]["sampling-pairs-MM"].value() == 12

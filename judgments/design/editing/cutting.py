@@ -79,7 +79,7 @@ class Fitting:
         reader: DatasetReader,
         *,
         per_hit: int | None = None,
-        again: bool = False,
+        repeating: bool = False,
     ) -> None:
         self.values = deepcopy(values) | {"dataset": reader.dataset.name}
         self.dataset, self.reader, self.purpose = reader.dataset, reader, values.get("purpose", "")
@@ -88,7 +88,7 @@ class Fitting:
         self.fit_requirements()
         self.fit_source()
         self.checks = self.fit_purpose(per_hit)
-        if again:  # careful people, too, answer a hard item otherwise the second time
+        if repeating:  # careful people, too, answer a hard item otherwise the second time
             self.values["controls"] |= {"kinds": [REPEATED], "threshold": ALIKE}
         with suppress(DesignError):  # what is wrong by itself is said beside its field
             if reader.has_few_captions:

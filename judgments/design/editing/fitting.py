@@ -14,11 +14,15 @@ from judgments.kinds import KINDS
 from judgments.models import Dataset
 
 CHECKS = 2  # on a page
-ASIDE_OF = 10  # items, of which one may be left out for check questions that tell care from guessing
-ASIDE, AGAIN, NONE = "aside", "again", "none"  # what becomes of items that check questions would leave out
-WITHOUT_CAPTIONS = {
-    AGAIN: gettext_noop("Check questions repeat items: the dataset has too few texts for others."),
-    NONE: gettext_noop("There are no check questions: the dataset has too few texts to make them of."),
+RESERVED_OF = 10  # items, of which one may be left out for check questions that tell care from guessing
+RESERVE, REPEAT, OMIT = (
+    "reserve",
+    "repeat",
+    "omit",
+)  # what check questions are made of: items left out, repeated, none
+TOO_FEW_TEXTS = {
+    REPEAT: gettext_noop("Check questions repeat items: the dataset has too few texts for others."),
+    OMIT: gettext_noop("There are no check questions: the dataset has too few texts to make them of."),
 }
 
 
@@ -55,7 +59,7 @@ def fit_to_dataset(
         maker: row id of the study's maker: others' unpublished systems are not drawn from.
         untouched: whether the values are a preset's. Where its paper does not give a number of check questions, there
             are some if they suffice to tell care from guessing.
-        checks: ASIDE, AGAIN or NONE, which somebody chose; "" to propose one.
+        checks: RESERVE, REPEAT or OMIT, which somebody chose; "" to propose one.
     """
     reader = DatasetReader(dataset, maker)
     preset = PRESETS.get(values["preset"]) if untouched and not values["controls"]["per_hit"] else None
@@ -68,26 +72,28 @@ def fit_to_dataset(
     return _keep_items(Fitting(values, reader), values, reader, checks)
 
 
-def _keep_items(aside: Fitting, values: dict[str, Any], reader: DatasetReader, checks: str) -> Fitted:
-    """Return a fitting that asks about all items where ``aside`` leaves some out for its check questions."""
-    controls = aside.values["controls"]
-    if not aside.checks or not set(controls["kinds"]) & set(SPLIT_CONTROLS):
-        return Fitted(aside.values, aside.sentences)
-    kind = KINDS[aside.values["protocol"]]
-    bare = Fitting(values, reader, per_hit=0)
-    lost = bare.asked - aside.asked
+def _keep_items(reserving: Fitting, values: dict[str, Any], reader: DatasetReader, checks: str) -> Fitted:
+    """Return a fitting that asks about all items where ``reserving`` leaves some out for its check questions."""
+    controls = reserving.values["controls"]
+    if not reserving.checks or not set(controls["kinds"]) & set(SPLIT_CONTROLS):
+        return Fitted(reserving.values, reserving.sentences)
+    kind = KINDS[reserving.values["protocol"]]
+    omitting = Fitting(values, reader, per_hit=0)
+    lost = omitting.asked - reserving.asked
     if controls["per_hit"] and lost <= 0:
-        return Fitted(aside.values, aside.sentences)
-    again = Fitting(values, reader, per_hit=1 if kind.grouped else min(aside.checks, CHECKS), again=True)
-    fittings = {AGAIN: again, ASIDE: aside, NONE: bare}
-    if not again.values["controls"]["per_hit"] or again.asked < bare.asked:
-        del fittings[AGAIN]
+        return Fitted(reserving.values, reserving.sentences)
+    repeating = Fitting(
+        values, reader, per_hit=1 if kind.grouped else min(reserving.checks, CHECKS), repeating=True
+    )
+    fittings = {REPEAT: repeating, RESERVE: reserving, OMIT: omitting}
+    if not repeating.values["controls"]["per_hit"] or repeating.asked < omitting.asked:
+        del fittings[REPEAT]
     if not controls["per_hit"]:
-        best = fittings.get(AGAIN, bare)
-        best.sentences.append(gettext(WITHOUT_CAPTIONS[AGAIN if best is again else NONE]))
+        best = fittings.get(REPEAT, omitting)
+        best.sentences.append(gettext(TOO_FEW_TEXTS[REPEAT if best is repeating else OMIT]))
         return Fitted(best.values, best.sentences)
-    few = aside.suffices() and lost * ASIDE_OF <= bare.asked
-    proposed = checks if checks in fittings else ASIDE if few else AGAIN if AGAIN in fittings else NONE
+    few = reserving.suffices() and lost * RESERVED_OF <= omitting.asked
+    proposed = checks if checks in fittings else RESERVE if few else REPEAT if REPEAT in fittings else OMIT
     others = tuple(name for name in fittings if name != proposed)
     best = fittings[proposed]
-    return Fitted(best.values, best.sentences, ChecksQuestion(proposed, others, lost, bare.asked))
+    return Fitted(best.values, best.sentences, ChecksQuestion(proposed, others, lost, omitting.asked))
