@@ -44,9 +44,10 @@ function begin(form) {
     state.textContent = files.length ? say.sayChosen.replace("%n", files.length.toLocaleString()).replace("%size", whole) : "";
   }
 
-  // Further files are added to those that are there; one of the same name takes the place of the first.
+  // Further files are added to those that are there. The same file twice is one; the server refuses two of one name.
   function add(files) {
-    const chosen = new Map([...(input.multiple ? input.files : []), ...files].map((file) => [file.name, file]));
+    const keyOf = ({ name, size, lastModified }) => `${name}/${size}/${lastModified}`;
+    const chosen = new Map([...(input.multiple ? input.files : []), ...files].map((file) => [keyOf(file), file]));
     const all = new DataTransfer();
     for (const file of chosen.values()) if (!HIDDEN.test(file.name)) all.items.add(file);
     input.files = all.files;

@@ -22,6 +22,7 @@ from tests.annotation.scenes import CAPTIONS, make_scenes
 from tests.doors import DOORS, Call
 from tests.judgments.desk import page, words
 from tests.judgments.test_discarding import drawn, fresh
+from tests.marks import long_except
 from tests.refusals import assert_names, refuses
 from tests.studies import hand_in, make_study, make_worker
 
@@ -88,11 +89,7 @@ def judged(study: Study, number: int = 1) -> Unit:
 @pytest.mark.django_db
 @pytest.mark.parametrize(
     "protocol",
-    [
-        "pairwise",
-        "spans",
-        *(pytest.param(kind, marks=pytest.mark.long) for kind in KINDS if kind not in ("pairwise", "spans")),
-    ],
+    long_except(KINDS, "pairwise", "spans"),
 )
 def test_items_of_every_kind_are_pulled_out_replaced_and_written(protocol: str, designer: Client) -> None:
     study = generated(protocol)

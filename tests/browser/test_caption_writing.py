@@ -9,6 +9,7 @@ from judgments.kinds.caption_rules import RULES, broken_rules, count_words, rule
 from tests.browser.axe import problems_in_both_looks
 from tests.browser.working import PHONE, NewPage, join, stored, submitted
 from tests.installations import Installation
+from tests.marks import long_except
 
 STUDY = """
 from judgments.models import Dataset
@@ -97,9 +98,7 @@ def captions(site: Installation) -> Installation:
     return site
 
 
-@pytest.mark.parametrize(
-    "language", ["en", *(pytest.param(one, marks=pytest.mark.long) for one in ("de", "ja"))]
-)
+@pytest.mark.parametrize("language", long_except(["en", "de", "ja"], "en"))
 def test_the_page_finds_what_the_server_finds(
     page: Page, captions: Installation, language: str, person: str
 ) -> None:

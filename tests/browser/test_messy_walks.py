@@ -186,6 +186,11 @@ def test_files_are_dropped_listed_and_refused_in_place(page: Page, office: Insta
     looked_at(page)
     page.locator("form[data-upload] .q-primary").click()
     expect(page.locator(".q-error")).to_contain_text("more.zip")  # no archive: said in its place
+    for _ in range(2):  # as from two folders
+        page.evaluate(DROP, [page.locator("[data-drop]").element_handle(), ["table.csv"]])
+    expect(page.locator("[data-files] li")).to_have_count(2)
+    page.locator("form[data-upload] .q-primary").click()
+    expect(page.locator(".q-error")).to_contain_text("table.csv")  # neither takes the other's place
     page.evaluate(DROP, [page.locator("[data-drop]").element_handle(), ["table.csv"]])
     page.locator("form[data-upload] .q-primary").click()
     expect(page.locator("[name=_design]")).to_be_visible()

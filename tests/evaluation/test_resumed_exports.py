@@ -33,6 +33,7 @@ from judgments.studies.generation.progress import Progress
 from tests.evaluation.each_format import FORMS, PARTS, UNITS_A_PART, study_for
 from tests.evaluation.studies import StudyOf, make_dataset
 from tests.installations import Installation, Installations
+from tests.marks import long_except
 from tests.refusals import refuses
 
 pytestmark = pytest.mark.django_db
@@ -77,10 +78,7 @@ def part_of(path: Path, name: str) -> Path:
 
 @pytest.mark.parametrize(
     "form",
-    [
-        *JOINED_DIFFERENTLY,
-        *(pytest.param(form, marks=pytest.mark.long) for form in FORMS if form not in JOINED_DIFFERENTLY),
-    ],
+    long_except(FORMS, *JOINED_DIFFERENTLY),
 )
 def test_a_stopped_export_goes_on_and_gives_the_same_file(form: str, study: StudyOf, tmp_path: Path) -> None:
     told: list[tuple[float, str]] = []
@@ -327,9 +325,7 @@ def installation(installations: Installations) -> Iterator[Installation]:
         yield made
 
 
-@pytest.mark.parametrize(
-    "form", ["jsonl", *(pytest.param(form, marks=pytest.mark.long) for form in JOINED_DIFFERENTLY[1:])]
-)
+@pytest.mark.parametrize("form", long_except(JOINED_DIFFERENTLY, "jsonl"))
 def test_an_export_that_is_killed_over_and_over_gives_the_same_file(
     form: str, installation: Installation, tmp_path: Path
 ) -> None:

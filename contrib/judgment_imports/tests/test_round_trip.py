@@ -26,6 +26,7 @@ from tests.evaluation.test_credits import without_systems
 from tests.evaluation.test_kinds_of_releases import drafted
 from tests.judgments.desk import words
 from tests.judgments.results.test_layouts import workbook
+from tests.marks import long_except
 
 pytestmark = pytest.mark.django_db
 TEXTS = (
@@ -336,9 +337,7 @@ LAYOUTS = {
 }
 
 
-@pytest.mark.parametrize(
-    "layout", ["label-studio", *(pytest.param(one, marks=pytest.mark.long) for one in ("potato", "prodigy"))]
-)
+@pytest.mark.parametrize("layout", long_except(["label-studio", "potato", "prodigy"], "label-studio"))
 def test_what_other_platforms_export_comes_back(layout: str, tmp_path: Path) -> None:
     """Each system's mean is that of its own grades, though two say the same."""
     form, write = LAYOUTS[layout]

@@ -27,6 +27,7 @@ from contrib.prolific.tests.panel import REWARD, Panel, go_on, panel_study, poin
 from contrib.prolific.tests.scenes import BONUS, REJECTED
 from evaluation.data.integrity import check_integrity
 from tests.installations import Installation
+from tests.marks import long_except
 
 PRICE = REWARD + 50
 
@@ -37,7 +38,7 @@ SHARES = dict.fromkeys(Fault, 0.05)
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.long)])
+@pytest.mark.parametrize("seed", long_except([0, 1], 0))
 def test_nothing_is_lost_and_nothing_is_paid_twice(settings: Settings, seed: int) -> None:
     faults = Faults(seed, SHARES, retry_after=0)
     with ProlificEmulator(faults=faults) as prolific:
