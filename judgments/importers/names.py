@@ -67,10 +67,10 @@ class PicturesOfNames:
 
 def find_pictures(names: Collection[str], files: Collection[str]) -> PicturesOfNames:
     """Match names of pictures with files: exactly; else but for case and jpeg, folder, blanks, ending."""
-    there = set(files)
-    found = PicturesOfNames({name: name for name in names if name in there})
+    available = set(files)
+    pictures = PicturesOfNames({name: name for name in names if name in available})
     indexes: list[tuple[Callable[[str], str], defaultdict[str, list[str]]]] = []
-    if len(found.files) < len(set(names)):
+    if len(pictures.files) < len(set(names)):
         for spelling in (_spelled, _without_folder, _without_ending):
             index: defaultdict[str, list[str]] = defaultdict(list)
             for file in files:
@@ -78,21 +78,21 @@ def find_pictures(names: Collection[str], files: Collection[str]) -> PicturesOfN
             indexes.append((spelling, index))
     names_of: defaultdict[str, list[str]] = defaultdict(list)
     for name in dict.fromkeys(names):
-        if name not in found.files:
-            meant = next(filter(None, (index.get(spelling(name)) for spelling, index in indexes)), [])
-            if len(meant) == 1:
-                found.files[name] = meant[0]
-                found.respelled.append(name)
-            elif meant:
-                found.unclear[name] = meant
-        if name in found.files:
-            names_of[found.files[name]].append(name)
-    for same in filter(lambda same: len(same) > 1, names_of.values()):
-        for name in set(same) & set(found.respelled):
-            found.unclear[name] = [other for other in same if other != name]
-            found.respelled.remove(name)
-            del found.files[name]
-    return found
+        if name not in pictures.files:
+            candidates = next(filter(None, (index.get(spelling(name)) for spelling, index in indexes)), [])
+            if len(candidates) == 1:
+                pictures.files[name] = candidates[0]
+                pictures.respelled.append(name)
+            elif candidates:
+                pictures.unclear[name] = candidates
+        if name in pictures.files:
+            names_of[pictures.files[name]].append(name)
+    for equals in filter(lambda equals: len(equals) > 1, names_of.values()):
+        for name in set(equals) & set(pictures.respelled):
+            pictures.unclear[name] = [other for other in equals if other != name]
+            pictures.respelled.remove(name)
+            del pictures.files[name]
+    return pictures
 
 
 def names_picture(name: str) -> bool:
