@@ -239,11 +239,12 @@ class Release(AppendOnlyRow):
 
 
 class ColumnBlock(models.Model):
-    """Arrow columns of a study's judgments or units, which analyses read instead of rows."""
+    """Arrow columns of a study's judgments or units, read instead of rows, or digests of its consensus."""
 
     class What(models.TextChoices):
         JUDGMENTS = "judgments"
         UNITS = "units"
+        CONSENSUS = "consensus"
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="column_blocks")
     what = models.CharField(max_length=9, choices=What)

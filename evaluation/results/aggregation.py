@@ -58,7 +58,7 @@ from judgments.models import Study, SystemContent
 from judgments.studies.designs import design_of, kind_of, stops_early
 from judgments.studies.generation.progress import Progress, no_progress
 from judgments.studies.stopping import describe_stopping
-from quorum.numeric.arrays import Floats, places_in
+from quorum.numeric.arrays import Floats, order_of, places_in
 from quorum.numeric.signatures import signature
 from quorum.statistics.aggregation import standardised_mean
 from quorum.statistics.crossed import NAIVE
@@ -73,6 +73,7 @@ CONSENSUS_FIELDS = (
 ADJUDICATED, JUDGMENTS = Consensus.Source.ADJUDICATED.value, Consensus.Source.JUDGMENTS.value
 JSON_FIELDS = ("answer", "votes")
 ROWS_AT_ONCE = 5_000
+DIGESTED_FROM = 100_000  # units: the rows of fewer are compared within a second
 # Parts of the file that few studies have.
 OPTIONAL_KEYS = (
     "scale", "figures", "systems", "systems_verdict", "rankings", "system_orders", "filter_audit", "clusters",
@@ -219,8 +220,7 @@ def _systems_of(
         standardised = answers(answers=_standardised(table)) if kind.results is not None else None
         systems = [] if outputs is None else judged_systems(relevance, outputs, standardised)
         return systems, rankings, verdict_of_systems(study, table, consensus, outputs)
-    pairs = [_pair_dict(pair, consensus.of_pair[pair.pk]) for pair in consensus.pairs]
-    tallies = system_tallies(pairs, loaders.systems_of_pairs(study))
+    tallies = system_tallies(consensus, loaders.systems_of_pairs(study))
     return tallies, NO_RANKINGS, verdict_of_systems(study, table, consensus)
 
 
@@ -347,10 +347,14 @@ def store_aggregation(aggregation: StudyAggregation) -> Analysis:
         judgments=aggregation.judgments,
         result=aggregation.result,
     )
-    rows_of_units = _unit_rows(study, consensus, aggregation.figures)
+    stored = Consensus.objects.filter(study=study)
+    rows_before, digested = stored.count(), len(consensus.units) >= DIGESTED_FROM
+    before = blocks.read_digests(study, rows=rows_before) if digested else {}
+    digests: dict[int, bytes] = {}
+    rows_of_units = _unit_rows(study, consensus, aggregation.figures, before, digests)
     rows_of_pairs = _pair_rows(study, consensus)
     with large_cache():
-        if Consensus.objects.filter(study=study).exists():
+        if rows_before:
             for units, rows in rows_of_units:
                 _store_changes(study, "unit_id", units, rows)
             for pairs, rows in rows_of_pairs:
@@ -359,6 +363,8 @@ def store_aggregation(aggregation: StudyAggregation) -> Analysis:
             every = chain.from_iterable(rows for _, rows in chain(rows_of_units, rows_of_pairs))
             with indexes_built_after(Consensus, rows=len(consensus.units)):
                 insert_rows(Consensus, CONSENSUS_FIELDS, every, ready=JSON_FIELDS)
+    if digested:
+        blocks.store_digests(study, digests, rows=stored.count())
     counted = aggregation.result["counts"]["judgments"]
     sentence = f"Consensus and agreement were computed from {counted:,} judgments."
     note_event(study=study, what="computed", sentence=sentence, signature=aggregation.signature)
@@ -408,15 +414,29 @@ def _sort_names(text: str | None) -> str | None:
 
 
 def _unit_rows(
-    study: Study, consensus: StudyConsensus, figures: KindResults
+    study: Study,
+    consensus: StudyConsensus,
+    figures: KindResults,
+    before: Mapping[int, bytes],
+    digests: dict[int, bytes],
 ) -> Iterator[tuple[list[int], list[tuple[Any, ...]]]]:
-    """Yield batches of unit row ids, and CONSENSUS_FIELDS of those with a consensus."""
+    """Yield batches of unit row ids, and CONSENSUS_FIELDS of those with a consensus, unless stored ``before``.
+
+    Fill ``digests`` with those of batches that are columns alone, by their first unit.
+    """
     columns, single = columns_and_others(consensus.of_unit)
     pks = np.sort(consensus.units.pk)
     positions = np.full(len(pks), -1) if columns is None else places_in(columns.unit, pks)
+    rows_differ = np.isin(pks, list(single)) | bool(figures.units)  # from the columns
     for start in range(0, len(pks), ROWS_AT_ONCE):
         batch, rows = slice(start, start + ROWS_AT_ONCE), []
-        units, in_columns = pks[batch].tolist(), positions[batch] >= 0
+        in_columns = positions[batch] >= 0
+        if columns is not None and not rows_differ[batch].any():
+            first = int(pks[start])
+            digests[first] = columns.digest(pks[batch], positions[batch])
+            if before.get(first) == digests[first]:
+                continue
+        units = pks[batch].tolist()
         if columns is not None:
             n, value, *outcomes, votes = columns.cells(positions[batch][in_columns])
             judged = pks[batch][in_columns].tolist()
@@ -600,7 +620,7 @@ def worker_table(
     ``seconds`` is the median time per unit, measured by the page or else by wall time.
     """
     rows = []
-    order = np.argsort(table.worker, kind="stable")
+    order = order_of(table.worker)
     starts = np.searchsorted(table.worker[order], [worker.pk for worker in workers], side="left")
     ends = np.searchsorted(table.worker[order], [worker.pk for worker in workers], side="right")
     on_side, on_left = table.sided, table.left
@@ -635,15 +655,14 @@ def worker_table(
     return rows
 
 
-def system_tallies(
-    pairs: Sequence[Mapping[str, Any]], systems: Mapping[str, tuple[str, str]]
-) -> list[dict[str, Any]]:
+def system_tallies(consensus: StudyConsensus, systems: Mapping[str, tuple[str, str]]) -> list[dict[str, Any]]:
     """Count how often each system beat another (V15 §7.3); people are a system too.
 
     ``systems``: pair -> systems of its captions.
     """
     tallies: defaultdict[str, Counter[str]] = defaultdict(Counter)
-    outcomes = Counter((*systems[pair["pair"]], pair["value"], pair["tie"]) for pair in pairs)
+    winners = ((*systems[pair.key], consensus.of_pair[pair.pk]) for pair in consensus.pairs)
+    outcomes = Counter((first, second, winner.value, winner.tie) for first, second, winner in winners)
     for (first, second, value, tie), count in outcomes.items():
         if first == second:
             continue

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cache
+from hashlib import blake2b
 from itertools import repeat
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -29,6 +30,7 @@ from judgments.drawing.controls.makers import ControlSlot, Known, Makers
 from judgments.drawing.hits import hits_of
 from judgments.drawing.keys import content_key
 from judgments.drawing.material import Batch, Group, HITSpec, Image, Material, UnitSpec
+from quorum.numeric.signatures import quorum_version
 from quorum.statistics.stopping import OPEN
 
 if TYPE_CHECKING:
@@ -156,6 +158,16 @@ class ConsensusColumns(Mapping[int, Consensus]):
             self.tie[places].tolist(),
             map(as_text, map(tuple, self.votes[places].tolist())),
         )
+
+    def digest(self, units: npt.NDArray[np.int64], places: npt.NDArray[np.int64]) -> bytes:
+        """Return a digest of the cells of ``units``, which stand at ``places``, -1 for none."""
+        digest = blake2b(repr((self.answers, self.whole, quorum_version())).encode(), digest_size=16)
+        places = places[places >= 0]
+        for column in (self.n, self.value, self.share, self.margin, self.tie, self.votes):
+            digest.update(b"" if column is None else column[places].tobytes())
+        for rows in (units, self.unit[places]):
+            digest.update(rows.tobytes())
+        return digest.digest()
 
     def with_single(self, single: Mapping[int, Consensus]) -> ConsensusColumns:
         """Replace the consensus of some units, or add it."""

@@ -48,6 +48,19 @@ def places_in(known: Ints, wanted: Ints) -> Ints:
     return np.where(known[nearest] == wanted, nearest, -1)
 
 
+def order_of(codes: Ints) -> Ints:
+    """Return the positions that sort ``codes``, whole numbers from 0 on; equal ones stay in their order."""
+    bits = len(codes).bit_length()
+    if int(codes.max(initial=0)).bit_length() + bits > 63:
+        return np.argsort(codes, kind="stable")
+    # Numbers sort five times as fast as their places: each takes its place along, in its lowest bits.
+    both = codes << bits
+    both |= np.arange(len(codes))
+    both.sort()
+    both &= (1 << bits) - 1
+    return both
+
+
 def parts_of(rows: int) -> Iterator[slice]:
     """Yield slices of ``rows`` so short that what is computed of one stays in the processor's cache."""
     yield from (slice(start, start + ROWS_AT_ONCE) for start in range(0, rows, ROWS_AT_ONCE))

@@ -12,12 +12,13 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from evaluation.data.judgment_sets.records import UnitRow, WorkerRow
+from evaluation.data.judgment_sets.records import PairRow, UnitRow, Units, WorkerRow
 from evaluation.models import Analysis
 from evaluation.models import Consensus as ConsensusRow
 from evaluation.reports.storage import build_report
 from evaluation.results.aggregation import aggregate_study, system_tallies
 from evaluation.results.agreement import measure_agreement
+from evaluation.results.consensus.study import PairConsensus, StudyConsensus
 from judgments.kinds import IncludedJudgment
 from judgments.models import CandidatePair, Caption, Study, System
 from tests.evaluation.studies import StudyOf, make_dataset
@@ -328,13 +329,13 @@ def test_the_number_of_queries_does_not_grow_with_the_judgments(django_assert_ma
 
 
 def test_a_system_s_wins_are_counted_against_other_systems_alone() -> None:
-    pairs: list[dict[str, Any]] = [
-        {"pair": "a", "value": 1, "tie": False},
-        {"pair": "b", "value": 2, "tie": False},
-        {"pair": "c", "value": None, "tie": True},
-        {"pair": "d", "value": None, "tie": False},  # nobody judged it
-        {"pair": "e", "value": 1, "tie": False},
-    ]
+    winners = {"a": 1, "b": 2, "c": None, "d": None, "e": 1}  # nobody judged d
+    pairs = [PairRow(pk, key, "", "", "", None) for pk, key in enumerate(winners)]
+    of_pair = {
+        pair.pk: PairConsensus(winners[pair.key], 0, 0, 0, tie=pair.key == "c", published=False)
+        for pair in pairs
+    }
+    consensus = StudyConsensus(Units.of([]), pairs, {}, of_pair, {}, "")
     systems = {
         "a": ("one", "two"),
         "b": ("one", "people"),
@@ -342,7 +343,7 @@ def test_a_system_s_wins_are_counted_against_other_systems_alone() -> None:
         "d": ("one", "two"),
         "e": ("people", "people"),
     }
-    assert system_tallies(pairs, systems) == [
+    assert system_tallies(consensus, systems) == [
         {"system": "one", "pairs": 4, "wins": 1, "losses": 1, "ties": 1},
         {"system": "people", "pairs": 1, "wins": 1, "losses": 0, "ties": 0},
         {"system": "two", "pairs": 3, "wins": 0, "losses": 1, "ties": 1},

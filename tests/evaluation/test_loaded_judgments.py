@@ -32,7 +32,8 @@ from evaluation.data.judgment_sets.study_signatures import (
     votes_of,
     votes_of_table,
 )
-from evaluation.models import Analysis, ColumnBlock
+from evaluation.models import Analysis, ColumnBlock, Consensus
+from evaluation.results import aggregation
 from evaluation.results.aggregation import aggregate_study
 from judgments.models import Caption, Item, Study
 from judgments.studies.generation.hand_changes import withdraw_control
@@ -101,6 +102,47 @@ def test_whatever_happens_the_figures_are_those_of_counting_row_by_row(
     assert check_integrity().problems == []
     study.units.filter(pk=study.units.earliest("pk").pk).update(kind="XX")
     assert any("the stored columns of units" in problem for problem in check_integrity().problems)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_whatever_happens_the_stored_consensus_is_that_of_a_new_computation(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Batches whose digest is that of before are not read again."""
+    monkeypatch.setattr(aggregation, "DIGESTED_FROM", 1)
+    monkeypatch.setattr(aggregation, "ROWS_AT_ONCE", 2)
+    lot = random.Random(seed)
+    study = casting.make_study(
+        casting.make_dataset(pictures=False),
+        "pairwise",
+        judgments_per_unit=PEOPLE,
+        controls={"per_hit": 1, "threshold": 0.4},
+    )
+    steps = ["work"] * PEOPLE + ["revise"] * 6 + ["exclude", "exclude", "lift", "reject", "row lost"]
+    lot.shuffle(steps)
+    for number, step in enumerate(["work", *steps]):
+        happens(study, step, lot, number)
+        if step == "row lost":
+            Consensus.objects.filter(study=study)[:1].get().delete()
+        units = {unit["unit"]: unit for unit in aggregate_study(study=study)["units"] if unit["n"]}
+        stored = Consensus.objects.filter(study=study, unit__isnull=False).select_related("unit")
+        assert {row.unit.key: (row.n, row.value, row.share, row.margin, row.tie) for row in stored} == {
+            key: tuple(unit[name] for name in ("n", "value", "share", "margin", "tie"))
+            for key, unit in units.items()
+        }
+
+
+def test_a_consensus_that_was_changed_by_hand_is_made_anew_from_the_rows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(aggregation, "DIGESTED_FROM", 1)
+    study = casting.make_study(casting.make_dataset(pictures=False), "pairwise", judgments_per_unit=2)
+    work(study, joined(study, "early"), always_first)
+    aggregate_study(study=study)
+    votes = list(Consensus.objects.order_by("unit").values_list("n", "value", "votes"))
+    Consensus.objects.update(n=77, value=2)
+    call_command("aggregate", study.slug, "--from-rows")
+    assert list(Consensus.objects.order_by("unit").values_list("n", "value", "votes")) == votes
 
 
 def in_blocks(monkeypatch: pytest.MonkeyPatch, protocol: str = "pairwise") -> Study:

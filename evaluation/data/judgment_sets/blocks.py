@@ -1,4 +1,6 @@
-"""Columns of judgments and units, stored in Arrow blocks, so that only newer rows are read one by one."""
+"""Columns of judgments and units, stored in Arrow blocks, so that only newer rows are read one by one.
+
+The digests of a stored consensus say which of its rows change."""
 
 from __future__ import annotations
 
@@ -27,7 +29,7 @@ NO_VALUE = -1e9
 ID_SPAN = 100_000  # row ids, also of other studies, after which a block is added
 UNITS_AT_ONCE = 20_000
 MOST_ROWS = 250_000  # rows in a block
-FORMAT = 2  # of COLUMNS: a change of names, types or meanings takes the next number
+FORMAT = 3  # of COLUMNS: a change of names, types or meanings takes the next number
 MODELS: Mapping[str, type[Model]] = {ColumnBlock.What.UNITS: Unit, ColumnBlock.What.JUDGMENTS: Judgment}
 COLUMNS: Mapping[str, Mapping[str, str]] = {
     ColumnBlock.What.UNITS: {
@@ -41,6 +43,8 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {
         "first": "int64",
         "second": "int64",
         "control": "bool",
+        "expected": "string",
+        "has_content": "bool",
     },
     ColumnBlock.What.JUDGMENTS: {
         "pk": "int64",
@@ -66,7 +70,7 @@ def judgment_columns(study: Study) -> pa.Table:
 def unit_columns(study: Study, names: Collection[str], *, stored: bool = True) -> pa.Table:
     """Return columns of every unit, unordered; ``stored`` says whether blocks are read.
 
-    ``pair``, ``reference``, ``first`` and ``second`` are null if missing.
+    ``pair``, ``reference``, ``first``, ``second`` and ``expected``, a text of JSON, are null if missing.
     """
     if not stored:
         return _read_rows(study, ColumnBlock.What.UNITS, 0, None).select(names)
@@ -137,10 +141,34 @@ def forget_blocks(study: Study) -> None:
     ColumnBlock.objects.filter(study=study).delete()
 
 
+def read_digests(study: Study, rows: int) -> dict[int, bytes]:
+    """Return the digests of the stored consensus by the first unit of each batch; {} unless it has so many rows."""
+    stored = _blocks(study, ColumnBlock.What.CONSENSUS).filter(rows=rows).first()
+    if stored is None:
+        return {}
+    table = deserialize_table(stored.columns)
+    return dict(zip(table["first"].to_pylist(), table["digest"].to_pylist(), strict=True))
+
+
+def store_digests(study: Study, digests: Mapping[int, bytes], rows: int) -> None:
+    """Store the digests of a consensus that has so many rows."""
+    import pyarrow as pa
+
+    table = pa.table(
+        {"first": pa.array(digests, pa.int64()), "digest": pa.array(digests.values(), pa.binary())}
+    )
+    ColumnBlock.objects.update_or_create(
+        study=study,
+        what=ColumnBlock.What.CONSENSUS,
+        defaults={"first": 0, "last": 0, "rows": rows, "format": FORMAT, "columns": serialize_table(table)},
+    )
+
+
 def changed_blocks() -> Iterator[ColumnBlock]:
     """Yield blocks of all studies that contradict the rows or leave a gap."""
     ends: dict[tuple[int, str], int] = {}
-    for block in ColumnBlock.objects.filter(format=FORMAT).select_related("study").iterator(1):
+    columns = ColumnBlock.objects.filter(format=FORMAT, what__in=MODELS)
+    for block in columns.select_related("study").iterator(1):
         follows = block.first == ends.get((block.study_id, block.what), 0)
         ends[block.study_id, block.what] = block.last
         if not (follows and _agrees_with_rows(block)):
@@ -281,10 +309,12 @@ def _unit_parts(rows: QuerySet[Any]) -> Iterator[list[Any]]:
         "first_id",
         "second_id",
         "control",
+        "expected",
+        "content",
     )
     for some in batched(plain_rows(columns), UNITS_AT_ONCE):
-        *others, control = zip(*some, strict=True)
-        yield [*others, list(map(bool, control))]
+        *others, control, expected, content = zip(*some, strict=True)
+        yield [*others, list(map(bool, control)), expected, [text != "{}" for text in content]]
 
 
 def _judgment_parts(rows: QuerySet[Any]) -> Iterator[list[Any]]:

@@ -40,7 +40,7 @@ from judgments.drawing.documents import document_in, first_of_documents
 from judgments.kinds import KINDS, IncludedJudgment
 from judgments.models import CandidatePair, Caption, Item, OutcomeBounds, Study, Unit
 from judgments.studies.designs import design_of, kind_of, stops_early
-from quorum.numeric.arrays import Flags, Floats, Ints, places_in
+from quorum.numeric.arrays import Flags, Floats, Ints, order_of, places_in
 from quorum.statistics.aggregation.pair_answers import MUCH
 from quorum.statistics.inputs import encode
 
@@ -182,11 +182,14 @@ def load_judgments(
     people = np.array(sorted(names, key=names.__getitem__), dtype=np.int64)
     people_names = [names[worker_id] for worker_id in people.tolist()]
     order = _positions_of_current(study, rows, newest)
-    order = order[np.argsort(rows["pk"].to_numpy()[order])]
+    arrival = rows["pk"].to_numpy()[order]
+    if (np.diff(arrival) < 0).any():
+        order = order[np.argsort(arrival)]
+    del arrival
     unit_index = places_in(units.all.pk, rows["unit"].to_numpy()[order])
     person = places_in(people, rows["worker"].to_numpy()[order])
     assert not (unit_index < 0).any(), "judgments are of the study's own units"
-    sorting = np.argsort(unit_index * len(people) + person, kind="stable")
+    sorting = order_of(unit_index * len(people) + person)
     order, unit_index, person = order[sorting], unit_index[sorting], person[sorting]
     pk, unit, worker, value, seconds, flags = (
         rows[name].to_numpy()[order] for name in ("pk", "unit", "worker", "value", "seconds", "flags")

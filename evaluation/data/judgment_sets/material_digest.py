@@ -76,14 +76,19 @@ def _lines_of_columns(
     """Yield the same lines as ``_lines_of_rows`` of all units and references, reading and encoding each text once."""
     import pyarrow as pa
 
-    columns = unit_columns(study, ("pk", "key", "position", "control", "item", *CAPTIONS))
+    names = ("pk", "key", "position", "control", "item", *CAPTIONS, "expected", "has_content")
+    columns = unit_columns(study, names)
     order = np.lexsort((columns["pk"].to_numpy(), columns["position"].to_numpy()))
     keys = line_beginnings(columns["key"].combine_chunks(), encode_basestring_ascii, ASCII_ESCAPED)
     pk, position, control, item, *shown = (
         columns[name].cast("int64").fill_null(0).to_numpy()[order]
         for name in ("pk", "position", "control", "item", *CAPTIONS)
     )
-    del columns
+    expected = columns["expected"].combine_chunks().dictionary_encode()
+    answer = expected.indices.fill_null(-1).to_numpy()[order] + 1
+    answers = text_column(map(_as_json, (None, *expected.dictionary.to_pylist())))
+    has_content = columns["has_content"].to_numpy()[order]
+    del columns, expected
     pa.default_memory_pool().release_unused()
     of_references = references.order_by().values_list("pk", "item_id", "item__position", "position")
     own, of_item, *positions = columns_of(of_references, 4).astype(np.int64)
@@ -99,17 +104,15 @@ def _lines_of_columns(
     reference, first, second = (places_in(captions, ids) + 1 for ids in shown)
     del shown, named
     for some in _parts(len(order)):
-        between = units.filter(position__range=(int(position[some][0]), int(position[some][-1])))
-        filled, expected, content = _texts_of(
-            between.exclude(expected__isnull=True, content={}),
-            expected=(_as_json, "null"),
-            content=(_as_json, "{}"),
-        )
+        between = units.none()
+        if has_content[some].any():
+            between = units.filter(position__range=(int(position[some][0]), int(position[some][-1])))
+        filled, content = _texts_of(between.exclude(content={}), content=(_as_json, "{}"))
         at = places_in(filled, pk[some]) + 1
         yield joined_lines(
             (keys, order[some]), (controls, control[some]), (names, item[some]), ", ", (texts, item[some]), ", ",
             (sentences, reference[some]), ", ", (sentences, first[some]), ", ", (sentences, second[some]), ", ",
-            (expected, at), ", ", (content, at), "]\n",
+            (answers, answer[some]), ", ", (content, at), "]\n",
         )  # fmt: skip
     order = np.lexsort((own, *positions[::-1]))
     item, caption = places_in(items, of_item[order]) + 1, places_in(captions, own[order]) + 1
