@@ -127,7 +127,7 @@ def time_of_a_draw(
         from annotation.work import claims, system_pairs
         from common.rows import insert_rows
         from contrib.arena.drawing import draw_missing_units
-        from judgments.design.reading import make_design
+        from judgments.design.reading.checking import make_design
         from judgments.models import HIT, Caption, Dataset, DrawState, HITUnit, Item, Output, System
         from judgments.studies.generation.hits import generate_hits
         from judgments.studies.studies import create_study, mark_open

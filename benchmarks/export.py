@@ -35,7 +35,7 @@ def fill(units: int) -> None:
     from django.utils import timezone
 
     from annotation.models import Assignment, Judgment, Worker
-    from judgments.design.reading import make_design
+    from judgments.design.reading.checking import make_design
     from judgments.models import HIT, Caption, Dataset, HITUnit, Item, Study, Unit
     from judgments.studies.studies import create_study
 

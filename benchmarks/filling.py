@@ -128,7 +128,7 @@ def _study(slug: str, size: Size, rng: np.random.Generator) -> Study:
     from django.utils import timezone
 
     from common.rows import insert_rows
-    from judgments.design.reading import make_design
+    from judgments.design.reading.checking import make_design
     from judgments.models import Dataset, Item, Study
     from judgments.studies.studies import create_study
 

@@ -44,7 +44,7 @@ def fill(protocol: str, units: int) -> None:
     import numpy as np
 
     from common.rows import insert_rows
-    from judgments.design.reading import make_design
+    from judgments.design.reading.checking import make_design
     from judgments.models import Caption, Dataset, Item, Output, System
     from judgments.studies.studies import create_study
 

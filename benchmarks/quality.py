@@ -230,7 +230,7 @@ def rehearse_all(protocol: str) -> Outcome:
 
 
 def _study(protocol: str, dataset: str, seed: int, rules: list[dict[str, Any]]) -> Any:
-    from judgments.design.reading import make_design
+    from judgments.design.reading.checking import make_design
     from judgments.studies.generation.hits import generate_hits
     from judgments.studies.studies import create_study
 

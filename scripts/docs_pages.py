@@ -239,7 +239,7 @@ def _type(field: dict[str, Any]) -> str:
 
 
 def presets_page() -> Iterator[str]:
-    from judgments.design.reading import PRESETS
+    from judgments.design.reading.presets import PRESETS
 
     yield "# Presets\n\nHow presets are used is in [Study files](../study-files.md#keys).\n"
     rows = [

@@ -107,7 +107,7 @@ def _data() -> Iterator[tuple[str, str]]:
     from common.errors import QuorumError
     from judgments.design.countries import COUNTRIES
     from judgments.design.quiz import QUIZ_PRESETS
-    from judgments.design.reading import PRESET_NAMES, PRESETS
+    from judgments.design.reading.presets import PRESET_NAMES, PRESETS
     from judgments.design.wordings import WORDINGS
     from judgments.kinds import KINDS
     from judgments.kinds.caption_rules import RULES
@@ -211,7 +211,7 @@ def _of_design_pages() -> Iterator[tuple[str, str]]:
     from judgments.design.editing.form.sections import DESIGN_STEPS
     from judgments.design.editing.form.values import starting_values
     from judgments.design.editing.rows import RowsField
-    from judgments.design.reading import PRESETS
+    from judgments.design.reading.presets import PRESETS
     from judgments.kinds import KINDS
 
     path = "judgments/design"

@@ -139,7 +139,8 @@ def watched_study() -> Study:
     from annotation.rehearsal.crowd import RehearsalCrowd
     from annotation.rehearsal.run import rehearse
     from evaluation.management.installation import FOLDER
-    from judgments.design.reading import make_design, toml_values
+    from judgments.design.reading.checking import make_design
+    from judgments.design.reading.study_files import toml_values
     from judgments.models import Study
     from judgments.studies.generation.hits import generate_hits
     from judgments.studies.studies import create_study

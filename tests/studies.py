@@ -6,7 +6,7 @@ from annotation.models import Assignment, Worker
 from annotation.work.claims import claim_assignment
 from annotation.work.joining import join_study
 from annotation.work.submissions import submit_assignment
-from judgments.design.reading import make_design
+from judgments.design.reading.checking import make_design
 from judgments.models import Caption, Dataset, Item, Output, Study, System
 from judgments.studies.generation.hits import generate_hits
 from judgments.studies.studies import create_study, mark_open

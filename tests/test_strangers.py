@@ -21,7 +21,7 @@ from annotation.work.submissions import submit_assignment
 from contrib.webhooks.models import Webhook
 from evaluation.results.aggregation import compute_aggregation, store_aggregation
 from judgments.access.roles import RIGHTS, give_role, share_dataset
-from judgments.design.reading import make_design
+from judgments.design.reading.checking import make_design
 from judgments.models import Caption, Job, Output, Study, System
 from judgments.studies.studies import change_design, create_study, delete_study
 from judgments.studies.study_page import PAGES, STEPS

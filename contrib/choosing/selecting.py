@@ -23,7 +23,7 @@ from contrib.choosing.population import (
 from evaluation.errors import EvaluationError, as_sentence
 from evaluation.models import DEFAULT_TOKENIZER
 from judgments.access.roles import note_event
-from judgments.design.reading import make_design
+from judgments.design.reading.checking import make_design
 from judgments.drawing.draws import rng_for
 from judgments.models import Study
 from judgments.studies.generation.progress import Progress, no_progress

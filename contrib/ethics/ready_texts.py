@@ -20,7 +20,7 @@ from annotation.work.sheet.texts import spell_duration
 from common.amounts import spell_money
 from common.errors import WrongState
 from common.parameters import Parameters
-from judgments.design.reading import make_design
+from judgments.design.reading.checking import make_design
 from judgments.design.study_design import StudyDesign, design_in
 from judgments.design.tables.translations import Texts
 from judgments.drawing.keys import content_key

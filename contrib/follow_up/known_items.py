@@ -16,7 +16,7 @@ from common.errors import WrongState
 from common.parameters import Parameters, RowId
 from evaluation.models import Consensus
 from judgments.design.numbers import plain_number
-from judgments.design.reading import make_design
+from judgments.design.reading.checking import make_design
 from judgments.kinds import Kind
 from judgments.models import Study
 from judgments.studies.designs import kind_of

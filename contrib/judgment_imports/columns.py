@@ -14,7 +14,7 @@ from common.incoming.archives import UploadRefused
 from common.incoming.bounded_files import uploaded_text
 from judgments.datasets.pending_imports import PEOPLE
 from judgments.datasets.table_columns import TableUse, UploadTable, add_table_use
-from judgments.design.reading import toml_values
+from judgments.design.reading.study_files import toml_values
 from judgments.design.scale import Extent, parse_scale
 from judgments.importers.mapping import NAMES
 from judgments.kinds import KINDS

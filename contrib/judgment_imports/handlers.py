@@ -9,7 +9,7 @@ from common.audit import acting_person
 from contrib.judgment_imports import importing
 from judgments.access.roles import require_editor
 from judgments.datasets import pending_imports, uploads
-from judgments.design.reading import toml_values
+from judgments.design.reading.study_files import toml_values
 from judgments.importers import ColumnMapping
 from judgments.jobs.runs import JobRun
 from judgments.models import Job

@@ -9,7 +9,7 @@ from contrib.judgment_imports.columns import USE
 from contrib.judgment_imports.importing import import_judgments
 from contrib.judgment_imports.inspecting import inspect_judgments
 from contrib.judgment_imports.reading import scale_of_design
-from judgments.design.reading import toml_values
+from judgments.design.reading.study_files import toml_values
 from judgments.importers import JUDGMENT_FORMATS, TABLE_FORMATS, by_criterion, read_layouts
 from judgments.importers.options import OPTIONS, add_options, mapping_of
 from judgments.importers.textio import read_whole

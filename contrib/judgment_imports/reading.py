@@ -14,7 +14,7 @@ from annotation.crowds.people import worker_name
 from common.errors import DataConflict
 from judgments.datasets.importing import names_by_text
 from judgments.design.numbers import number_text
-from judgments.design.reading import make_design
+from judgments.design.reading.checking import make_design
 from judgments.design.scale import Scale, scale_of
 from judgments.design.study_design import StudyDesign
 from judgments.importers import ColumnMapping, JudgmentSource, open_judgments

@@ -15,7 +15,7 @@ from common.parameters import Parameters
 from contrib.planning.assumptions import assumptions_for, compares_with_references, read_assumptions
 from evaluation.models import Analysis
 from judgments.access.roles import Right
-from judgments.design.reading import make_design
+from judgments.design.reading.checking import make_design
 from judgments.kinds import KINDS
 from judgments.models import Study
 from judgments.operations import Outcome, background_operation, operation

@@ -30,7 +30,7 @@ from evaluation.reports.sections.registration import (
 )
 from evaluation.results.meta_evaluation import stored_winners
 from judgments.access.roles import note_event
-from judgments.design.reading import stored_design
+from judgments.design.reading.checking import stored_design
 from judgments.design.tables.plan import RegistrationPlan
 from judgments.models import Study, StudyEvent, Unit
 from judgments.operations import Outcome, operation

@@ -37,7 +37,8 @@ from evaluation.results.agreement import (
 )
 from evaluation.results.comparing.comparison import MISSING, compare_sources
 from evaluation.results.comparing.wording import describe_compared_sources
-from judgments.design.reading import make_design, toml_values
+from judgments.design.reading.checking import make_design
+from judgments.design.reading.study_files import toml_values
 from judgments.importers import ColumnMapping
 from judgments.importers.options import add_options, mapping_of
 from judgments.importers.textio import read_whole

@@ -14,7 +14,7 @@ from django.conf import settings
 from common.commands import QuorumCommand, progress_bar
 from evaluation.models import Analysis
 from judgments.datasets.importing import import_candidates, import_dataset
-from judgments.design.reading import read_toml
+from judgments.design.reading.study_files import read_toml
 from judgments.jobs.queues import enqueue
 from judgments.models import Study
 from judgments.studies.generation.hits import generate_hits

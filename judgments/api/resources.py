@@ -42,7 +42,8 @@ from judgments.access.permissions import (
 from judgments.access.roles import Right, lookups_of, own_jobs, visible_rows
 from judgments.access.tokens import scope_allows
 from judgments.api.bodies import TOMLParser, body_of, toml_of
-from judgments.design.reading import make_design, read_toml
+from judgments.design.reading.checking import make_design
+from judgments.design.reading.study_files import read_toml
 from judgments.design.saved_presets import saved_presets
 from judgments.jobs.queues import cancel_job, queue_positions, retry_job
 from judgments.jobs.registry import scope_of_kind

@@ -25,7 +25,7 @@ from common.rows import Fingerprint, batched, fingerprint_of, insert_rows, refre
 from common.texts import one_text
 from judgments.access.roles import has_role
 from judgments.datasets.pictures import PictureCopy, checked_pictures, is_address, picture_file_address
-from judgments.design.reading import make_design
+from judgments.design.reading.checking import make_design
 from judgments.design.study_design import StudyDesign
 from judgments.drawing.keys import candidate_key, text_key
 from judgments.drawing.phrases import known_titles

@@ -14,7 +14,9 @@ from django.utils.timezone import localtime
 from django.utils.translation import gettext
 
 from common.errors import DataConflict, NotThere, WrongState, did_you_mean
-from judgments.design.reading import PRESETS, Preset, make_design, read_toml
+from judgments.design.reading.checking import make_design
+from judgments.design.reading.presets import PRESETS, Preset
+from judgments.design.reading.study_files import read_toml
 from judgments.design.study_design import StudyDesign
 from judgments.models import SavedPreset, Study, StudyEvent
 from judgments.studies.designs import design_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from typing import Any
 
-from judgments.design.reading import refuse_guessable_code
+from judgments.design.reading.access_codes import refuse_guessable_code
 from judgments.design.study_design import StudyDesign
 from judgments.design.tables.participants import SHORTEST_CODE, Access
 

@@ -15,7 +15,8 @@ from common.errors import DataConflict, DesignError, NotThere, WrongState, did_y
 from judgments.access.roles import note_event, refuse_other_readers, visible_rows
 from judgments.design.arena import refuse_absent_arena
 from judgments.design.quiz import describe_absence
-from judgments.design.reading import changed_keys, make_design
+from judgments.design.reading.checking import make_design
+from judgments.design.reading.comparing import changed_keys
 from judgments.design.study_design import StudyDesign
 from judgments.models import Dataset, Job, Study, StudyRole
 from judgments.models.jobs import DELETED_STUDY, of_studies

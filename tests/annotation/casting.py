@@ -12,7 +12,7 @@ from PIL import Image
 from annotation.models import Participation, Worker
 from annotation.views.common import WORKER_COOKIE
 from annotation.work.joining import join_study
-from judgments.design.reading import make_design
+from judgments.design.reading.checking import make_design
 from judgments.models import Caption, Dataset, Item, Output, Study, System
 from judgments.studies.generation.hits import generate_hits
 from judgments.studies.studies import create_study, mark_open

@@ -45,7 +45,7 @@ from evaluation.data.integrity import check_integrity
 from evaluation.data.judgment_sets.loaders import control_records_of
 from evaluation.data.judgment_sets.study_signatures import hash_of_judgments
 from evaluation.results.aggregation import aggregate_study
-from judgments.design.reading import make_design, stored_design
+from judgments.design.reading.checking import make_design, stored_design
 from judgments.design.tables.controls import CAREFUL, GUESSING, LOST, Controls, usual_least
 from judgments.drawing.controls.pool import mark_of
 from judgments.kinds import KINDS

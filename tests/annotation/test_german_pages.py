@@ -25,7 +25,9 @@ from contrib.quiz.questions import ENGLISH
 from contrib.quiz.sheets import labelled_texts, sheet_of, translate_sheet
 from contrib.quiz.tests.quizzing import take
 from evaluation.management.installation import FOLDER, OPEN_STUDIES
-from judgments.design.reading import PRESETS, make_design, read_toml, write_toml
+from judgments.design.reading.checking import make_design
+from judgments.design.reading.presets import PRESETS
+from judgments.design.reading.study_files import read_toml, write_toml
 from judgments.design.study_design import design_in
 from judgments.kinds import KINDS
 from judgments.models import Caption, HITUnit, Item, Output, Study, System

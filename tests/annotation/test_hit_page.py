@@ -10,7 +10,8 @@ from annotation.work.claims import claim_assignment
 from common.errors import DesignError, WrongState
 from evaluation.data.integrity import check_integrity
 from judgments.access.roles import give_role
-from judgments.design.reading import make_design, read_toml, write_toml
+from judgments.design.reading.checking import make_design
+from judgments.design.reading.study_files import read_toml, write_toml
 from judgments.drawing.by_hand import shown_texts
 from judgments.models import HIT, CandidatePair, Caption, Dataset, Output, Study, System, Unit
 from judgments.studies.designs import design_of

@@ -20,7 +20,7 @@ from annotation.rehearsal.crowd import RehearsalCrowd
 from annotation.rehearsal.run import rehearse
 from annotation.work.submissions import save_answers, submit_assignment
 from common.errors import DesignError, WrongState
-from judgments.design.reading import make_design
+from judgments.design.reading.checking import make_design
 from judgments.models import Caption, Item, Output, Study, System
 from judgments.studies.designs import design_of
 from tests.annotation.calling import accept, is_problem, patch

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from annotation.models import Worker
 from annotation.work.sheet.layout import Layout, draw_layout
 from annotation.work.sheet.units import arrange_units, screens_of
-from judgments.design.reading import make_design
+from judgments.design.reading.checking import make_design
 from judgments.design.study_design import StudyDesign
 from judgments.drawing.controls.dealing import REPEATS
 from judgments.kinds import KINDS

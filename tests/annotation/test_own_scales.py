@@ -10,7 +10,8 @@ from annotation.models import Judgment
 from annotation.quality.control_figures import describe_control_item
 from common.errors import DesignError
 from judgments.design.editing.form.design_form import DesignForm
-from judgments.design.reading import make_design, read_toml, write_toml
+from judgments.design.reading.checking import make_design
+from judgments.design.reading.study_files import read_toml, write_toml
 from judgments.design.study_design import design_in
 from judgments.kinds import KINDS
 from judgments.kinds.graded import Graded

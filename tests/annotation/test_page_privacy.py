@@ -18,7 +18,7 @@ from common.errors import WrongState
 from judgments.access.roles import give_role
 from judgments.datasets.operations import OPERATIONS
 from judgments.datasets.scaling import scaled_path
-from judgments.design.reading import make_design
+from judgments.design.reading.checking import make_design
 from judgments.jobs.claims import run_job
 from judgments.jobs.queues import enqueue
 from judgments.models import Caption, Item, Job, Study, System, Unit

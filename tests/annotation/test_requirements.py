@@ -13,7 +13,7 @@ from annotation.work.claims import claim_assignment
 from annotation.work.joining import join_study
 from annotation.work.submissions import submit_and_claim
 from common.errors import WrongState
-from judgments.design.reading import make_design
+from judgments.design.reading.checking import make_design
 from judgments.models import HITUnit, Study
 from judgments.studies.generation.hits import generate_hits
 from judgments.studies.studies import create_study

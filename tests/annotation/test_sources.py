@@ -19,7 +19,8 @@ from annotation.work.sheet.units import units_of_hit
 from annotation.work.submissions import submit_assignment
 from common.errors import DesignError
 from evaluation.data.export.exporting import export_judgments
-from judgments.design.reading import PRESETS, make_design
+from judgments.design.reading.checking import make_design
+from judgments.design.reading.presets import PRESETS
 from judgments.kinds import KINDS
 from judgments.models import Item, Study, StudyRole, Unit
 from judgments.studies.designs import design_of

@@ -18,7 +18,7 @@ from annotation.work.submissions import submit_and_claim, submit_assignment
 from common.errors import DesignError
 from evaluation.data.integrity import check_integrity
 from evaluation.results.aggregation import compute_aggregation
-from judgments.design.reading import make_design
+from judgments.design.reading.checking import make_design
 from judgments.kinds import KINDS
 from judgments.models import HIT, OutcomeBounds, Study, Unit
 from tests.annotation.leasing import claimed, slots_add_up

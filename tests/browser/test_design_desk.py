@@ -15,7 +15,7 @@ from tests.installations import Installation, Installations
 
 CAST = """
 from django.contrib.auth.models import User
-from judgments.design.reading import make_design
+from judgments.design.reading.checking import make_design
 from judgments.studies.studies import create_study
 from tests.annotation.casting import make_dataset
 

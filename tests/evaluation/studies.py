@@ -7,7 +7,7 @@ from typing import Any
 from annotation.models import Assignment, Judgment, Worker
 from annotation.work.claims import claim_assignment
 from annotation.work.submissions import submit_assignment
-from judgments.design.reading import make_design
+from judgments.design.reading.checking import make_design
 from judgments.drawing.keys import candidate_key
 from judgments.models import HIT, CandidatePair, Caption, Dataset, HITUnit, Item, Study, Unit
 from judgments.studies.studies import create_study

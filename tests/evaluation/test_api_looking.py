@@ -4,7 +4,7 @@ import pytest
 from django.contrib.auth.models import User
 
 from evaluation.results.aggregation import aggregate_study
-from judgments.design.reading import PRESETS
+from judgments.design.reading.presets import PRESETS
 from judgments.jobs.claims import run_job
 from judgments.models import Job, SavedPreset, Study
 from tests.annotation import casting

@@ -13,7 +13,8 @@ from contrib.judgment_imports.importing import import_judgments
 from evaluation.data.integrity import check_integrity
 from evaluation.results.aggregation import aggregate_study
 from evaluation.results.best_of.choices import fit_choices
-from judgments.design.reading import make_design, read_toml, write_toml
+from judgments.design.reading.checking import make_design
+from judgments.design.reading.study_files import read_toml, write_toml
 from judgments.kinds import KINDS
 from judgments.models import HIT, Output, Study, Unit
 from judgments.studies.designs import kind_of

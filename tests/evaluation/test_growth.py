@@ -13,7 +13,7 @@ from evaluation.data.releases.terms import Terms
 from evaluation.reports.releases.making import release_study
 from evaluation.results.aggregation import aggregate_study
 from evaluation.results.meta_evaluation import evaluate_study
-from judgments.design.reading import make_design
+from judgments.design.reading.checking import make_design
 from judgments.models import Study
 from judgments.studies.generation.hits import generate_hits
 from judgments.studies.studies import create_study

@@ -20,7 +20,7 @@ from evaluation.data.judgment_sets.study_signatures import signature_of_study
 from evaluation.models import Analysis
 from evaluation.results.aggregation import compute_aggregation, run_aggregation
 from evaluation.results.meta_evaluation import evaluate_study
-from judgments.design.reading import make_design
+from judgments.design.reading.checking import make_design
 from judgments.importers.textio import ImportProblem
 from judgments.kinds import KINDS
 from judgments.models import Study

@@ -20,7 +20,7 @@ from evaluation.reports.releases.making import release_study
 from evaluation.reports.releases.verification import verify_bundle, verify_study
 from evaluation.reports.storage import build_report
 from judgments.datasets.importing import import_candidates
-from judgments.design.reading import make_design
+from judgments.design.reading.checking import make_design
 from judgments.jobs.claims import run_job
 from judgments.models import Item, Job, System, SystemContent, Unit
 from judgments.studies.studies import create_study

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from judgments.design.reading import make_design
+from judgments.design.reading.checking import make_design
 from judgments.drawing.material import Batch, Image, Material, Text, UnitSpec
 from judgments.kinds import KINDS
 

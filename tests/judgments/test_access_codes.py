@@ -7,7 +7,7 @@ from django.test import Client
 from django.urls import reverse
 
 from common.errors import DesignError
-from judgments.design.reading import make_design
+from judgments.design.reading.checking import make_design
 from judgments.models import Study
 from judgments.studies.codes import LETTERS
 from judgments.studies.designs import design_of

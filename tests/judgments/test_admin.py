@@ -11,7 +11,9 @@ from django.urls import reverse
 from annotation.models import Invitation
 from judgments.design.editing.form.design_form import DesignForm
 from judgments.design.editing.form.values import starting_values
-from judgments.design.reading import PRESETS, make_design, read_toml
+from judgments.design.reading.checking import make_design
+from judgments.design.reading.presets import PRESETS
+from judgments.design.reading.study_files import read_toml
 from judgments.jobs.claims import run_job
 from judgments.jobs.queues import enqueue
 from judgments.kinds import KINDS

@@ -12,7 +12,7 @@ from django.core.management import call_command
 from django.db.models import Q
 from django.test import Client
 
-from judgments.design.reading import write_toml
+from judgments.design.reading.study_files import write_toml
 from judgments.models import HIT, Job, Study, Unit
 from judgments.studies.designs import design_of
 from tests.annotation.calling import is_problem

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from common.errors import DesignError
-from judgments.design.reading import make_design
+from judgments.design.reading.checking import make_design
 from judgments.design.study_design import StudyDesign
 from judgments.drawing.material import Batch, Image, Material, Text, UnitSpec
 from judgments.kinds import KINDS

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from common.errors import DesignError
-from judgments.design.reading import PRESETS, make_design
+from judgments.design.reading.checking import make_design
+from judgments.design.reading.presets import PRESETS
 from judgments.design.study_design import StudyDesign
 from judgments.drawing.material import Material
 from judgments.kinds import KINDS

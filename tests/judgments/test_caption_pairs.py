@@ -8,7 +8,9 @@ import pytest
 
 from common.errors import DesignError
 from judgments.design.editing.form.fields import PairsField
-from judgments.design.reading import PRESETS, make_design, write_toml
+from judgments.design.reading.checking import make_design
+from judgments.design.reading.presets import PRESETS
+from judgments.design.reading.study_files import write_toml
 from judgments.drawing.material import Batch, Image, Material, Text, UnitSpec
 from judgments.studies.generation.lines import batch_lines
 from tests.judgments.material import animals, batch_of, units_of

@@ -25,7 +25,7 @@ from judgments.access.roles import (
     take_dataset_role,
 )
 from judgments.datasets.importing import import_candidates, import_dataset
-from judgments.design.reading import make_design
+from judgments.design.reading.checking import make_design
 from judgments.jobs.claims import run_job
 from judgments.jobs.queues import enqueue
 from judgments.models import Caption, Dataset, DatasetRole, Item, Job, Output, Study, System

@@ -5,7 +5,9 @@ from pathlib import Path
 import pytest
 
 from common.errors import DesignError
-from judgments.design.reading import PRESET_FOLDER, PRESETS, make_design, problems_in, read_toml, write_toml
+from judgments.design.reading.checking import make_design, problems_in
+from judgments.design.reading.presets import PRESET_FOLDER, PRESETS
+from judgments.design.reading.study_files import read_toml, write_toml
 from tests.refusals import refuses
 
 LEAST = {"name": "Similar sentences?", "dataset": "animals", "protocol": "triplet"}

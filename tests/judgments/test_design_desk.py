@@ -12,7 +12,8 @@ from django.urls import reverse
 
 from judgments.design.editing.form.design_form import DesignForm, field_of_key
 from judgments.design.editing.form.values import starting_values
-from judgments.design.reading import line_of, make_design, problems_in, read_toml
+from judgments.design.reading.checking import make_design, problems_in
+from judgments.design.reading.study_files import line_of, read_toml
 from judgments.models import Job, Study
 from judgments.studies.studies import create_study
 from tests.judgments.desk import ADD, as_posted, do, new_design, page, words

@@ -15,7 +15,8 @@ from evaluation.results.meta_evaluation import evaluate_study
 from judgments.design.editing.fitting import fit_to_dataset
 from judgments.design.editing.form.values import starting_values
 from judgments.design.editing.holdings import holdings_of
-from judgments.design.reading import PRESETS, make_design
+from judgments.design.reading.checking import make_design
+from judgments.design.reading.presets import PRESETS
 from judgments.design.study_design import PURPOSES
 from judgments.models import Caption, Dataset, Item, Job, Study, System
 from judgments.studies.generation.hits import generate_hits

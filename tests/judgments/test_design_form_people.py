@@ -5,7 +5,7 @@ import pytest
 from judgments.design.editing.form.design_form import DesignForm
 from judgments.design.editing.form.labels import describe_value
 from judgments.design.editing.form.values import starting_values, values_from_toml
-from judgments.design.reading import dump_toml
+from judgments.design.reading.study_files import dump_toml
 from tests.judgments import desk
 
 EXAMPLES = {"examples-0-scene": "A dog.", "examples-0-shown": "A dog runs.", "examples-0-answer": "4"}

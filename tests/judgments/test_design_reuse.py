@@ -14,7 +14,10 @@ from rest_framework.serializers import ValidationError
 from common.errors import DataConflict, DesignError, WrongState
 from judgments import operations
 from judgments.design.editing.form.design_form import DesignForm
-from judgments.design.reading import PRESETS, compare_designs, make_design, read_toml, write_toml
+from judgments.design.reading.checking import make_design
+from judgments.design.reading.comparing import compare_designs
+from judgments.design.reading.presets import PRESETS
+from judgments.design.reading.study_files import read_toml, write_toml
 from judgments.design.saved_presets import delete_preset, rename_preset, saved_presets, store_preset
 from judgments.models import SavedPreset, Study, StudyEvent
 from judgments.studies.designs import design_of

@@ -20,7 +20,8 @@ from pydantic import BaseModel
 
 from common.errors import DesignError
 from judgments.design.editing.form.values import values_from_toml
-from judgments.design.reading import make_design, problems_in, write_toml
+from judgments.design.reading.checking import make_design, problems_in
+from judgments.design.reading.study_files import write_toml
 from judgments.design.study_design import StudyDesign
 from judgments.models import Study
 from tests.doors import key_of

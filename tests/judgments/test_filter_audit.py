@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from common.errors import DesignError
-from judgments.design.reading import make_design
+from judgments.design.reading.checking import make_design
 from judgments.drawing.material import Batch
 from judgments.kinds import KINDS
 from tests.judgments.material import CROSSED, animals, batch_of, made_up, units_of

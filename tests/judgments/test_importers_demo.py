@@ -7,7 +7,7 @@ import pytest
 from PIL import Image as Picture
 
 from demo.make_systems import DEVELOPMENT, make_demo
-from judgments.design.reading import read_toml
+from judgments.design.reading.study_files import read_toml
 from judgments.drawing.material import Image, Material, Text
 from judgments.importers import open_candidates, open_dataset
 from judgments.importers.records.rows import ReferenceRow

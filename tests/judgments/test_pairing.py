@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from common.errors import DesignError
-from judgments.design.reading import PRESETS, make_design
+from judgments.design.reading.checking import make_design
+from judgments.design.reading.presets import PRESETS
 from judgments.design.tables.sampling import PAIR_KINDS
 from judgments.drawing.keys import candidate_key
 from judgments.drawing.material import Image, Material, Pair, Text

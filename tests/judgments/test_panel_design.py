@@ -16,7 +16,8 @@ from judgments.design.panel_links import (
     worker_parameter,
 )
 from judgments.design.panels import OUTCOMES, PANEL_PRESETS
-from judgments.design.reading import make_design, read_toml, write_toml
+from judgments.design.reading.checking import make_design
+from judgments.design.reading.study_files import read_toml, write_toml
 from judgments.design.study_design import StudyDesign
 from judgments.kinds import KINDS
 from tests.judgments import desk

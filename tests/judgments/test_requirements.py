@@ -11,7 +11,8 @@ from django.test import Client
 from annotation.models import Judgment
 from common.errors import DesignError
 from judgments.design.countries import COUNTRIES
-from judgments.design.reading import PRESETS, make_design
+from judgments.design.reading.checking import make_design
+from judgments.design.reading.presets import PRESETS
 from judgments.design.requirements import (
     approval_is_enough,
     own_record_needed,

@@ -16,7 +16,8 @@ from django.utils import timezone
 
 from common.errors import DesignError
 from judgments.access.roles import give_role, note_event, share_dataset, take_role
-from judgments.design.reading import make_design, write_toml
+from judgments.design.reading.checking import make_design
+from judgments.design.reading.study_files import write_toml
 from judgments.jobs.claims import run_job
 from judgments.jobs.queues import enqueue
 from judgments.models import Caption, Dataset, Job, Study, StudyEvent, StudyRole

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from judgments.design.reading import make_design
+from judgments.design.reading.checking import make_design
 from judgments.kinds import KINDS, IncludedJudgment
 from judgments.kinds.slider import Slider
 from tests.judgments.material import batch_of, made_up, units_of

@@ -7,7 +7,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
-from judgments.design.reading import make_design
+from judgments.design.reading.checking import make_design
 from judgments.design.study_design import StudyDesign
 from judgments.kinds import KINDS
 from judgments.models import Dataset, OutcomeBounds, Study

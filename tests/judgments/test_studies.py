@@ -13,7 +13,7 @@ from annotation.crowds.opening import close_study, open_study
 from annotation.work.claims import claim_assignment
 from common import rows
 from common.errors import DataConflict, DesignError, WrongState
-from judgments.design.reading import make_design
+from judgments.design.reading.checking import make_design
 from judgments.models import HIT, HITUnit, Study, Unit
 from judgments.studies.designs import design_of
 from judgments.studies.generation.hand_changes import withdraw_control

@@ -10,7 +10,9 @@ from common.errors import DesignError
 from judgments.design.editing.form.design_form import DesignForm
 from judgments.design.editing.form.fields import html_name
 from judgments.design.editing.form.values import starting_values, value_at
-from judgments.design.reading import PRESETS, make_design, read_toml, write_toml
+from judgments.design.reading.checking import make_design
+from judgments.design.reading.presets import PRESETS
+from judgments.design.reading.study_files import read_toml, write_toml
 from judgments.design.wordings import JUDGED
 from judgments.kinds import KINDS, Kind
 from tests.judgments.desk import filled

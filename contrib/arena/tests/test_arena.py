@@ -22,7 +22,7 @@ from annotation.work.system_pairs import count_answers_by_pair, counts_for_pair,
 from common.errors import DesignError
 from contrib.arena.tests.drawing_again import draw_page_again
 from evaluation.data.integrity import check_integrity
-from judgments.design.reading import make_design
+from judgments.design.reading.checking import make_design
 from judgments.models import DrawState, HITUnit, Study, SystemPair
 from judgments.studies.designs import design_of
 from judgments.studies.generation.plans import plan_study

@@ -48,7 +48,7 @@ from common.errors import DesignError, WrongState
 from contrib.challenges.errors import ChallengeError
 from contrib.challenges.models import Challenge
 from judgments.access.roles import share_dataset
-from judgments.design.reading import make_design
+from judgments.design.reading.checking import make_design
 from judgments.models import Dataset
 from judgments.studies.studies import create_study
 from contrib.challenges.tests.challenging import a_challenge, references

@@ -31,7 +31,7 @@ from contrib.challenges.tests.challenging import (
     work_off,
 )
 from judgments.access.roles import give_dataset_role, share_dataset
-from judgments.design.reading import make_design
+from judgments.design.reading.checking import make_design
 from judgments.models import Study
 from judgments.studies.studies import change_design, create_study
 from quorum.metrics import score

@@ -15,7 +15,8 @@ from contrib.choosing.weighing import compute_weighed
 from evaluation.data.judgment_sets.study_signatures import uncommon_fields
 from evaluation.reports.storage import build_report
 from evaluation.results.meta_evaluation import evaluate_study
-from judgments.design.reading import make_design, read_toml, write_toml
+from judgments.design.reading.checking import make_design
+from judgments.design.reading.study_files import read_toml, write_toml
 from judgments.jobs.claims import run_job
 from judgments.studies.designs import design_of
 from judgments.studies.generation.hits import generate_hits

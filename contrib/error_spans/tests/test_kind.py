@@ -14,7 +14,7 @@ from common.texts import word_bounds
 from contrib.error_spans.kind.answers import character_f1
 from contrib.error_spans.kind.mqm import MQM
 from contrib.error_spans.kind.spans import SpanAnnotation
-from judgments.design.reading import make_design
+from judgments.design.reading.checking import make_design
 from judgments.design.study_design import StudyDesign
 from judgments.drawing.controls.makers import ControlSlot
 from judgments.drawing.material import SCREENS, Image, Material, Text, UnitSpec, screen_of

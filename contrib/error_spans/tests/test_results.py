@@ -22,7 +22,7 @@ from evaluation.errors import EvaluationError
 from evaluation.reports.storage import build_report
 from evaluation.results.aggregation import aggregate_study, compute_aggregation
 from judgments.cached_figures import recompute_figures, store_figures
-from judgments.design.reading import make_design
+from judgments.design.reading.checking import make_design
 from judgments.models import Caption, Item, Output, Study, System
 from judgments.studies.generation.hits import generate_hits
 from judgments.studies.studies import create_study

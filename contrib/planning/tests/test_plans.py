@@ -17,7 +17,7 @@ from evaluation.data.judgment_sets.study_signatures import hash_of_judgments
 from evaluation.errors import EvaluationError
 from evaluation.models import Analysis, Consensus, MetricScore
 from evaluation.results.aggregation import aggregate_study
-from judgments.design.reading import make_design
+from judgments.design.reading.checking import make_design
 from judgments.jobs.claims import run_job
 from judgments.models import CandidatePair, Job, Study, System
 from judgments.studies.studies import create_study

@@ -17,7 +17,7 @@ from annotation.models import CrowdSession
 from annotation.money.payments import decide_session
 from contrib.prolific.tests.emulator import ProlificEmulator
 from contrib.prolific.tests.panel import Panel, panel_study, point_at
-from judgments.design.reading import make_design
+from judgments.design.reading.checking import make_design
 from judgments.studies.studies import create_study
 from tests.annotation.crowds.panels import do_page, start
 
@@ -52,7 +52,7 @@ from annotation.crowds.sync import sync_what_is_due
 from annotation.models import CrowdCall, Worker
 from annotation.privacy import erasing
 from common.errors import DesignError
-from judgments.design.reading import make_design
+from judgments.design.reading.checking import make_design
 from judgments.models import Study
 from judgments.studies.study_page import PAGES
 

@@ -9,7 +9,8 @@ from common.errors import DesignError
 from contrib.quiz import questions as presets
 from contrib.quiz.items import divide_for_quiz_items, quiz_groups
 from contrib.quiz.questions import draw_questions, questions_of, reaches_pass_mark
-from judgments.design.reading import make_design, read_toml, write_toml
+from judgments.design.reading.checking import make_design
+from judgments.design.reading.study_files import read_toml, write_toml
 from judgments.design.study_design import StudyDesign
 from judgments.drawing.draws import rng_for
 from judgments.drawing.material import Image, Material, Text

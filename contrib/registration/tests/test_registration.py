@@ -26,7 +26,8 @@ from evaluation.reports.storage import build_report
 from evaluation.results.aggregation import aggregate_study
 from evaluation.results.meta_evaluation import evaluate_study
 from judgments.access.roles import give_role, note_event
-from judgments.design.reading import make_design, read_toml
+from judgments.design.reading.checking import make_design
+from judgments.design.reading.study_files import read_toml
 from judgments.design.saved_presets import preset_values
 from judgments.design.tables.plan import RegistrationPlan
 from judgments.models import Study, StudyEvent

@@ -22,7 +22,9 @@ from judgments.access.permissions import IsStaff, staff_of, study_for
 from judgments.access.roles import Right
 from judgments.api.bodies import TOMLParser, body_of, toml_of
 from judgments.api.resources import SLUG, DesignSerializer, Resource, named_study, with_study
-from judgments.design.reading import PRESETS, make_design, read_toml
+from judgments.design.reading.checking import make_design
+from judgments.design.reading.presets import PRESETS
+from judgments.design.reading.study_files import read_toml
 from judgments.design.saved_presets import delete_preset, rename_preset
 from judgments.design.study_design import StudyDesign
 from judgments.models import SavedPreset, Study

@@ -16,7 +16,8 @@ from common.amounts import thousands
 from common.errors import DesignError
 from judgments.design.arena import draws_arenas
 from judgments.design.editing.data_sorts import can_ask_about_texts, shows_texts_alone, sort_of_texts
-from judgments.design.reading import PRESETS, make_design
+from judgments.design.reading.checking import make_design
+from judgments.design.reading.presets import PRESETS
 from judgments.design.requirements import REQUIREMENT_PRESETS, Workers
 from judgments.design.study_design import PURPOSES, StudyDesign
 from judgments.design.tables.controls import Controls, usual_least

@@ -8,7 +8,7 @@ from statistics import median
 from django.db.models import Q
 from django.utils.translation import gettext
 
-from judgments.design.reading import PRESETS, Preset
+from judgments.design.reading.presets import PRESETS, Preset
 from judgments.design.wordings import CAPTION
 from judgments.kinds import KINDS, Kind
 from judgments.models import Caption, Dataset, Output

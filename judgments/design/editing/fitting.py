@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from django.utils.translation import gettext, gettext_noop
 
 from judgments.design.editing.cutting import DatasetReader, Fitting
-from judgments.design.reading import PRESETS
+from judgments.design.reading.presets import PRESETS
 from judgments.drawing.controls.makers import SPLIT_CONTROLS
 from judgments.kinds import KINDS
 from judgments.models import Dataset

@@ -10,7 +10,7 @@ from django.utils.translation import gettext, ngettext
 from common.amounts import thousands
 from judgments.access.roles import Person
 from judgments.design.editing.data_sorts import can_ask_about_texts
-from judgments.design.reading import Preset
+from judgments.design.reading.presets import Preset
 from judgments.kinds import KINDS, Kind
 from judgments.models import Caption, Dataset, Item, Output, System
 

@@ -12,7 +12,7 @@ from django.utils.translation import gettext
 
 from common.errors import WrongState
 from judgments.access.roles import note_event
-from judgments.design.reading import make_design
+from judgments.design.reading.checking import make_design
 from judgments.drawing.keys import content_key
 from judgments.models import HIT, HITUnit, Study, Unit
 from judgments.studies.discarding import discard_hits

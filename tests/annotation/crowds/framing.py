@@ -24,7 +24,7 @@ from annotation.crowds.sessions import open_session, worker_for_crowd_id
 from annotation.models import Assignment, CrowdSession, Publication
 from annotation.money import ledger
 from annotation.work.joining import join_from_crowd
-from judgments.design.reading import make_design
+from judgments.design.reading.checking import make_design
 from judgments.design.study_design import StudyDesign
 from judgments.models import HIT, Caption, Dataset, Item, Study, Unit
 from tests.annotation.casting import make_dataset, make_study

@@ -12,7 +12,7 @@ from annotation.crowds.sessions import open_session, worker_for_crowd_id
 from annotation.models import Budget, CrowdCall, CrowdSession, Publication, Worker
 from annotation.money import ledger
 from annotation.work.joining import join_from_crowd
-from judgments.design.reading import make_design
+from judgments.design.reading.checking import make_design
 from judgments.models import HIT, Job, Study, StudyEvent
 from judgments.studies.generation.hits import generate_hits
 from judgments.studies.studies import create_study

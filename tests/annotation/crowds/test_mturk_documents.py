@@ -34,7 +34,7 @@ from annotation.work.sheet.units import units_of_hit
 from annotation.work.submissions import submit_assignment
 from common.errors import WrongState
 from judgments.design.countries import COUNTRIES
-from judgments.design.reading import make_design
+from judgments.design.reading.checking import make_design
 from judgments.design.requirements import Workers
 from judgments.models import Item, Study
 from judgments.studies.designs import design_of

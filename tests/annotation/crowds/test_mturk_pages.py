@@ -16,7 +16,7 @@ from annotation.crowds.mturk.styles import styles_for
 from annotation.work.sheet.examples import WorkedExample
 from annotation.work.sheet.units import arrange_units
 from common.errors import DesignError
-from judgments.design.reading import make_design
+from judgments.design.reading.checking import make_design
 from judgments.kinds import KINDS
 from tests.annotation.crowds.framing import make_hit
 from tests.fakes.mturk.questions import answers_document

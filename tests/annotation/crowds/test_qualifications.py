@@ -20,7 +20,7 @@ from common.errors import DesignError, WrongState
 from contrib.prolific.tests.panel import panel_study
 from judgments.design import crowds
 from judgments.design.crowds import CrowdOffer
-from judgments.design.reading import make_design
+from judgments.design.reading.checking import make_design
 from judgments.models import Study
 from judgments.studies.generation.hits import generate_hits
 from judgments.studies.studies import create_study

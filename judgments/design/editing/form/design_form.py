@@ -29,7 +29,9 @@ from judgments.design.editing.rows import MOST_ROWS, RowsField
 from judgments.design.editing.translations import TranslationsField
 from judgments.design.panel_links import SIGNATURE, makes_own_links
 from judgments.design.quiz import QUIZ_PRESETS
-from judgments.design.reading import PRESETS, make_design, problems_in, slugify_name
+from judgments.design.reading.checking import make_design, problems_in
+from judgments.design.reading.completing import slugify_name
+from judgments.design.reading.presets import PRESETS
 from judgments.design.requirements import REQUIREMENT_PRESETS, Workers
 from judgments.design.study_design import OMITTED_DEFAULTS, USUAL_CURRENCY, StudyDesign, currency_named
 from judgments.design.tables.controls import Controls

@@ -8,7 +8,9 @@ from typing import Any
 from django.utils.translation import gettext
 
 from common.errors import DesignError
-from judgments.design.reading import NO_PRESETS, Preset, line_of, make_design, toml_values
+from judgments.design.reading.checking import make_design
+from judgments.design.reading.presets import NO_PRESETS, Preset
+from judgments.design.reading.study_files import line_of, toml_values
 
 NAMES = ("name", "slug", "dataset")  # what a design to start from lacks
 

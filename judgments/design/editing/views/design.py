@@ -20,7 +20,7 @@ from judgments.design.editing.views.editor import (
 from judgments.design.editing.views.saving import is_save, next_page, store_design
 from judgments.design.editing.views.settings import describe_design
 from judgments.design.editing.views.start import dataset_names, values_of_address
-from judgments.design.reading import write_toml
+from judgments.design.reading.study_files import write_toml
 from judgments.design.saved_presets import saved_presets
 from judgments.models import Study
 from judgments.operations import generate

@@ -22,7 +22,9 @@ from judgments.design.editing.previews import find_preview, store_preview
 from judgments.design.editing.views.numbers import numbers_context, numbers_of
 from judgments.design.editing.views.saving import PREVIEW_BUTTONS, REHEARSE
 from judgments.design.editing.views.settings import Settings, describe_design
-from judgments.design.reading import PRESETS, Preset, dump_toml, make_design
+from judgments.design.reading.checking import make_design
+from judgments.design.reading.presets import PRESETS, Preset
+from judgments.design.reading.study_files import dump_toml
 from judgments.kinds import KINDS
 from judgments.kinds.base import with_wording
 from judgments.models import Dataset

@@ -12,7 +12,7 @@ from common.errors import QuorumError
 from judgments.admin.base import QuorumAdmin, signed_in
 from judgments.design.editing.form.study_file_form import StudyFileForm
 from judgments.design.editing.views.start import page_context
-from judgments.design.reading import read_toml
+from judgments.design.reading.study_files import read_toml
 from judgments.design.saved_presets import saved_presets
 from judgments.studies.studies import create_study
 from judgments.studies.study_page import study_page_address

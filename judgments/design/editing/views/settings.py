@@ -13,7 +13,7 @@ from judgments.design.editing.form.fields import is_money
 from judgments.design.editing.form.labels import describe_value, label_of
 from judgments.design.editing.form.sections import sections_for
 from judgments.design.editing.form.values import value_at
-from judgments.design.reading import PRESETS
+from judgments.design.reading.presets import PRESETS
 from judgments.design.study_design import StudyDesign
 from judgments.design.tables.plan import RegistrationPlan
 from judgments.kinds import KINDS

@@ -24,7 +24,8 @@ from judgments.design.editing.views.editor import (
     wants_json,
 )
 from judgments.design.editing.views.saving import is_save, next_page, store_design
-from judgments.design.reading import PRESETS, Preset, slugify_name
+from judgments.design.reading.completing import slugify_name
+from judgments.design.reading.presets import PRESETS, Preset
 from judgments.design.saved_presets import saved_presets
 from judgments.design.study_design import PURPOSES
 from judgments.design.wordings import CAPTION

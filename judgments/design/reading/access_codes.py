@@ -1,0 +1,38 @@
+"""Refuse codes that people could guess."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from django.contrib.auth.password_validation import CommonPasswordValidator
+from django.utils.translation import gettext
+
+from common.errors import DesignError
+from judgments.design.tables.participants import SHORTEST_CODE, Access
+
+
+def refuse_guessable_code(access: Access) -> None:
+    """Check new designs; older studies keep their codes."""
+    code = access.code.strip()
+    if code and access.is_guessable:
+        raise DesignError(
+            gettext(
+                "access.code has %(n)s characters; expected %(shortest_code)s or more, or none: one "
+                "is made then."
+            )
+            % {"n": len(code), "shortest_code": SHORTEST_CODE},
+            field="access.code",
+        )
+    if access.join == "code" and (code.isdecimal() or code.lower() in _common_passwords()):
+        raise DesignError(
+            gettext(
+                "access.code is a common password or has digits alone; expected one that nobody guesses, or none: "
+                "one is made then."
+            ),
+            field="access.code",
+        )
+
+
+@cache
+def _common_passwords() -> set[str]:
+    return CommonPasswordValidator().passwords

@@ -1,0 +1,55 @@
+"""Check the values of a design."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import ValidationError
+
+from common.errors import DesignError
+from judgments.design.reading.access_codes import refuse_guessable_code
+from judgments.design.reading.completing import complete_values, with_pairs_from
+from judgments.design.reading.contradictions import contradictions_of
+from judgments.design.reading.presets import NO_PRESETS, Preset
+from judgments.design.reading.problems import design_errors, sentence_error
+from judgments.design.study_design import StudyDesign
+
+
+def make_design(values: dict[str, Any], *, saved: Mapping[str, Preset] = NO_PRESETS) -> StudyDesign:
+    """Check ``values`` (a study file as nested dicts) and complete them from preset and protocol.
+
+    Args:
+        saved: presets of this installation.
+
+    Raises:
+        DesignError: with the dotted key in ``field``.
+    """
+    try:
+        design = StudyDesign.model_validate(complete_values(values, saved))
+    except ValidationError as error:
+        raise design_errors(error)[0] from None
+    for sentence in contradictions_of(design):
+        raise sentence_error([], sentence)
+    return design
+
+
+def problems_in(values: dict[str, Any]) -> list[DesignError]:
+    """Return all errors of ``make_design``, one for each key."""
+    try:
+        design = StudyDesign.model_validate(complete_values(values, NO_PRESETS))
+    except ValidationError as error:
+        return design_errors(error)
+    except DesignError as error:
+        return [error]
+    problems = [sentence_error([], sentence) for sentence in contradictions_of(design)]
+    try:
+        refuse_guessable_code(design.access)
+    except DesignError as error:
+        problems.append(error)
+    return problems
+
+
+def stored_design(values: dict[str, Any]) -> StudyDesign:
+    """Read a design that an earlier version stored, or one with a crowd that is off by now."""
+    return StudyDesign.model_validate(with_pairs_from(values))

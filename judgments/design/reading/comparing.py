@@ -1,0 +1,101 @@
+"""Compare two designs."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from judgments.design.reading.study_files import dump_toml
+from judgments.design.study_design import StudyDesign
+
+
+@dataclass(frozen=True, slots=True)
+class DesignDifference:
+    """A key with two values as in a study file; '' if a side lacks it."""
+
+    key: str
+    this: str
+    that: str
+
+
+@dataclass(frozen=True, slots=True)
+class DesignComparison:
+    """The differences by table ('' for top-level keys), and a unified diff of the study files."""
+
+    tables: dict[str, list[DesignDifference]]
+    lines: list[str]
+
+    @property
+    def count(self) -> int:
+        return sum(map(len, self.tables.values()))
+
+
+def compare_designs(
+    this: StudyDesign | dict[str, Any],
+    that: StudyDesign | dict[str, Any],
+    *,
+    names: tuple[str, str] = ("this", "that"),
+) -> DesignComparison:
+    first, second = _values(this), _values(that)
+    tables: dict[str, list[DesignDifference]] = {}
+    before, after = dict(_keys(first)), dict(_keys(second))
+    for key in _in_file_order(before, after):
+        if key in before and key in after and before[key] == after[key]:
+            continue
+        table, _, _ = key.rpartition(".")
+        difference = DesignDifference(
+            key=key,
+            this=_written(before[key]) if key in before else "",
+            that=_written(after[key]) if key in after else "",
+        )
+        tables.setdefault(table, []).append(difference)
+    lines = difflib.unified_diff(
+        dump_toml(first).splitlines(), dump_toml(second).splitlines(), *names, lineterm="", n=2
+    )
+    return DesignComparison(tables=tables, lines=list(lines))
+
+
+def changed_keys(this: dict[str, Any], that: dict[str, Any]) -> list[str]:
+    return [difference.key for rows in compare_designs(this, that).tables.values() for difference in rows]
+
+
+def _values(design: StudyDesign | dict[str, Any]) -> dict[str, Any]:
+    return design.model_dump(mode="json") if isinstance(design, StudyDesign) else design
+
+
+def _keys(values: dict[str, Any], table: str = "") -> Iterator[tuple[str, Any]]:
+    for key, value in values.items():
+        dotted = f"{table}.{key}" if table else key
+        if isinstance(value, dict) and value:
+            yield from _keys(value, dotted)
+        elif value != {}:
+            yield dotted, value
+
+
+def _in_file_order(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
+    """Put top-level keys first."""
+    keys = [*before, *(key for key in after if key not in before)]
+    roots = [*StudyDesign.model_fields]
+
+    def position(key: str) -> tuple[int, int]:
+        root, _, inner = key.partition(".")
+        return roots.index(root) + 1 if inner and root in roots else 0, keys.index(key)
+
+    return sorted(keys, key=position)
+
+
+def _written(value: Any) -> str:
+    if isinstance(value, str):
+        return value if "\n" in value else json.dumps(value, ensure_ascii=False)
+    if isinstance(value, list):
+        rows = [cell for cell in value if isinstance(cell, dict)]
+        if rows:
+            filled_rows = [
+                {key: cell for key, cell in row.items() if cell not in ("", [], {}, None)} for row in rows
+            ]
+            return "\n\n".join(dump_toml(row).strip() for row in filled_rows)
+        return json.dumps(value, ensure_ascii=False)
+    return json.dumps(value)

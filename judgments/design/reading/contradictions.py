@@ -1,0 +1,120 @@
+"""What contradicts itself in a design, by the rules of its kind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from django.utils.translation import gettext, pgettext
+
+from judgments.design.reading.crowd_contradictions import (
+    contradictions_of_crowd,
+    contradictions_of_html_question,
+    contradictions_of_panel,
+)
+from judgments.design.reading.item_contradictions import (
+    contradictions_of_arena,
+    contradictions_of_sampling,
+    contradictions_of_stopping,
+)
+from judgments.design.study_design import StudyDesign, contradictions_of_translations
+from judgments.design.tables.controls import Writing
+from judgments.design.tables.questions import AnswerOptions
+from judgments.kinds import KINDS, AbsentKind, Kind
+from quorum.numeric.names import nearest_name
+
+
+def contradictions_of(design: StudyDesign) -> Iterator[str]:
+    """Yield the contradictions of a design; each clause begins with its key."""
+    kind = KINDS.get(design.protocol)
+    if kind is None and isinstance(absent := KINDS[design.protocol], AbsentKind) and absent.feature:
+        yield gettext("protocol is %(protocol)r, which is off; expected %(feature)s in CONTRIB_APPS") % {
+            "protocol": design.protocol,
+            "feature": absent.feature,
+        }
+        return
+    if kind is None:
+        yield gettext(
+            "protocol is %(protocol)r; this version knows %(listed)s; the nearest one is %(near)r"
+        ) % {
+            "protocol": design.protocol,
+            "listed": ", ".join(KINDS),
+            "near": nearest_name(design.protocol, KINDS, cutoff=0.0),
+        }
+        return
+    yield from contradictions_of_crowd(design)
+    yield from kind.contradictions(design)
+    yield from _contradictions_of_unused_tables(design, kind)
+    if design.arena.pages:
+        yield from contradictions_of_arena(design, kind)
+    if design.by_hand and (design.arena.pages or design.chosen is not None):
+        yield gettext(
+            "by_hand changes single items, but these are drawn while people work, or were chosen by chance; "
+            "expected no arena and no choice beside it"
+        )
+    yield from _contradictions_of_scale(design, kind)
+    yield from _contradictions_of_labels(design, kind)
+    yield from contradictions_of_translations(design)
+    if design.crowd.backend == "mturk" and design.crowd.question == "html":
+        yield from contradictions_of_html_question(design, kind)
+    size = kind.hit_size(design)
+    if design.controls.per_hit >= size:
+        yield gettext(
+            "controls.per_hit is %(per_hit)s, which leaves no item on a page of work of %(size)s"
+        ) % {"per_hit": design.controls.per_hit, "size": size}
+    yield from contradictions_of_sampling(design, kind)
+    if design.filter.audit and not design.filter.bleu_pre:
+        yield gettext("filter.audit is %(audit)s, but filter.bleu_pre is 0, so that nothing is left out") % {
+            "audit": design.filter.audit
+        }
+    yield from contradictions_of_stopping(design, kind)
+    yield from contradictions_of_panel(design)
+
+
+def _contradictions_of_unused_tables(design: StudyDesign, kind: Kind) -> Iterator[str]:
+    if design.source.show and kind.no_source:
+        yield gettext("source.show is true, but %(no_source)s; expected false") % {
+            "no_source": kind.no_source
+        }
+    of_pairs = design.answers.model_copy(update={"worst": True})
+    if of_pairs != AnswerOptions() and not kind.compares_pairs:
+        yield gettext("answers is for pairs, and %(name)s compares none; expected no such table") % {
+            "name": kind.name
+        }
+    if not design.answers.worst and not kind.names_best:
+        yield pgettext(
+            "staff", "answers.worst is false, but %(name)s asks for no worst; expected no such key"
+        ) % {"name": kind.name}
+    if design.writing != Writing() and not kind.writes_captions:
+        yield gettext(
+            "writing is for answers that people write, and %(name)s has none; expected no such table"
+        ) % {"name": kind.name}
+
+
+def _contradictions_of_labels(design: StudyDesign, kind: Kind) -> Iterator[str]:
+    if design.labels and design.scale is None and len(design.labels) != len(kind.labelled):
+        wanted = f"one for each of {', '.join(map(str, kind.labelled))}" if kind.labelled else "none"
+        yield gettext("labels has %(n)s texts; for %(name)s, expected %(wanted)s") % {
+            "n": len(design.labels),
+            "name": kind.name,
+            "wanted": wanted,
+        }
+    elif len(set(design.labels)) < len(design.labels):
+        yield gettext("labels has the same text twice, so two answers could not be distinguished")
+
+
+def _contradictions_of_scale(design: StudyDesign, kind: Kind) -> Iterator[str]:
+    if design.scale is None:
+        return
+    if kind.scale is None:
+        yield gettext("scale is for graded and slider, and %(name)s has none; expected no such table") % {
+            "name": kind.name
+        }
+        return
+    if problem := kind.scale_problem(design.scale):
+        yield gettext("scale has %(n)s points; %(problem)s") % {"n": len(design.scale), "problem": problem}
+    if design.labels:
+        yield gettext(
+            "labels has %(n)s texts, but the words of a study's own scale stand in scale.labels; expected none"
+        ) % {"n": len(design.labels)}
+    if len(set(design.scale.labels.values())) < len(design.scale.labels):
+        yield gettext("scale.labels has the same text twice, so two answers could not be distinguished")

@@ -1,0 +1,71 @@
+"""What contradicts the crowd of a design."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from operator import attrgetter
+
+from django.utils.translation import gettext, pgettext
+
+from judgments.design.crowds import crowd_labels, feature_of_crowd, installed_crowds
+from judgments.design.study_design import StudyDesign
+from judgments.design.tables.controls import Writing
+from judgments.kinds import Kind
+
+
+def contradictions_of_html_question(design: StudyDesign, kind: Kind) -> Iterator[str]:
+    if design.writing != Writing():
+        yield gettext(
+            "writing is set, but a page of Mechanical Turk's own (crowd.question = 'html') notices nothing and is the "
+            "same for everybody; expected 'external', or no such table"
+        )
+    if not kind.page.self_contained:
+        yield (
+            gettext(
+                "crowd.question is 'html', but %(name)s cannot be asked on a page that stands alone; "
+                "expected 'external'"
+            )
+            % {"name": kind.name}
+        )
+
+
+def contradictions_of_crowd(design: StudyDesign) -> Iterator[str]:
+    name = design.crowd_name
+    if feature := feature_of_crowd(name):
+        yield pgettext(
+            "staff", "%(key)s asks for the crowd %(name)r, which is off; expected %(feature)s in CONTRIB_APPS"
+        ) % {"key": "panel.api" if design.panel.api else "crowd.backend", "name": name, "feature": feature}
+    elif design.crowd.backend not in crowd_labels():
+        yield gettext("crowd.backend: there is no crowd %(name)r; there are %(listed)s") % {
+            "name": design.crowd.backend,
+            "listed": ", ".join(crowd_labels()),
+        }
+
+
+def contradictions_of_panel(design: StudyDesign) -> Iterator[str]:
+    for other in installed_crowds().values():
+        for key in other.keys if other.name != design.crowd_name else ():
+            if key != "panel.api" and attrgetter(key)(design):
+                yield gettext("%(key)s is for %(crowd)s (%(named_by)s) alone") % {
+                    "key": key,
+                    "crowd": gettext(other.label),
+                    "named_by": other.named_by,
+                }
+    if design.panel.api and design.crowd.screen_out_cents >= max(
+        1, design.crowd.reward_cents * design.panel.hits
+    ):
+        yield (
+            gettext(
+                "crowd.screen_out_cents is %(screen_out_cents)s; expected less than the pay of a "
+                "session, %(what)s"
+            )
+            % {
+                "screen_out_cents": design.crowd.screen_out_cents,
+                "what": design.crowd.reward_cents * design.panel.hits,
+            }
+        )
+    with_api = [name for name, offer in installed_crowds().items() if offer.panel]
+    if design.panel.api and (design.crowd.backend != "external" or design.panel.preset not in with_api):
+        yield gettext(
+            'panel.api is true, which is for crowd.backend = "external" with panel.preset = %(presets)s alone'
+        ) % {"presets": " or ".join(f'"{name}"' for name in with_api) or "none"}

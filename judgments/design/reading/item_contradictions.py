@@ -1,0 +1,84 @@
+"""What contradicts how items are drawn and decided."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from django.utils.translation import gettext
+
+from judgments.design.study_design import StudyDesign
+from judgments.kinds import Kind
+
+
+def contradictions_of_sampling(design: StudyDesign, kind: Kind) -> Iterator[str]:
+    if design.sampling.only and not kind.supports_unit_ids:
+        yield gettext("sampling.only names %(n)s ids, but %(name)s has none that could be chosen") % {
+            "n": len(design.sampling.only),
+            "name": kind.name,
+        }
+    if design.chosen is not None and set(design.chosen.chances) != set(design.sampling.only):
+        apart = min(set(design.chosen.chances) ^ set(design.sampling.only))
+        yield gettext(
+            "chosen.chances and sampling.only name different items, such as %(apart)r; choose the items "
+            "again, or take the choice back"
+        ) % {"apart": apart}
+    reads_list = kind.judges_one_caption and design.sampling.pairs_from == "list"
+    if reads_list and not design.sampling.listed:
+        yield gettext(
+            "sampling.listed is empty; sampling.pairs_from = 'list' needs pairs of an image and "
+            "a caption there"
+        )
+    if design.sampling.listed and not reads_list:
+        yield (
+            gettext(
+                "sampling.listed holds %(n)s pairs, which sampling.pairs_from = %(pairs_from)r of "
+                "%(name)s does not use; expected none"
+            )
+            % {"n": len(design.sampling.listed), "pairs_from": design.sampling.pairs_from, "name": kind.name}
+        )
+
+
+def contradictions_of_stopping(design: StudyDesign, kind: Kind) -> Iterator[str]:
+    if design.stopping.rule != "none" and not kind.aggregation.settles:
+        yield (
+            gettext(
+                "stopping.rule is %(rule)r, but the consensus of %(name)s has no winner that could "
+                "be settled early; expected 'none'"
+            )
+            % {"rule": design.stopping.rule, "name": kind.name}
+        )
+    if design.stopping.rule == "margin" and design.stopping.minimum > design.judgments_per_unit:
+        yield (
+            gettext("stopping.minimum is %(minimum)s, more than judgments_per_unit = %(judgments_per_unit)s")
+            % {"minimum": design.stopping.minimum, "judgments_per_unit": design.judgments_per_unit}
+        )
+
+
+def contradictions_of_arena(design: StudyDesign, kind: Kind) -> Iterator[str]:
+    if not kind.compares_pairs:
+        yield gettext("arena is for pairs, and %(name)s compares none; expected no such table") % {
+            "name": kind.name
+        }
+    if others := sorted(set(design.sampling.pairs) - {"MM"}):
+        yield gettext(
+            "sampling.pairs names %(kind)s, but an arena compares systems with one another; expected MM alone"
+        ) % {"kind": others[0]}
+    if design.stopping.rule != "none":
+        yield gettext(
+            "stopping.rule is %(rule)r, but an arena draws each page by all answers so far, and decides no item; "
+            "expected 'none'"
+        ) % {"rule": design.stopping.rule}
+    if design.chosen is not None:
+        yield gettext(
+            "items were chosen by their usefulness, but an arena draws them by the answers; expected one of the two"
+        )
+    if "repeated" in design.controls.kinds and design.controls.per_hit:
+        yield gettext(
+            "controls.kinds has 'repeated', but the check questions of an arena are made before the items of a page; "
+            "expected other kinds"
+        )
+    if design.crowd.backend == "mturk":
+        yield gettext(
+            "crowd.backend is 'mturk', whose HITs are made before anybody asks for work; expected 'local' or "
+            "'external', where an arena can draw a page when it is taken"
+        )

@@ -1,0 +1,74 @@
+"""Presets of study designs, each a paper's protocol.
+
+A preset is a file of study_presets/, or of a feature: a study file without ``name`` and ``dataset``. Its table
+``[about]`` holds what lists show; its ``ours`` names the keys that the paper does not give, so that they are not cited
+as published. Most instructions are in our words, from what the paper says its workers were told. No paper prints worked
+examples, and an example teaches what to prefer, so that no preset has any.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from dataclasses import field as dataclass_field
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import Any
+
+from common.features import feature_settings
+
+PRESET_FOLDER = Path(__file__).parent.with_name("study_presets")
+# In display order.
+PRESET_NAMES = (
+    "vedantam-2015-triplet",
+    "vedantam-2015-pairwise",
+    "hodosh-2013-relevance",
+    "hodosh-2013-graded",
+    "hodosh-2013-captions",
+    "vedantam-2015-captions",
+    "mason-charniak-2012-keywords",
+    "wang-gaizauskas-2015-grounding",
+    "our-best-worst",
+    "our-slider",
+    "direct-assessment-translation",
+    "our-summaries",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """A published protocol.
+
+    Attributes:
+        ours: dotted keys whose values the paper does not give.
+        choose: when to choose it, as the end of a sentence.
+        suits: purposes that it suits; the smaller the number, the plainer the way.
+    """
+
+    title: str
+    source: str
+    values: dict[str, Any]
+    ours: tuple[str, ...] = ()
+    choose: str = ""
+    suits: Mapping[str, int] = dataclass_field(default_factory=dict)
+
+
+def _read_preset(path: Traversable) -> Preset:
+    values = tomllib.loads(path.read_text(encoding="utf-8"))
+    about = values.pop("about")
+    return Preset(values=values, ours=tuple(about.pop("ours")), **about)
+
+
+PRESETS: dict[str, Preset] = {
+    **{name: _read_preset(PRESET_FOLDER / f"{name}.toml") for name in PRESET_NAMES},
+    **{
+        name: _read_preset(files(feature.name) / "presets" / f"{name}.toml")
+        for feature in feature_settings.FEATURES.values()
+        for name in feature.presets
+    },
+}
+
+
+NO_PRESETS: Mapping[str, Preset] = {}

@@ -1,0 +1,96 @@
+"""Word pydantic's errors for whoever writes a study file."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, get_args
+
+from django.utils.translation import gettext
+from pydantic import BaseModel, ValidationError
+
+from common.errors import DesignError
+from judgments.design.study_design import StudyDesign
+from quorum.numeric.names import nearest_name
+
+# where pydantic's own words speak of its insides
+PLAIN_WORDS = {
+    "^([A-Z]{3})?$": "three capital letters, such as USD",
+    "^[A-Z]{2}$": "two capital letters, such as DE",
+    "string_pattern_mismatch": "letters, digits, hyphens and underscores",
+    "model_type": "a table",
+    "dict_type": "a table",
+}
+MOST_PROBLEMS = 200
+LONGEST_QUOTATION = 200  # characters
+
+
+def design_errors(error: ValidationError) -> list[DesignError]:
+    # each is compared with all, and a body can hold a hundred thousand
+    problems = error.errors(include_url=False)[:MOST_PROBLEMS]
+    errors: list[DesignError] = []
+    seen: set[tuple[str, ...]] = set()
+    for problem in problems:
+        path = _path(problem["loc"])
+        if problem["type"] == "extra_forbidden":  # a stranger's key may look like one of pydantic's marks
+            path = [*_path(problem["loc"][:-1]), str(problem["loc"][-1])]
+        if tuple(path) in seen:
+            continue  # a key that takes 'all' or a number fails once for each
+        seen.add(tuple(path))
+        errors.append(_as_design_error(problem, path, problems))
+    return errors
+
+
+def sentence_error(path: list[str], sentence: str) -> DesignError:
+    """Find the key in the sentence if ``path`` is empty."""
+    key = ".".join(path)
+    named = re.findall(r"^[a-z_]+(?:\.[a-z_]+)?", sentence)
+    field = key or next((name for name in named if name.split(".")[0] in StudyDesign.model_fields), "")
+    return DesignError(f"{key}: {sentence}." if key else f"{sentence}.", field=field)
+
+
+def _as_design_error(problem: Any, path: list[str], problems: list[Any]) -> DesignError:
+    key = ".".join(path)
+    if problem["type"] == "extra_forbidden":
+        near = nearest_name(path[-1], _keys_beside(path), cutoff=0.0)
+        return DesignError(
+            gettext("%(key)s is not a key of a study file; the nearest one is %(near)r.")
+            % {"key": key, "near": near},
+            field=key,
+        )
+    if problem["type"] == "missing":
+        return DesignError(
+            gettext("%(key)s is missing; name, dataset and protocol have no default.") % {"key": key},
+            field=key,
+        )
+    if problem["type"] == "value_error":
+        return sentence_error(path, problem["msg"].removeprefix("Value error, "))
+    wanted = [
+        PLAIN_WORDS.get(other.get("ctx", {}).get("pattern"))
+        or PLAIN_WORDS.get(other["type"])
+        or re.sub(r"^(Input|String|Value) should (be|have) ", "", other["msg"])
+        for other in problems
+        if _path(other["loc"]) == path
+    ]
+    return DesignError(
+        gettext("%(key)s is %(problem)s; expected %(listed)s.")
+        % {"key": key, "problem": quoted_value(problem["input"]), "listed": " or ".join(wanted)},
+        field=key,
+    )
+
+
+def quoted_value(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= LONGEST_QUOTATION else f"{text[:LONGEST_QUOTATION]}…"
+
+
+def _path(location: tuple[int | str, ...]) -> list[str]:
+    return [str(part) for part in location if not re.search(r"[\[\]]|^constrained-|^int$", str(part))]
+
+
+def _keys_beside(path: list[str]) -> list[str]:
+    model: type[BaseModel] = StudyDesign
+    for part in path[:-1]:
+        annotation = model.model_fields[part].annotation if part in model.model_fields else None
+        tables = [table for table in (annotation, *get_args(annotation)) if isinstance(table, type)]
+        model = next((table for table in tables if issubclass(table, BaseModel)), model)
+    return list(model.model_fields)
