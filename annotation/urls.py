@@ -6,20 +6,20 @@ from annotation.crowds import views as crowd_views
 from annotation.crowds.mturk import views as mturk_views
 from annotation.crowds.panel import views as panel_views
 from annotation.privacy import views as privacy_views
-from annotation.quality import review_page
-from annotation.views import answers, joining, leases, preview, work
+from annotation.quality import adjudication_page
+from annotation.views import answers, joining, leases, own_page, preview, public, work
 
 app_name = "annotation"
 urlpatterns = [
-    path("", joining.home, name="home"),
-    path("adjudicate/", review_page.list_waiting, name="adjudicate"),
-    path("adjudicate/<int:pk>/", review_page.decide, name="adjudication"),
+    path("", public.home, name="home"),
+    path("adjudicate/", adjudication_page.list_waiting, name="adjudicate"),
+    path("adjudicate/<int:pk>/", adjudication_page.decide, name="adjudication"),
     path("s/<slug:slug>/", joining.study, name="study"),
     path("s/<slug:slug>/resume/", joining.resume_participation, name="resume"),
     path("s/<slug:slug>/start/", joining.start, name="start"),
     path("s/<slug:slug>/consent/", privacy_views.consent, name="consent"),
     path("s/<slug:slug>/leave/", privacy_views.leave_study, name="leave"),
-    path("s/<slug:slug>/credits/", joining.credits, name="credits"),
+    path("s/<slug:slug>/credits/", public.credits, name="credits"),
     path("s/<slug:slug>/panel/", panel_views.entry, name="panel"),
     path("s/<slug:slug>/panel/end/", panel_views.end, name="panel-end"),
     path("s/<slug:slug>/preview/", preview.preview, name="preview"),
@@ -38,10 +38,10 @@ urlpatterns = [
     path("s/<slug:slug>/finish/", mturk_views.finish, name="finish"),
     path("hooks/mturk/", crowd_views.mturk, name="mturk-hook"),
     path("look/<slug:key>/", preview.preview_design, name="look"),
-    path("me/", joining.me, name="me"),
-    path("me/resume/", joining.renew_resume, name="my-resume"),
-    path("me/appeal/<uuid:assignment_id>/", joining.send_appeal, name="appeal"),
-    path("me/answers/", joining.answers, name="my-answers"),
+    path("me/", own_page.me, name="me"),
+    path("me/resume/", own_page.renew_resume, name="my-resume"),
+    path("me/appeal/<uuid:assignment_id>/", own_page.send_appeal, name="appeal"),
+    path("me/answers/", own_page.answers, name="my-answers"),
     path("pictures/preview/<int:item_id>/", preview.preview_picture, name="preview-picture"),
     path("pictures/<uuid:assignment_id>/<int:position>/", preview.picture, name="picture"),
 ]

@@ -15,14 +15,14 @@ class EvaluationConfig(AppConfig):
         from judgments.models.studies import pages_discarded, pages_in_use
 
         for signal, path in (
-            (ids_forgotten, "evaluation.data.export.exporting.remove_personal_files"),
+            (ids_forgotten, "evaluation.data.export.downloads.remove_personal_files"),
             (person_erased, "evaluation.data.releases.erasure.forget_person"),
             (erasure_committed, "evaluation.data.releases.erasure.remove_files"),
             (pages_in_use, "evaluation.data.releases.erasure.describe_computed_results"),
             (pages_discarded, "evaluation.data.releases.erasure.forget_columns"),
         ):
             signal.connect(loaded_when_called(path), weak=False)
-        schedule("evaluation.data.export.exporting.remove_stopped_exports", every=lambda: 3600)
+        schedule("evaluation.data.export.downloads.remove_stopped_exports", every=lambda: 3600)
         kinds = {
             (HEAVY, "reports"): ("aggregate", "evaluate", "report"),
             (INTERACTIVE, "exports"): ("export", "verify_release", "compare_releases"),

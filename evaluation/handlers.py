@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-from evaluation.data.export.exporting import export_for_download
+from evaluation.data.export.downloads import export_for_download
 from evaluation.data.judgment_sets.blocks import extend_blocks
 from evaluation.data.releases.erasure import remove_written
 from evaluation.data.releases.storage import find_release, place_for_release, record_release, release_file

@@ -9,7 +9,7 @@ from typing import Any
 
 from common.audit import acting_person
 from common.errors import WrongState
-from judgments.access.roles import require_editor
+from judgments.access.dataset_roles import require_editor
 from judgments.cached_figures import JOB, recompute_figures, store_figures
 from judgments.datasets import importing, pending_imports, uploads
 from judgments.datasets.scaling import is_scaled, scale_picture

@@ -30,7 +30,8 @@ from rest_framework.utils.html import is_html_input
 from common.amounts import thousands
 from common.errors import NotThere, WrongState
 from common.parameters import Parameters, RowId
-from judgments.access.roles import Right, give_role, person_named, take_role
+from judgments.access.rights import Right
+from judgments.access.roles import give_role, person_named, take_role
 from judgments.cached_figures import has_many_rows
 from judgments.design import saved_presets
 from judgments.jobs.queues import enqueue

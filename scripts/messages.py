@@ -37,7 +37,7 @@ WORKERS_CODE = (
     "annotation/crowds/panel/people.py", "annotation/crowds/panel/views.py", "contrib/prolific/outbox/deciding.py",
     "annotation/errors.py", "annotation/models/assignments.py",
     "annotation/privacy/views.py", "annotation/privacy/erasure_requests.py", "annotation/quality/flags.py",
-    "annotation/quality/review_page.py", "annotation/quality/reviews.py",
+    "annotation/quality/adjudication_page.py", "annotation/quality/cases", "annotation/quality/reviews.py",
     "annotation/templatetags", "annotation/views", "annotation/work/answers", "annotation/work/leases.py",
     "annotation/work/joining.py", "annotation/work/submissions.py", "annotation/work/summaries.py",
     "annotation/work/quiz.py", "annotation/work/sheet", "annotation/work/slots",
@@ -157,7 +157,8 @@ def _staff_data() -> Iterator[tuple[str, str]]:
     """Yield declared words that staff pages translate."""
     from config.admin.names import declared_names, fields_with_choices
     from config.admin.site import site
-    from judgments.access import roles, views
+    from judgments.access import views
+    from judgments.access.dataset_roles import DATASET_ROLES
     from judgments.access.tokens import SCOPES
     from judgments.admin.terms import terms
     from judgments.datasets.upload_parts import ENCODINGS
@@ -178,7 +179,7 @@ def _staff_data() -> Iterator[tuple[str, str]]:
         yield from ((f"need {need.name}", text) for text in (*need.labels, need.button))
     for sentences in (JOB_TITLES, RESULT_LABELS, QUEUE_TITLES):
         yield from (("judgments/jobs/words.py", text) for text in sentences.values())
-    yield from (("judgments/access", text) for row in (*views.ROLES, *roles.DATASET_ROLES) for text in row)
+    yield from (("judgments/access", text) for row in (*views.ROLES, *DATASET_ROLES) for text in row)
     yield from (("judgments/access", text) for text in SCOPES.values())
     yield from (("judgments/datasets/upload_parts.py", text) for text in ENCODINGS.values())
 

@@ -20,7 +20,9 @@ from annotation.work.claims import claim_assignment
 from annotation.work.submissions import submit_assignment
 from contrib.webhooks.models import Webhook
 from evaluation.results.aggregation import compute_aggregation, store_aggregation
-from judgments.access.roles import RIGHTS, give_role, share_dataset
+from judgments.access.dataset_roles import share_dataset
+from judgments.access.rights import RIGHTS
+from judgments.access.roles import give_role
 from judgments.design.reading.checking import make_design
 from judgments.models import Caption, Job, Output, Study, System
 from judgments.studies.studies import change_design, create_study, delete_study

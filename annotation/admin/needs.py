@@ -16,7 +16,7 @@ from annotation.models import (
     SpendingRequest,
     StudyAlarm,
 )
-from judgments.access.roles import Right
+from judgments.access.rights import Right
 from judgments.models import Study
 from judgments.studies.home_page import Need, add_needs
 

@@ -8,8 +8,9 @@ from annotation.launch.views import page as launch_page
 from annotation.money.views import cost as cost_page
 from annotation.money.views import limits as limits_page
 from annotation.privacy import views as privacy_page
-from annotation.quality import controls_page, review_page, rules_page
+from annotation.quality import controls_page, rules_page
 from annotation.quality import work_page as finished_work_page
+from annotation.quality.cases import page as review_page
 from annotation.work import page as work_page
 
 __all__ = [

@@ -9,7 +9,7 @@ from django.utils.safestring import SafeString
 from unfold.decorators import display
 
 from annotation.models import Assignment, Invitation, Judgment, Participation, ProblemReport, Worker
-from judgments.access.roles import visible_rows
+from judgments.access.visible_rows import visible_rows
 from judgments.admin.base import (
     KnownValuesFilter,
     ReadOnlyAdmin,

@@ -22,7 +22,7 @@ from annotation.quality.rules import copy_rules
 from annotation.work.seats import take_pause_lock
 from annotation.work.slots.release import expire_overdue, release_reserved
 from common.errors import WrongState
-from judgments.access.roles import note_event
+from judgments.access.study_log import note_event
 from judgments.design.requirements import requirements_not_stated
 from judgments.design.study_design import StudyDesign
 from judgments.jobs.runs import Progress

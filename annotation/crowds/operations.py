@@ -21,7 +21,7 @@ from annotation.money.orders import confirmable
 from common.amounts import counted, thousands
 from common.errors import WrongState
 from common.parameters import Parameters, Reason
-from judgments.access.roles import note_event
+from judgments.access.study_log import note_event
 from judgments.models import Study
 from judgments.operations import CommandHelp, FollowUp, Outcome, operation
 

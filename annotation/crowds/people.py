@@ -25,7 +25,7 @@ from annotation.models import (
 )
 from annotation.models.privacy import ids_forgotten
 from common.errors import WrongState
-from judgments.access.roles import note_event
+from judgments.access.study_log import note_event
 from judgments.models import Study
 from judgments.studies.designs import design_of
 

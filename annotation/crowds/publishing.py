@@ -18,7 +18,7 @@ from annotation.money.ledger import budget_of
 from annotation.money.limits import commit_as_one_order
 from common.amounts import spell_cents
 from common.errors import WrongState
-from judgments.access.roles import note_event
+from judgments.access.study_log import note_event
 from judgments.models import Study
 from judgments.studies.designs import design_of
 

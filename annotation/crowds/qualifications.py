@@ -18,7 +18,7 @@ from annotation.crowds.panel.backend import ID_PATTERN
 from annotation.crowds.people import pseudonym
 from annotation.models import Assignment, Qualification, RawId, Worker
 from common.errors import WrongState
-from judgments.access.roles import note_event
+from judgments.access.study_log import note_event
 from judgments.design.requirements import is_qualification
 from judgments.models import Study
 from judgments.studies.designs import design_of

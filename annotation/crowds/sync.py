@@ -36,7 +36,7 @@ from annotation.quality.reviews import reasons_against
 from annotation.work.slots.release import expire_overdue
 from common.amounts import spell_cents
 from common.errors import WrongState
-from judgments.access.roles import note_event
+from judgments.access.study_log import note_event
 from judgments.jobs.queues import enqueue
 from judgments.jobs.runs import Progress
 from judgments.models import Job, Study

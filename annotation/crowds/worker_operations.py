@@ -17,7 +17,7 @@ from annotation.models import CrowdSession, Worker, at_crowd
 from annotation.work.joining import find_worker
 from common.errors import WrongState
 from common.parameters import KeysField, Parameters
-from judgments.access.roles import Right
+from judgments.access.rights import Right
 from judgments.design.requirements import LONGEST_QUALIFICATION
 from judgments.models import Study
 from judgments.operations import Outcome, operation

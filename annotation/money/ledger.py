@@ -23,7 +23,7 @@ from annotation.models import Budget, Commitment, CrowdCall, CrowdSession, Ledge
 from common.amounts import spell_cents
 from common.audit import current_act
 from common.errors import QuorumError, WrongState
-from judgments.access.roles import note_event
+from judgments.access.study_log import note_event
 from judgments.models import Study
 from judgments.studies.designs import design_of
 

@@ -22,7 +22,8 @@ from annotation.money.previews import Preview, left_cents
 from common.amounts import spell_cents
 from common.audit import acting_as, current_act
 from common.errors import NotThere, QuorumError, WrongState
-from judgments.access.roles import Right, has_right, note_event
+from judgments.access.rights import Right, has_right
+from judgments.access.study_log import note_event
 from judgments.drawing.keys import content_key
 from judgments.models import Study
 from judgments.operations import Outcome

@@ -20,7 +20,7 @@ from pydantic import ValidationError
 from annotation.errors import ConsentChanged
 from annotation.models import Assignment, ConsentVersion, Participation, Worker
 from common.errors import DesignError, WrongState
-from judgments.access.roles import note_event
+from judgments.access.study_log import note_event
 from judgments.design.study_design import StudyDesign, contradictions_of_translations
 from judgments.design.tables.controls import Writing
 from judgments.drawing.keys import content_key

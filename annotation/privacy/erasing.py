@@ -61,7 +61,7 @@ from annotation.work.slots.release import release_slots
 from annotation.work.stopping import lock_for_settling, reopen_slots
 from annotation.work.system_pairs import recount
 from common.errors import Busy, NotThere, WrongState
-from judgments.access.roles import note_event
+from judgments.access.study_log import note_event
 from judgments.jobs.queues import enqueue
 from judgments.kinds import installed_kind
 from judgments.models import CachedFigures, Job, Study, StudyEvent

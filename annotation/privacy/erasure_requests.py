@@ -11,7 +11,7 @@ from annotation.privacy.erasing import ErasureResult, erase_person, why_not_eras
 from annotation.work.joining import require_participation
 from annotation.work.slots.release import release_slots
 from common.errors import WrongState
-from judgments.access.roles import note_event
+from judgments.access.study_log import note_event
 from judgments.models import Study
 from judgments.studies.designs import design_of
 

@@ -19,7 +19,8 @@ from annotation.quality.flags import unpause_worker
 from annotation.work.joining import find_worker
 from common.errors import WrongState
 from common.parameters import Parameters, Reason
-from judgments.access.roles import Right, note_event
+from judgments.access.rights import Right
+from judgments.access.study_log import note_event
 from judgments.models import Study
 from judgments.operations import Outcome, operation
 

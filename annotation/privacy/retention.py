@@ -17,7 +17,7 @@ from annotation.crowds.people import forget_raw_ids
 from annotation.models import Worker
 from annotation.privacy.erasing import cannot_be_erased_now, end_identities, people_of
 from common.rows import batched
-from judgments.access.roles import note_event
+from judgments.access.study_log import note_event
 from judgments.jobs.queues import enqueue
 from judgments.models import Job, Study
 from judgments.studies.designs import design_of

@@ -32,7 +32,7 @@ from common.errors import NotThere, WrongState
 from common.markup import render_markdown
 from common.parameters import Parameters
 from judgments.access.permissions import study_for
-from judgments.access.roles import Right
+from judgments.access.rights import Right
 from judgments.api.resources import OperationView, Related, Resource, RowSerializer, filters_of, study_filter
 from judgments.models import Study
 from judgments.operations import Outcome

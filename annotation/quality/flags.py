@@ -28,7 +28,7 @@ from annotation.quality.rules import make_study_rule
 from annotation.work.stopping import free_slot, lock_for_settling, reopen_slots, update_outcomes
 from annotation.work.system_pairs import recount
 from common.errors import WrongState
-from judgments.access.roles import note_event
+from judgments.access.study_log import note_event
 from judgments.models import HIT, Study
 
 Standing = Participation.Standing

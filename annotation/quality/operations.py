@@ -27,7 +27,7 @@ from annotation.work.stopping import settle_study
 from common.amounts import thousands
 from common.errors import NotThere, WrongState
 from common.parameters import KeysField, Parameters, PlainNumberField, Reason
-from judgments.access.roles import Right
+from judgments.access.rights import Right
 from judgments.models import Study, Unit
 from judgments.operations import Outcome, operation, row_of
 from judgments.studies.generation.hand_changes import withdraw_control

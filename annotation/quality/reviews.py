@@ -36,7 +36,8 @@ from annotation.quality.controls import ControlTally, control_tallies, records_f
 from annotation.quality.detectors import RULES, describe_evidence
 from annotation.work.sheet.units import PageUnit
 from common.errors import NotThere, WrongState
-from judgments.access.roles import RIGHTS, Right, note_event
+from judgments.access.rights import RIGHTS, Right
+from judgments.access.study_log import note_event
 from judgments.drawing.draws import rng_for
 from judgments.kinds import KINDS
 from judgments.models import Study, StudyRole, Unit

@@ -16,7 +16,7 @@ from annotation.quality.detectors.answers import ControlAccuracy
 from annotation.quality.detectors.base import Rule
 from annotation.quality.histories import answer_format_of
 from common.errors import DesignError, WrongState
-from judgments.access.roles import note_event
+from judgments.access.study_log import note_event
 from judgments.models import Study
 from judgments.studies.designs import design_of
 

@@ -27,7 +27,7 @@ from annotation.work.sheet.units import page_units_of
 from annotation.work.slots.release import expire_overdue, return_assignment
 from annotation.work.submissions import submit_assignment
 from common.errors import Busy, WrongState
-from judgments.access.roles import note_event
+from judgments.access.study_log import note_event
 from judgments.drawing.controls.dealing import REPEATS
 from judgments.drawing.controls.makers import REPEATED
 from judgments.drawing.draws import rng_for

@@ -1,21 +1,14 @@
-"""The pages around the work: the home page, a study's page, the page before the first work, and a worker's own page."""
+"""A study's page, where people join or resume, and the page before the first work."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
 from typing import Any
-from uuid import UUID
 
-from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
-from django.http.response import HttpResponseBase
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render, resolve_url
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_safe
 
 from annotation.crowds.people import uses_public_link
 from annotation.models import Participation, Worker
-from annotation.quality.reviews import store_appeal
 from annotation.views.common import (
     FORM,
     POST,
@@ -23,7 +16,6 @@ from annotation.views.common import (
     SAFE,
     JoinForm,
     ResumeForm,
-    errors_as_pages,
     member_page,
     remember_resume_code,
     remember_worker,
@@ -31,27 +23,11 @@ from annotation.views.common import (
     worker_of,
     worker_page,
 )
-from annotation.work.answers.drafts import own_assignment
-from annotation.work.joining import (
-    Joined,
-    join_study,
-    new_resume_code,
-    renew_token,
-    resume_worker,
-    suggest_name,
-)
+from annotation.work.joining import Joined, join_study, resume_worker, suggest_name
 from annotation.work.quiz import quiz_backend
 from annotation.work.sheet.examples import worked_examples
-from annotation.work.sheet.texts import read_design, spell_duration, translated_text
-from annotation.work.summaries import (
-    StudyPart,
-    describe_effort,
-    open_studies,
-    own_answers,
-    studies_of_worker,
-    studies_with_effort,
-)
-from common.amounts import percent_number, spell_amount, spell_totals
+from annotation.work.sheet.texts import read_design, translated_text
+from annotation.work.summaries import describe_effort
 from common.errors import QuorumError
 from common.markup import render_markdown
 from judgments.design.countries import countries_by_name
@@ -60,9 +36,6 @@ from judgments.design.study_design import StudyDesign
 from judgments.kinds import KINDS
 from judgments.models import Study
 from judgments.studies.studies import find_study
-
-MOST_STUDIES = 30  # on the landing page
-MOST_OPEN_STUDIES = 20  # on a worker's own page
 
 
 @worker_page(FORM)
@@ -185,113 +158,3 @@ def start(request: HttpRequest, study: Study, worker: Worker) -> HttpResponse:
         **describe_effort(study),
     }
     return render(request, "annotation/start.html", context)
-
-
-@require_safe
-def home(request: HttpRequest) -> HttpResponse:
-    listed = studies_with_effort(open_studies()[:MOST_STUDIES])
-    return render(request, "home.html", {"studies": listed})
-
-
-@require_safe
-@errors_as_pages
-def credits(request: HttpRequest, slug: str) -> HttpResponse:
-    study = find_study(slug)
-    if study.state in (Study.State.DRAFT, Study.State.GENERATED) or not study.dataset.attribution:
-        raise Http404
-    return render(
-        request, "annotation/credits.html", {"study": study, "lines": study.dataset.attribution.splitlines()}
-    )
-
-
-@worker_page(FORM)
-def me(request: HttpRequest) -> HttpResponse:
-    if request.method == "POST":
-        return _recall_worker(request)
-    worker = worker_of(request)
-    if worker is None:
-        return _stranger_page(request, ResumeForm())
-    studies = studies_of_worker(worker)
-    paid = [part for part in studies if part.design.crowd.reward_cents]
-    context: dict[str, Any] = {
-        "worker": worker,
-        "studies": [_describe_study(part) for part in studies],
-        "quiz_address": quiz_backend().address,
-        "pages": sum(part.submitted for part in studies),
-        "judgments": sum(part.judgments for part in studies),
-        "time": spell_duration(sum(part.seconds for part in studies)),
-        "pending": spell_totals((part.pending_cents, part.design.named_currency) for part in paid),
-        "approved": spell_totals((part.approved_cents, part.design.named_currency) for part in paid),
-        "open_studies": studies_with_effort(
-            open_studies().exclude(participations__worker=worker)[:MOST_OPEN_STUDIES]
-        ),
-        "resume_code": request.COOKIES.get(RESUME_COOKIE, ""),
-    }
-    return render(request, "annotation/me.html", context)
-
-
-def _describe_study(part: StudyPart) -> dict[str, Any]:
-    record = part.controls
-    return {
-        "own": part,
-        "time": spell_duration(part.seconds),
-        "pending": spell_amount(part.pending_cents, part.design.named_currency),
-        "approved": spell_amount(part.approved_cents, part.design.named_currency),
-        "accuracy": percent_number(record.share) if record is not None and record.share is not None else "",
-        "go_on": part.working or part.more,
-    }
-
-
-def _stranger_page(request: HttpRequest, form: ResumeForm, status: int = 200) -> HttpResponse:
-    return render(request, "annotation/me_stranger.html", {"form": form}, status=status)
-
-
-def _recall_worker(request: HttpRequest) -> HttpResponse:
-    form = ResumeForm(request.POST)
-    if not form.is_valid():
-        return _stranger_page(request, form, 400)
-    try:
-        _, token = renew_token(name=form.cleaned_data["name"], resume=form.cleaned_data["resume"])
-    except QuorumError as error:
-        form.add_error(None, str(error))
-        return _stranger_page(request, form, error.status)
-    response = see_other("annotation:me")
-    remember_worker(response, token)
-    return response
-
-
-@worker_page(POST)
-def renew_resume(request: HttpRequest) -> HttpResponse:
-    worker = worker_of(request)
-    response = see_other("annotation:me", fragment="resume" if worker is not None else "")
-    if worker is not None:
-        remember_resume_code(response, new_resume_code(worker=worker), resolve_url("annotation:me"))
-    return response
-
-
-@worker_page(POST)
-def send_appeal(request: HttpRequest, assignment_id: UUID) -> HttpResponse:
-    worker = worker_of(request)
-    if worker is None:
-        return redirect("annotation:me")
-    assignment = own_assignment(worker=worker, assignment_id=assignment_id)
-    store_appeal(assignment=assignment, worker=worker, text=request.POST.get("text", ""))
-    return see_other("annotation:me")
-
-
-@never_cache
-@require_safe
-def answers(request: HttpRequest) -> HttpResponseBase:
-    worker = worker_of(request)
-    if worker is None:
-        return redirect("annotation:me")
-    return StreamingHttpResponse(
-        _answer_lines(worker),
-        content_type="application/jsonl; charset=utf-8",
-        headers={"Content-Disposition": 'attachment; filename="my-answers.jsonl"'},
-    )
-
-
-def _answer_lines(worker: Worker) -> Iterator[str]:
-    for answer in own_answers(worker):
-        yield json.dumps(answer, ensure_ascii=False) + "\n"

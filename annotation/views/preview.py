@@ -27,7 +27,8 @@ from annotation.work.sheet.units import PageUnit, arrange_units, units_of_hit
 from annotation.work.worksheet import steps_of
 from common.downloads import problem_page
 from common.errors import QuorumError, WrongState
-from judgments.access.roles import Right, has_right, visible_rows
+from judgments.access.rights import Right, has_right
+from judgments.access.visible_rows import visible_rows
 from judgments.admin.base import number_in, signed_in
 from judgments.design.editing.previews import find_preview, find_row
 from judgments.design.study_design import StudyDesign, design_in

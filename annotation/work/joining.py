@@ -36,7 +36,7 @@ from common.amounts import spell_number
 from common.audit import log_about
 from common.errors import NotThere, WrongState
 from common.rows import PreparedQuery, query_parameter
-from judgments.access.roles import note_event
+from judgments.access.study_log import note_event
 from judgments.design.countries import COUNTRIES, country_name
 from judgments.design.quiz import asks_anything
 from judgments.design.requirements import Workers, approval_is_enough

@@ -48,7 +48,7 @@ from common.amounts import thousands
 from common.errors import NotThere, WrongState
 from common.parameters import KeysField, Parameters, Reason
 from common.rows import batched
-from judgments.access.roles import note_event
+from judgments.access.study_log import note_event
 from judgments.models import HIT, Study
 from judgments.operations import CommandHelp, Outcome, operation
 from judgments.studies.designs import design_of, stops_early

@@ -15,7 +15,7 @@ from django.utils.translation import get_language_info, gettext
 from django.utils.translation import gettext_lazy as _
 
 from config.features import Entry
-from judgments.access.roles import may_view
+from judgments.access.visible_rows import may_view
 from judgments.studies.home_page import own_studies
 
 PLACES: list[tuple[str | Promise, Iterable[Entry]]] = [

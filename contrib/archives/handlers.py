@@ -8,7 +8,7 @@ from common.audit import acting_person
 from contrib.archives.describing import describe_plan
 from contrib.archives.errors import PublishingError
 from contrib.archives.sending import plan_publication, send_release
-from judgments.access.roles import Right, has_right
+from judgments.access.rights import Right, has_right
 from judgments.jobs.runs import JobRun
 from judgments.studies.studies import find_study
 

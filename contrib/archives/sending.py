@@ -35,7 +35,8 @@ from contrib.archives.errors import PublishingError
 from contrib.archives.models import Deposit
 from evaluation.data.releases.storage import find_release, is_stored, release_file
 from evaluation.models import Release
-from judgments.access.roles import Right, note_event
+from judgments.access.rights import Right
+from judgments.access.study_log import note_event
 from judgments.models import Study
 from judgments.operations import background_operation
 from judgments.studies.generation.progress import Progress, no_progress

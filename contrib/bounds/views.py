@@ -18,7 +18,7 @@ from rest_framework.views import APIView
 from common.errors import QuorumError
 from contrib.bounds.parameters import WG16_TOKENIZER, LeaveOneOutRequest
 from judgments.access.permissions import staff_of
-from judgments.access.roles import visible_rows
+from judgments.access.visible_rows import visible_rows
 from judgments.admin.base import signed_in
 from judgments.api.resources import JobSerializer, dataset_for, job_response
 from judgments.datasets.page import DatasetPage, add_dataset_page

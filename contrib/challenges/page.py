@@ -30,7 +30,7 @@ from contrib.challenges.challenges import (
 )
 from contrib.challenges.errors import ChallengeError
 from contrib.challenges.models import Challenge, ChallengeEvent, Submission
-from judgments.access.roles import visible_rows
+from judgments.access.visible_rows import visible_rows
 from judgments.admin.base import QuorumAdmin, ReadOnlyAdmin, short_time, signed_in
 from judgments.models import Dataset, DatasetRole
 from judgments.models.datasets import sees_all_datasets

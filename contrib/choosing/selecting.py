@@ -22,7 +22,7 @@ from contrib.choosing.population import (
 )
 from evaluation.errors import EvaluationError, as_sentence
 from evaluation.models import DEFAULT_TOKENIZER
-from judgments.access.roles import note_event
+from judgments.access.study_log import note_event
 from judgments.design.reading.checking import make_design
 from judgments.drawing.draws import rng_for
 from judgments.models import Study

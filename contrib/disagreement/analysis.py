@@ -41,7 +41,8 @@ from evaluation.errors import EvaluationError
 from evaluation.models import Analysis, MetricScore, Prediction
 from evaluation.presentation.content import rows_as_json
 from evaluation.results.agreement import ANONYMOUS
-from judgments.access.roles import Person, Right, has_right, note_event
+from judgments.access.rights import Person, Right, has_right
+from judgments.access.study_log import note_event
 from judgments.cached_figures import FiguresPending, cached_figures
 from judgments.figures import Figures, add_figures
 from judgments.importers.textio import read_lines

@@ -24,15 +24,9 @@ from unfold.widgets import UnfoldAdminSelectWidget
 from common.amounts import as_json, coefficient, percent, percent_number
 from common.errors import NotThere
 from common.incoming.json_documents import load_json
-from contrib.error_analysis.analysis import (
-    Inspection,
-    MetricDisagreement,
-    disagreements_at,
-    find_disagreements,
-    find_inspection,
-    newest_evaluation,
-    other_scores,
-)
+from contrib.error_analysis.disagreements import MetricDisagreement, disagreements_at
+from contrib.error_analysis.inspection import Inspection, find_inspection, other_scores
+from contrib.error_analysis.stored_rankings import find_disagreements, newest_evaluation
 from evaluation.models import Analysis
 from evaluation.results.consensus.study import SIDE_LABELS
 from judgments.access.permissions import study_for

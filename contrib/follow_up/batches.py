@@ -17,7 +17,7 @@ from common.amounts import thousands
 from common.errors import NotThere, WrongState
 from common.parameters import LONGEST_REASON, Parameters
 from evaluation.results.systems import items_left
-from judgments.access.roles import note_event
+from judgments.access.study_log import note_event
 from judgments.design.reading.checking import make_design
 from judgments.drawing.material import SCREEN
 from judgments.kinds import KINDS

@@ -24,7 +24,7 @@ from contrib.follow_up.batches import more_items, next_batch
 from contrib.follow_up.known_items import TakeRequest, candidate_of, take_known_items, units_for_known_items
 from evaluation.models import Consensus
 from judgments.access.permissions import studies_of, study_for, token_of
-from judgments.access.roles import Right
+from judgments.access.rights import Right
 from judgments.api.resources import OperationView, Related, Resource, RowSerializer, StudySerializer
 from judgments.models import Study
 from judgments.operations import Outcome

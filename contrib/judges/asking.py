@@ -40,7 +40,7 @@ from common.texts import readable
 from contrib.judges.models import Judge, JudgeAnswer
 from evaluation.errors import EvaluationError
 from evaluation.models import Analysis
-from judgments.access.roles import note_event
+from judgments.access.study_log import note_event
 from judgments.datasets.picture_metadata import strip_metadata
 from judgments.datasets.pictures import FORMATS, PictureProblem, prepare_decoding
 from judgments.design.numbers import number_text, plain_number

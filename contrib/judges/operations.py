@@ -31,7 +31,8 @@ from contrib.judges.asking import (
 )
 from contrib.judges.models import Judge, JudgeAnswer
 from evaluation.errors import EvaluationError
-from judgments.access.roles import Right, note_event
+from judgments.access.rights import Right
+from judgments.access.study_log import note_event
 from judgments.kinds import Kind
 from judgments.models import Study, System, Unit
 from judgments.operations import Outcome, background_operation, operation, row_of

@@ -7,7 +7,7 @@ from typing import Any
 
 from common.audit import acting_person
 from contrib.judgment_imports import importing
-from judgments.access.roles import require_editor
+from judgments.access.dataset_roles import require_editor
 from judgments.datasets import pending_imports, uploads
 from judgments.design.reading.study_files import toml_values
 from judgments.importers import ColumnMapping

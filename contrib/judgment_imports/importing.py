@@ -29,7 +29,7 @@ from contrib.judgment_imports.reading import (
 )
 from contrib.judgment_imports.writing.judgments import JudgmentWriter
 from contrib.judgment_imports.writing.systems import ROWS_AT_ONCE
-from judgments.access.roles import note_event
+from judgments.access.study_log import note_event
 from judgments.datasets.importing import ImportSummary, remember_mapping
 from judgments.importers import ColumnMapping, ImportProblem, JudgmentSource, by_criterion
 from judgments.importers.mapped_judgments import MappedJudgments

@@ -16,8 +16,8 @@ from rest_framework.views import APIView
 
 from common.parameters import Parameters
 from contrib.judgment_imports.importing import import_judgments
+from judgments.access.dataset_roles import require_editor
 from judgments.access.permissions import staff_of
-from judgments.access.roles import require_editor
 from judgments.api.resources import dataset_for
 from judgments.importers import ImportProblem
 from judgments.importers.options import OPTIONS, mapping_of

@@ -14,7 +14,7 @@ from common.errors import WrongState
 from common.parameters import Parameters
 from contrib.planning.assumptions import assumptions_for, compares_with_references, read_assumptions
 from evaluation.models import Analysis
-from judgments.access.roles import Right
+from judgments.access.rights import Right
 from judgments.design.reading.checking import make_design
 from judgments.kinds import KINDS
 from judgments.models import Study

@@ -15,7 +15,7 @@ from common.amounts import json_float
 from contrib.planning.assumptions import Assumptions
 from evaluation.errors import EvaluationError
 from evaluation.models import Analysis
-from judgments.access.roles import note_event
+from judgments.access.study_log import note_event
 from judgments.design.study_design import StudyDesign
 from judgments.models import Study
 from judgments.studies.generation.progress import Progress, no_progress

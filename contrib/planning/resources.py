@@ -15,7 +15,7 @@ from rest_framework.reverse import reverse
 from contrib.planning.operations import JOB_KIND, PowerPlanRequest, plan_args, start_power_plan
 from evaluation.models import Analysis
 from judgments.access.permissions import staff_of, study_for, token_of
-from judgments.access.roles import Right
+from judgments.access.rights import Right
 from judgments.api.resources import (
     Resource,
     RowSerializer,

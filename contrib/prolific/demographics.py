@@ -15,7 +15,7 @@ from annotation.crowds.people import pseudonym
 from annotation.models import CrowdSession, Demographics, Publication, RawId, at_crowd
 from common.errors import WrongState
 from contrib.prolific.client import open_client
-from judgments.access.roles import note_event
+from judgments.access.study_log import note_event
 from judgments.models import Study
 from judgments.operations import CommandHelp, Outcome, operation
 from judgments.studies.designs import design_of

@@ -29,7 +29,7 @@ from evaluation.reports.sections.registration import (
     plan_hash,
 )
 from evaluation.results.meta_evaluation import stored_winners
-from judgments.access.roles import note_event
+from judgments.access.study_log import note_event
 from judgments.design.reading.checking import stored_design
 from judgments.design.tables.plan import RegistrationPlan
 from judgments.models import Study, StudyEvent, Unit

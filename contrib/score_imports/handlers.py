@@ -8,7 +8,7 @@ from common.audit import acting_person
 from contrib.score_imports import storing
 from contrib.score_imports.parameters import mapping_of_scores
 from contrib.score_imports.reading import read_scores
-from judgments.access.roles import require_editor
+from judgments.access.dataset_roles import require_editor
 from judgments.datasets import uploads
 from judgments.jobs.runs import JobRun
 from judgments.studies.studies import find_study

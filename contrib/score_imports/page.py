@@ -14,7 +14,8 @@ from contrib.score_imports.storing import store_metric_scores
 from evaluation.data.imported_scores import signature_of
 from evaluation.data.metrics_page import METRICS
 from evaluation.models import ImportedMetric
-from judgments.access.roles import Right, has_role, require_editor
+from judgments.access.dataset_roles import has_role, require_editor
+from judgments.access.rights import Right
 from judgments.admin.base import signed_in
 from judgments.datasets.page import import_or_queue
 from judgments.models import Study

@@ -16,8 +16,8 @@ from contrib.score_imports.reading import check_names, read_score_rows, score_re
 from contrib.score_imports.storing import store_metric_scores
 from evaluation.data.imported_scores import signature_of
 from evaluation.models import ImportedMetric
+from judgments.access.dataset_roles import require_editor
 from judgments.access.permissions import staff_of
-from judgments.access.roles import require_editor
 from judgments.api.resources import Related, RowSerializer, dataset_for
 from judgments.importers.records.record import Record
 from judgments.models import Dataset

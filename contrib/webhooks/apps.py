@@ -9,7 +9,7 @@ from config.features import Feature
 
 class WebhooksConfig(Feature):
     name = "contrib.webhooks"
-    pages = ("contrib.webhooks.views",)
+    pages = ("contrib.webhooks.page",)
     calls = "contrib.webhooks.calls"
     commands = {
         "The installation": {

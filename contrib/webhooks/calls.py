@@ -3,7 +3,7 @@
 from django.urls import include, path
 from rest_framework.routers import SimpleRouter
 
-from contrib.webhooks.views import DeliveryResource, WebhookResource
+from contrib.webhooks.api import DeliveryResource, WebhookResource
 
 router = SimpleRouter()
 router.register("webhooks", WebhookResource, "webhooks")

@@ -19,7 +19,7 @@ from common.features import feature_settings
 from contrib.webhooks.events import ENDED_STATES, note_completions
 from contrib.webhooks.models import Webhook, WebhookDelivery
 from contrib.webhooks.posting import Receipt, post
-from judgments.access.roles import note_event
+from judgments.access.study_log import note_event
 
 SECRET_START = "whsec_"  # noqa: S105 (how every secret begins; none itself)
 State = WebhookDelivery.State

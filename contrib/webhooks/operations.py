@@ -19,7 +19,7 @@ from contrib.webhooks.delivery import give_up_waiting
 from contrib.webhooks.events import is_complete
 from contrib.webhooks.models import COMPLETED, EVENTS, EXCLUDED, PING, SUBMITTED, Webhook, WebhookDelivery
 from contrib.webhooks.posting import checked_url
-from judgments.access.roles import note_event
+from judgments.access.study_log import note_event
 from judgments.models import Study
 from judgments.operations import Outcome, operation, row_of
 

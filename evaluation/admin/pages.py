@@ -17,7 +17,7 @@ from evaluation.reports import views as report_page
 from evaluation.reports.releases import views as releases_page
 from evaluation.results import views as results_page
 from evaluation.results.disputes import page as disputes_page
-from judgments.access.roles import visible_rows
+from judgments.access.visible_rows import visible_rows
 from judgments.admin.base import KnownValuesFilter, ReadOnlyAdmin, format_short, study_column, study_words
 from judgments.kinds import KINDS
 

@@ -21,7 +21,8 @@ from common.parameters import Parameters
 from common.rows import refresh_statistics
 from evaluation.data.export.formats.written_captions import CollectedCaption, check_writes, written_captions
 from evaluation.data.export.parts import take_snapshot
-from judgments.access.roles import note_event, require_editor
+from judgments.access.dataset_roles import require_editor
+from judgments.access.study_log import note_event
 from judgments.datasets.importing import check_owner, store_candidates
 from judgments.drawing.keys import content_key
 from judgments.models import Caption, Dataset, Item, Output, Study, System

@@ -196,7 +196,7 @@ class MakeReport(OperationCommand):
 
 
 class ExportJudgments(OperationCommand):
-    operation = operation_at("evaluation.data.export.exporting.start_export")
+    operation = operation_at("evaluation.data.export.operations.start_export")
     workers_option = "--workers"
     help = "Write a study's judgments to a file, and a manifest beside it, PATH.manifest.json (docs/exports.md). "
     example = "manage.py export_judgments triplets-50 --format jsonl --output triplets-50.jsonl"

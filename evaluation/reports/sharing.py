@@ -17,7 +17,8 @@ from rest_framework import serializers
 from common.errors import WrongState
 from common.parameters import Parameters
 from evaluation.models import Analysis
-from judgments.access.roles import Right, note_event
+from judgments.access.rights import Right
+from judgments.access.study_log import note_event
 from judgments.models import Study, StudyEvent
 from judgments.operations import CommandHelp, Outcome, operation
 

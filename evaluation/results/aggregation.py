@@ -50,7 +50,7 @@ from evaluation.results.rankings import (
 from evaluation.results.standings import outputs_of_answers
 from evaluation.results.systems import SystemsVerdict, verdict_of_systems
 from evaluation.results.worker_models import ModelInput, model_answers, without_units, worker_model
-from judgments.access.roles import note_event
+from judgments.access.study_log import note_event
 from judgments.design.numbers import display_number, plain_number
 from judgments.design.scale import Scale
 from judgments.kinds import KINDS, IncludedJudgment, Kind, KindResults

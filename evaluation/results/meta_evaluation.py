@@ -46,7 +46,7 @@ from evaluation.results.metric_figures import (
     weights_of_captions,
 )
 from evaluation.results.verdict import correlation_verdict, pair_verdicts, scope_fields, winners_named
-from judgments.access.roles import note_event
+from judgments.access.study_log import note_event
 from judgments.kinds import Kind
 from judgments.models import Study
 from judgments.studies.designs import design_of, kind_of

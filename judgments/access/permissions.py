@@ -18,8 +18,10 @@ from rest_framework.request import Request
 
 from common.audit import log_about
 from common.errors import NotThere, did_you_mean
-from judgments.access.roles import DATASET_MODELS, PERMISSIONS, Right, has_right, has_role, visible_rows
+from judgments.access.dataset_roles import has_role
+from judgments.access.rights import PERMISSIONS, Right, has_right
 from judgments.access.tokens import scope_allows
+from judgments.access.visible_rows import DATASET_MODELS, visible_rows
 from judgments.models import ApiToken, Dataset, DatasetRole, Job, Study, StudyRole
 from judgments.models.jobs import IMPORTS_STUDY
 from judgments.operations import operation_of

@@ -24,7 +24,7 @@ from django.utils.translation import gettext
 from unfold.admin import ModelAdmin
 
 from common.amounts import thousands
-from judgments.access.roles import may_view, visible_rows
+from judgments.access.visible_rows import may_view, visible_rows
 from judgments.datasets.scaling import small_address
 from judgments.models import Dataset, Item, Study
 from judgments.studies.designs import design_of

@@ -21,7 +21,8 @@ from unfold.decorators import display
 
 from common.errors import QuorumError
 from judgments.access.permissions import may_cancel, may_retry
-from judgments.access.roles import Person, visible_rows
+from judgments.access.rights import Person
+from judgments.access.visible_rows import visible_rows
 from judgments.admin.base import KnownValuesFilter, ReadOnlyAdmin, row_or_404, signed_in
 from judgments.datasets import uploads
 from judgments.jobs.queues import cancel_job, queue_positions, retry_job

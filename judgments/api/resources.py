@@ -39,8 +39,9 @@ from judgments.access.permissions import (
     study_for,
     token_of,
 )
-from judgments.access.roles import Right, lookups_of, own_jobs, visible_rows
+from judgments.access.rights import Right
 from judgments.access.tokens import scope_allows
+from judgments.access.visible_rows import lookups_of, own_jobs, visible_rows
 from judgments.api.bodies import TOMLParser, body_of, toml_of
 from judgments.design.reading.checking import make_design
 from judgments.design.reading.study_files import read_toml

@@ -12,8 +12,8 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from judgments.access.dataset_roles import has_role
 from judgments.access.permissions import staff_of, token_of
-from judgments.access.roles import has_role
 from judgments.api.resources import SLUG, Related, Resource, RowSerializer, dataset_filter, filters_of
 from judgments.datasets.operations import OPERATIONS, DatasetOperation
 from judgments.models import Caption, Dataset, DatasetRole, Item, Output, System

@@ -23,7 +23,7 @@ from common.errors import DataConflict, DesignError
 from common.incoming import compose_name
 from common.rows import Fingerprint, batched, fingerprint_of, insert_rows, refresh_statistics
 from common.texts import one_text
-from judgments.access.roles import has_role
+from judgments.access.dataset_roles import has_role
 from judgments.datasets.pictures import PictureCopy, checked_pictures, is_address, picture_file_address
 from judgments.design.reading.checking import make_design
 from judgments.design.study_design import StudyDesign

@@ -18,13 +18,8 @@ from django.utils.translation import gettext_lazy
 from rest_framework import serializers
 
 from common.parameters import Parameters
-from judgments.access.roles import (
-    give_dataset_role,
-    person_named,
-    publish_system,
-    share_dataset,
-    take_dataset_role,
-)
+from judgments.access.dataset_roles import give_dataset_role, publish_system, share_dataset, take_dataset_role
+from judgments.access.roles import person_named
 from judgments.jobs.queues import enqueue
 from judgments.models import Dataset, DatasetRole
 from judgments.operations import PersonRequest

@@ -35,8 +35,10 @@ from unfold.widgets import (
 from common.errors import QuorumError
 from common.incoming import RequestBytesExceeded
 from common.rate_limits import TooMany
-from judgments.access.roles import DATASET_ROLES, Person, has_role, visible_rows
+from judgments.access.dataset_roles import DATASET_ROLES, has_role
+from judgments.access.rights import Person
 from judgments.access.views import offered_accounts
+from judgments.access.visible_rows import visible_rows
 from judgments.admin.base import QuorumAdmin, count_column, count_of, picture_address, row_or_404, signed_in
 from judgments.admin.documentation import page_of_feature, with_help
 from judgments.datasets import pending_imports, uploads

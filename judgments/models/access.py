@@ -15,7 +15,7 @@ from judgments.models.studies import Study
 
 
 class StudyRole(models.Model):
-    """A person's role in a study; each includes the rights of the ones before (judgments.access.roles)."""
+    """A person's role in a study; each includes the rights of the ones before (judgments.access.rights)."""
 
     class Role(models.TextChoices):
         VIEWER = "viewer", "viewer"

@@ -147,7 +147,7 @@ class DatasetRoleQuerySet(models.QuerySet["DatasetRole"]):
 
 
 class DatasetRole(models.Model):
-    """A person's role in a dataset; each includes the rights of the ones before (judgments.access.roles)."""
+    """A person's role in a dataset; each includes the rights of the ones before (judgments.access.dataset_roles)."""
 
     class Role(models.TextChoices):
         VIEWER = "viewer", "viewer"

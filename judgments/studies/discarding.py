@@ -9,7 +9,7 @@ from django.db import models, transaction
 from django.utils.translation import gettext
 
 from common.errors import WrongState
-from judgments.access.roles import note_event
+from judgments.access.study_log import note_event
 from judgments.models import (
     HIT,
     CachedFigures,

@@ -9,7 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils.translation import gettext
 
-from judgments.access.roles import Right, rights_of
+from judgments.access.rights import Right, rights_of
 from judgments.admin.base import preview_address, signed_in
 from judgments.cached_figures import newest_figures_job
 from judgments.models import Job, Study

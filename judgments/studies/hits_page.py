@@ -8,7 +8,7 @@ from django.db.models import Count, Exists, Q, Sum
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 
-from judgments.access.roles import Right
+from judgments.access.rights import Right
 from judgments.cached_figures import MANY_ROWS, cached_figures, required_figures
 from judgments.design.editing.cutting import PAIR_WORDS
 from judgments.figures import Figures, add_figures

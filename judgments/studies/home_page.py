@@ -12,7 +12,8 @@ from django.http import HttpRequest
 from django.utils.translation import gettext
 
 from common.amounts import thousands
-from judgments.access.roles import Person, Right, may_view, rights_in, takes_part, visible_rows
+from judgments.access.rights import Person, Right, rights_in
+from judgments.access.visible_rows import may_view, takes_part, visible_rows
 from judgments.admin.base import BoundedPaginator, count_of
 from judgments.models import HIT, Dataset, Job, Study
 from judgments.models.jobs import QUIET_JOBS

@@ -27,7 +27,8 @@ from common.amounts import thousands
 from common.audit import log_about
 from common.errors import DesignError, FeatureIsOff, QuorumError
 from common.files import can_be_stored
-from judgments.access.roles import Right, has_right, note_event
+from judgments.access.rights import Right, has_right
+from judgments.access.study_log import note_event
 from judgments.admin.base import QuorumAdmin, row_or_404, signed_in, simulated_mark
 from judgments.admin.documentation import page_of_feature, with_help
 from judgments.cached_figures import FiguresPending

@@ -14,7 +14,7 @@ from django.utils.translation import gettext
 
 from common.errors import DesignError
 from common.parameters import Parameters
-from judgments.access.roles import Right
+from judgments.access.rights import Right
 from judgments.design.study_design import StudyDesign
 from judgments.kinds import KINDS
 from judgments.models import Study

@@ -13,7 +13,7 @@ from rest_framework.exceptions import ValidationError
 
 from common.errors import QuorumError, sentence_of
 from common.parameters import Parameters
-from judgments.access.roles import Right, has_right
+from judgments.access.rights import Right, has_right
 from judgments.admin.base import signed_in
 from judgments.models import Study
 from judgments.operations import Operation, Outcome

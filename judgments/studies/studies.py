@@ -12,7 +12,9 @@ from django.utils.translation import gettext
 
 from common.audit import current_act, log_about
 from common.errors import DataConflict, DesignError, NotThere, WrongState, did_you_mean
-from judgments.access.roles import note_event, refuse_other_readers, visible_rows
+from judgments.access.dataset_roles import refuse_other_readers
+from judgments.access.study_log import note_event
+from judgments.access.visible_rows import visible_rows
 from judgments.design.arena import refuse_absent_arena
 from judgments.design.quiz import describe_absence
 from judgments.design.reading.checking import make_design

@@ -20,7 +20,8 @@ from evaluation.data.adoption import adopt_captions
 from evaluation.data.export.exporting import export_judgments
 from evaluation.data.integrity import check_integrity
 from evaluation.errors import EvaluationError, ExportError
-from judgments.access.roles import give_dataset_role, give_role
+from judgments.access.dataset_roles import give_dataset_role
+from judgments.access.roles import give_role
 from judgments.datasets.importing import import_dataset
 from judgments.models import Caption, Dataset, Output, Study, System
 from judgments.studies.studies import mark_closed

@@ -6,7 +6,7 @@ import pytest
 from django.contrib.auth.models import User
 
 from common.errors import NotThere
-from evaluation.data.export.exporting import exported_file
+from evaluation.data.export.downloads import exported_file
 from evaluation.models import Analysis
 from judgments.jobs.claims import run_job
 from judgments.jobs.queues import enqueue

@@ -20,12 +20,8 @@ from common import commands
 from common.errors import Busy
 from common.files import FileProblem
 from evaluation.data.export import parts
-from evaluation.data.export.exporting import (
-    export_for_download,
-    export_judgments,
-    manifest_path,
-    remove_stopped_exports,
-)
+from evaluation.data.export.downloads import export_for_download, remove_stopped_exports
+from evaluation.data.export.exporting import export_judgments, manifest_path
 from evaluation.data.releases.erasure import remove_written
 from evaluation.errors import ExportError
 from judgments.models import Job

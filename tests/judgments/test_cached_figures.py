@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from judgments import cached_figures as memory
 from judgments import figures
-from judgments.access.roles import note_event
+from judgments.access.study_log import note_event
 from judgments.cached_figures import MANY_ROWS, ShownFigures, cached_figures
 from judgments.figures import Figures, add_figures
 from judgments.jobs.claims import run_job

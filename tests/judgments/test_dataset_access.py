@@ -17,13 +17,8 @@ from annotation.snapshots import snapshot_from_json
 from common.errors import DataConflict, WrongState
 from evaluation.data.export.formats.credits import Credits
 from evaluation.data.export.parts import take_snapshot
-from judgments.access.roles import (
-    give_dataset_role,
-    give_role,
-    publish_system,
-    share_dataset,
-    take_dataset_role,
-)
+from judgments.access.dataset_roles import give_dataset_role, publish_system, share_dataset, take_dataset_role
+from judgments.access.roles import give_role
 from judgments.datasets.importing import import_candidates, import_dataset
 from judgments.design.reading.checking import make_design
 from judgments.jobs.claims import run_job

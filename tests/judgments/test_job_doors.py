@@ -19,7 +19,8 @@ from common.errors import WrongState
 from contrib.planning.assumptions import Assumptions
 from contrib.planning.form import as_initial
 from evaluation.data.export.parts import lock_output
-from judgments.access.roles import give_dataset_role, give_role, take_role
+from judgments.access.dataset_roles import give_dataset_role
+from judgments.access.roles import give_role, take_role
 from judgments.jobs import queues, registry
 from judgments.jobs.claims import run_job
 from judgments.jobs.queues import enqueue

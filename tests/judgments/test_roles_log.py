@@ -11,7 +11,7 @@ from django.http import HttpRequest
 from django.test import Client
 
 from common.errors import WrongState
-from judgments.access.roles import Right
+from judgments.access.rights import Right
 from judgments.jobs.claims import run_job
 from judgments.models import Job, Study, StudyEvent, Unit
 from judgments.studies.pages import StudyStep

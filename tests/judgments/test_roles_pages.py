@@ -9,7 +9,8 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from common.rows import LogIsAppendOnly
-from judgments.access.roles import give_role, note_event
+from judgments.access.roles import give_role
+from judgments.access.study_log import note_event
 from judgments.models import Study, StudyEvent, StudyRole
 from tests.judgments.desk import do, page, words
 from tests.studies import make_study

@@ -15,7 +15,9 @@ from django.urls import reverse
 from django.utils import timezone
 
 from common.errors import DesignError
-from judgments.access.roles import give_role, note_event, share_dataset, take_role
+from judgments.access.dataset_roles import share_dataset
+from judgments.access.roles import give_role, take_role
+from judgments.access.study_log import note_event
 from judgments.design.reading.checking import make_design
 from judgments.design.reading.study_files import write_toml
 from judgments.jobs.claims import run_job

@@ -15,7 +15,7 @@ from annotation.crowds.people import installation_word
 from annotation.models import CrowdCall, CrowdSession, Publication, Worker
 from annotation.money.bookings import reserve_for_call
 from common.errors import WrongState
-from judgments.access.roles import note_event
+from judgments.access.study_log import note_event
 from judgments.drawing.keys import content_key
 from judgments.models import Study
 

@@ -11,7 +11,7 @@ from annotation.crowds.outbox.effects import apply_success
 from annotation.models import CrowdCall, Publication
 from annotation.money.bookings import reserve_for_call
 from common.errors import WrongState
-from judgments.access.roles import note_event
+from judgments.access.study_log import note_event
 from judgments.models import Study
 
 

@@ -32,7 +32,7 @@ from annotation.quality.reviews import ABANDONED_STATUSES, reasons_against
 from common.amounts import spell_cents, thousands
 from common.errors import QuorumError, WrongState
 from common.files import csv_line, guard_formula
-from judgments.access.roles import note_event
+from judgments.access.study_log import note_event
 from judgments.design.panel_links import session_parameter, worker_parameter
 from judgments.design.panels import PANEL_PRESETS
 from judgments.design.tables.panel import Panel

@@ -14,7 +14,7 @@ from annotation.launch.views.launch import Point, Readiness, launch_of
 from annotation.launch.views.points import checklist
 from common.errors import NotThere
 from judgments.access.permissions import staff_of, study_for
-from judgments.access.roles import Right, rights_of
+from judgments.access.rights import Right, rights_of
 from judgments.models import Study
 
 

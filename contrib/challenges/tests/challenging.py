@@ -9,7 +9,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from contrib.challenges.challenges import make_challenge
 from contrib.challenges.models import Challenge, Submission
 from contrib.challenges.submissions import SubmissionDetails, submit_caption_file
-from judgments.access.roles import share_dataset
+from judgments.access.dataset_roles import share_dataset
 from judgments.jobs.claims import run_job
 from judgments.models import Dataset, Job
 from tests.evaluation.studies import make_dataset

@@ -47,7 +47,7 @@ from django.db import connection
 from common.errors import DesignError, WrongState
 from contrib.challenges.errors import ChallengeError
 from contrib.challenges.models import Challenge
-from judgments.access.roles import share_dataset
+from judgments.access.dataset_roles import share_dataset
 from judgments.design.reading.checking import make_design
 from judgments.models import Dataset
 from judgments.studies.studies import create_study

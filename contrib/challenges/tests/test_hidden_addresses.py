@@ -11,7 +11,7 @@ from django.test import Client
 from annotation.work.claims import claim_assignment
 from contrib.challenges.models import Challenge
 from contrib.challenges.tests.challenging import SECRET, a_challenge, participant, staff, submit, work_off
-from judgments.access.roles import give_dataset_role
+from judgments.access.dataset_roles import give_dataset_role
 from judgments.models import Caption, Item, Study
 from tests.annotation.casting import joined, make_dataset, make_study
 from tests.doors import key_of, signed_in

@@ -30,7 +30,7 @@ from contrib.challenges.tests.challenging import (
     submit,
     work_off,
 )
-from judgments.access.roles import give_dataset_role, share_dataset
+from judgments.access.dataset_roles import give_dataset_role, share_dataset
 from judgments.design.reading.checking import make_design
 from judgments.models import Study
 from judgments.studies.studies import change_design, create_study

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from django.test import Client
 
-from contrib.error_analysis.analysis import certainty, quantiles, rank_captions, rank_pairs
+from contrib.error_analysis.ranking import certainty, quantiles, rank_captions, rank_pairs
 from contrib.error_analysis.views import side_by_side
 from evaluation.models import Analysis, MetricScore
 from evaluation.results.aggregation import aggregate_study

@@ -20,7 +20,8 @@ from common.amounts import thousands
 from common.errors import WrongState
 from common.parameters import Parameters
 from contrib.planning.rehearsals.copies import ORIGINAL_NOTE, copy_for_rehearsal, study_rehearsed
-from judgments.access.roles import Right, note_event
+from judgments.access.rights import Right
+from judgments.access.study_log import note_event
 from judgments.jobs.queues import enqueue
 from judgments.models import Job, Study
 from judgments.operations import Outcome, operation

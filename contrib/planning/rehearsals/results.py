@@ -31,7 +31,7 @@ from evaluation.errors import EvaluationError
 from evaluation.models import Analysis
 from evaluation.results.aggregation import StudyAggregation, compute_aggregation, store_aggregation
 from evaluation.results.meta_evaluation import MetaEvaluation, compute_evaluation, store_evaluation
-from judgments.access.roles import note_event
+from judgments.access.study_log import note_event
 from judgments.kinds import KINDS
 from judgments.models import Study
 from judgments.studies.designs import design_of, kind_of

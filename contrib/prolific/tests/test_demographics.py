@@ -17,7 +17,8 @@ from common.errors import DesignError, WrongState
 from contrib.prolific.demographics import fetch_demographics
 from contrib.prolific.tests.emulator import Fault, ProlificEmulator
 from contrib.prolific.tests.panel import LOST, Panel, panel_study
-from evaluation.data.export.exporting import export_for_download, export_judgments
+from evaluation.data.export.downloads import export_for_download
+from evaluation.data.export.exporting import export_judgments
 from evaluation.errors import ExportError
 from judgments.jobs.claims import run_job
 from judgments.jobs.queues import enqueue

@@ -25,7 +25,8 @@ from evaluation.reports.sections.registration import plan_hash
 from evaluation.reports.storage import build_report
 from evaluation.results.aggregation import aggregate_study
 from evaluation.results.meta_evaluation import evaluate_study
-from judgments.access.roles import give_role, note_event
+from judgments.access.roles import give_role
+from judgments.access.study_log import note_event
 from judgments.design.reading.checking import make_design
 from judgments.design.reading.study_files import read_toml
 from judgments.design.saved_presets import preset_values

@@ -7,7 +7,7 @@ from annotation.models import Worker
 from annotation.privacy.erasing import erase_person
 from contrib.webhooks.events import pseudonym_for_webhook
 from contrib.webhooks.models import SUBMITTED, Webhook, WebhookDelivery
-from judgments.access.roles import note_event
+from judgments.access.study_log import note_event
 from judgments.models import Study, StudyEvent
 from tests.annotation.leasing import hand_in, take
 from tests.studies import make_study, make_worker

@@ -22,8 +22,9 @@ from rest_framework.reverse import reverse
 
 from common.downloads import bytes_download, file_download
 from common.errors import NotThere
-from evaluation.data.export.exporting import JOB_KIND, ExportRequest, exported_file, start_export
+from evaluation.data.export.downloads import JOB_KIND, exported_file
 from evaluation.data.export.formats import FORMATS, formats_for
+from evaluation.data.export.operations import ExportRequest, start_export
 from judgments.access.permissions import staff_of
 from judgments.admin.base import signed_in
 from judgments.api.bodies import RANGE_HEADERS, file_responses

@@ -16,7 +16,7 @@ from evaluation.data.releases.documents import About
 from evaluation.data.releases.terms import describe_earlier_release
 from evaluation.errors import NotReleasable
 from evaluation.models import Release
-from judgments.access.roles import note_event
+from judgments.access.study_log import note_event
 from judgments.models import Study
 
 JOB_KIND = "release"

@@ -74,7 +74,7 @@ from evaluation.reports.releases.verification import FORMAT, OUTCOMES, REGISTRAT
 from evaluation.reports.sections.registration import find_registered
 from evaluation.reports.storage import files_of, methods
 from evaluation.results.consensus.study import consensus_of
-from judgments.access.roles import Right
+from judgments.access.rights import Right
 from judgments.drawing.controls.dealing import REPEATS
 from judgments.drawing.documents import document_in
 from judgments.kinds import KINDS, Kind

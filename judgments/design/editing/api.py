@@ -19,7 +19,7 @@ from rest_framework.views import APIView
 
 from common.errors import Changed
 from judgments.access.permissions import IsStaff, staff_of, study_for
-from judgments.access.roles import Right
+from judgments.access.rights import Right
 from judgments.api.bodies import TOMLParser, body_of, toml_of
 from judgments.api.resources import SLUG, DesignSerializer, Resource, named_study, with_study
 from judgments.design.reading.checking import make_design

@@ -8,7 +8,7 @@ from django.db.models import Count, Q
 from django.utils.translation import gettext, ngettext
 
 from common.amounts import thousands
-from judgments.access.roles import Person
+from judgments.access.rights import Person
 from judgments.design.editing.data_sorts import can_ask_about_texts
 from judgments.design.reading.presets import Preset
 from judgments.kinds import KINDS, Kind

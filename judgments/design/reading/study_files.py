@@ -30,9 +30,8 @@ def read_toml(
 def toml_values(text: str, *, source: str = "study file") -> dict[str, Any]:
     try:
         values = tomllib.loads(text)
-        repr(
-            values
-        )  # sentences quote values: here a number too long to be written fails, and too deep a table
+        # sentences quote values: here a number too long to be written fails, and too deep a table
+        repr(values)
     except (ValueError, RecursionError) as error:
         raise DesignError(
             gettext("%(source)s is not TOML: %(error)s.") % {"source": source, "error": error}

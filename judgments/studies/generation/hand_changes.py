@@ -11,7 +11,7 @@ from django.db.models import F
 from django.utils.translation import gettext
 
 from common.errors import WrongState
-from judgments.access.roles import note_event
+from judgments.access.study_log import note_event
 from judgments.design.reading.checking import make_design
 from judgments.drawing.keys import content_key
 from judgments.models import HIT, HITUnit, Study, Unit

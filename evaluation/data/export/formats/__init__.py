@@ -25,7 +25,7 @@ from evaluation.data.export.formats.requirements import (
 )
 from evaluation.data.export.parts import Encoding
 from evaluation.errors import ExportError
-from judgments.access.roles import Right
+from judgments.access.rights import Right
 from judgments.models import Study
 
 TASKS = ("annotation", "search")

@@ -11,7 +11,7 @@ from django.urls import reverse
 
 from common.errors import DesignError
 from common.incoming.json_documents import load_json
-from judgments.access.roles import visible_rows
+from judgments.access.visible_rows import visible_rows
 from judgments.design.editing.data_sorts import preset_titles
 from judgments.design.editing.fitting import ChecksQuestion, Fitted, fit_to_dataset
 from judgments.design.editing.form.design_form import DesignForm

@@ -10,7 +10,7 @@ from django.urls import reverse
 from django.utils.translation import gettext
 
 from common.errors import DesignError, QuorumError
-from judgments.access.roles import visible_rows
+from judgments.access.visible_rows import visible_rows
 from judgments.design.crowds import (
     APPROVAL_RATE,
     APPROVED,

@@ -11,7 +11,7 @@ from django.shortcuts import redirect
 from django.utils.translation import gettext
 
 from common.errors import DataConflict, DesignError, QuorumError
-from judgments.access.roles import rights_of
+from judgments.access.rights import rights_of
 from judgments.admin.base import signed_in
 from judgments.design.editing.form.design_form import DesignForm
 from judgments.design.editing.form.fields import html_name

@@ -10,7 +10,7 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils.translation import gettext
 
-from judgments.access.roles import visible_rows
+from judgments.access.visible_rows import visible_rows
 from judgments.admin.base import QuorumAdmin, signed_in
 from judgments.design.editing.data_sorts import can_ask_about_texts, card_title, sort_of_texts
 from judgments.design.editing.fitting import fit_to_dataset

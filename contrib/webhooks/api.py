@@ -1,16 +1,11 @@
-"""The page "Webhooks" of a study, and the same over HTTP.
+"""Webhooks and their messages over HTTP.
 
 They are for people who may change the study: addresses can hold keys of other services.
 """
 
 from __future__ import annotations
 
-from django.contrib import admin
-from django.core.paginator import Paginator
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse
-from django.template.response import TemplateResponse
-from django.utils.translation import gettext as _
 from drf_spectacular.utils import extend_schema, extend_schema_view
 from rest_framework import mixins, serializers
 from rest_framework.request import Request
@@ -18,9 +13,9 @@ from rest_framework.request import Request
 from annotation.api import work
 from contrib.webhooks import operations
 from contrib.webhooks.delivery import secret_of
-from contrib.webhooks.models import EVENTS, Webhook, WebhookDelivery
+from contrib.webhooks.models import Webhook, WebhookDelivery
 from judgments.access.permissions import staff_of
-from judgments.access.roles import PERMISSIONS, RIGHTS, Right
+from judgments.access.rights import PERMISSIONS, RIGHTS, Right
 from judgments.api.resources import (
     Related,
     Resource,
@@ -31,14 +26,7 @@ from judgments.api.resources import (
     study_filter,
 )
 from judgments.models import Study, StudyRole
-from judgments.operations import Outcome
-from judgments.studies.frame_page import study_context
-from judgments.studies.pages import Context, StudyPlace
-from judgments.studies.step_form import add_operation
-from judgments.studies.study_page import study_page
 
-ON_A_PAGE = 50
-TEMPLATE = "admin/annotation/study_webhooks.html"
 CHANGE_ROLES = [role for role, rights in RIGHTS.items() if Right.CHANGE in rights]
 
 
@@ -137,34 +125,3 @@ class DeliveryResource(Resource):
         return queryset.filter(webhook__study__in=changeable_webhook_studies(studies, request))
 
     retry = row_action(operations.retry, "retry", reply=DeliverySerializer, responses={409: work.Problem})
-
-
-@study_page("webhooks", "Webhooks", order=84, permission=Right.CHANGE, group=StudyPlace.SHARE)
-def show_webhooks(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    return TemplateResponse(request, TEMPLATE, context | _facts(request, study))
-
-
-def _facts(request: HttpRequest, study: Study) -> Context:
-    log = WebhookDelivery.objects.filter(webhook__study=study).select_related("webhook")
-    return {
-        "webhooks": list(Webhook.objects.filter(study=study).select_related("made_by")),
-        "events": {event: _(about) for event, about in EVENTS.items()},
-        "page": Paginator(log, ON_A_PAGE).get_page(request.GET.get("page")),
-    }
-
-
-def show_secret(request: HttpRequest, study: Study, outcome: Outcome) -> HttpResponse:
-    """Show the secret, this once: no message or session that others could read has it."""
-    context = study_context(admin.site, request, study, active="webhooks")
-    context |= {"secret": secret_of(outcome.value), "told": outcome.value}
-    answer = TemplateResponse(request, TEMPLATE, context | _facts(request, study))
-    answer["Cache-Control"] = "no-store"
-    return answer
-
-
-add_operation(operations.add, label="Add a webhook", fields=(), shows=show_secret)
-add_operation(operations.ping, label="Test a webhook", fields=())
-add_operation(operations.rotate, label="Change a webhook's secret", fields=(), shows=show_secret)
-add_operation(operations.switch, label="Switch a webhook", fields=())
-add_operation(operations.remove, label="Remove a webhook", fields=())
-add_operation(operations.retry, label="Send a message again", fields=())

@@ -1,0 +1,229 @@
+"""The panel's list compared with our sessions, booked, and made a list to pay by.
+
+An uploaded list is not stored: until it is confirmed, it travels in the page, signed. A large one is kept until a job
+has read it and its page was shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from django.contrib import admin, messages
+from django.core import signing
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.utils import translation
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
+
+from annotation.crowds.panel.page_context import panel_context
+from annotation.crowds.panel.reconciling import (
+    LIST_COLUMNS,
+    ComparedSubmission,
+    ListProblem,
+    PanelListLine,
+    as_csv,
+    book_list,
+    compare_panel_list,
+    payment_list,
+    read_submissions,
+)
+from annotation.models import CrowdSession
+from common.errors import WrongState
+from common.incoming import MOST_REQUEST_BYTES
+from common.incoming.bounded_files import TextRefused, uploaded_text
+from common.incoming.json_documents import load_json
+from judgments.access.rights import Right
+from judgments.admin.base import row_or_404, signed_in
+from judgments.admin.jobs import RESULT_PAGES
+from judgments.datasets import uploads
+from judgments.jobs.queues import enqueue
+from judgments.models import Job, Study
+from judgments.studies.designs import design_of
+from judgments.studies.frame_page import study_context
+from judgments.studies.pages import StudyStep
+from judgments.studies.studies import find_study
+from judgments.studies.study_page import add_step, study_page_address
+
+SALT = "quorum.panel-list"  # of a list that travels in the page
+LIST_SECONDS = 3600  # seconds in which such a list can be confirmed
+MOST_BYTES = 5_000_000  # of an uploaded list
+READ_LIST = "read_panel_list"  # the kind of job
+MOST_LINES_SHOWN = 300  # lines of each group on the page; the list to download has all
+# verdict on a session, title and explanation of the group, in the order of the page
+VERDICT_GROUPS = (
+    ("pay", gettext_noop("To pay"), gettext_noop("Finished here, not yet approved there.")),
+    ("no", gettext_noop("Not to pay"), gettext_noop("Each with its reason.")),
+    ("wait", gettext_noop("In progress"), gettext_noop("Nothing to do yet.")),
+    ("paid", gettext_noop("Paid"), gettext_noop("Approved there.")),
+    (
+        "only-there",
+        gettext_noop("Only in the panel’s list"),
+        gettext_noop("No session here matches them."),
+    ),
+    ("only-here", gettext_noop("Only here"), gettext_noop("Missing from the list.")),
+)
+
+
+def _reconcile(request: HttpRequest, study: Study) -> HttpResponse:
+    columns = {kind: request.POST.get(f"column-{kind}", "").strip() for kind in LIST_COLUMNS}
+    upload = request.FILES.get("list")
+    if "job" in request.POST:
+        return _leave_to_job(
+            request, study, _job_of(request, study, request.POST["job"]).args["upload"], columns
+        )
+    if upload is not None and MOST_REQUEST_BYTES < (upload.size or 0) <= MOST_BYTES:
+        upload.name = "list.csv"
+        return _leave_to_job(request, study, uploads.keep([upload]), columns)
+    text = _text_of(request)
+    try:
+        submissions = read_submissions(text, design_of(study).panel, columns=columns)
+    except ListProblem as problem:
+        sealed = signing.dumps(text, salt=SALT, compress=True) if problem.columns else ""
+        page = {"problem": str(problem), "columns": problem.columns, "hidden": ("text", sealed)}
+        return _show_problem(request, study, page)
+    return _show_list(request, study, submissions)
+
+
+def _leave_to_job(request: HttpRequest, study: Study, upload: str, columns: dict[str, str]) -> HttpResponse:
+    args = {"study": study.slug, "upload": upload, "columns": columns}
+    job = enqueue(kind=READ_LIST, args=args, user=signed_in(request))
+    return redirect("admin:judgments_job_change", job.pk)
+
+
+def _job_of(request: HttpRequest, study: Study, pk: str) -> Job:
+    """Return a job of this person that read a list of the study."""
+    jobs = Job.objects.filter(kind=READ_LIST, state=Job.State.DONE, args__study=study.slug)
+    return row_or_404(jobs.filter(created_by=signed_in(request)), pk)
+
+
+def show_read_list(request: HttpRequest, study: Study, pk: str) -> HttpResponse:
+    """Show once what a job read."""
+    upload = _job_of(request, study, pk).args["upload"]
+    try:
+        shown = load_json(uploads.job_file(upload).read_text())
+        if "rows" not in shown:
+            return _show_problem(request, study, shown | {"hidden": ("job", pk)})
+        uploads.discard_upload(upload)
+        return _show_list(request, study, [PanelListLine(*row) for row in shown["rows"]])
+    except FileNotFoundError:
+        return _show_problem(
+            request, study, {"problem": _("The uploaded list has expired; please upload it again.")}
+        )
+    except WrongState as error:
+        return _show_problem(request, study, {"problem": str(error)})
+
+
+def _show_problem(request: HttpRequest, study: Study, problem: dict[str, Any]) -> HttpResponse:
+    page = _page(request, study) | problem
+    return TemplateResponse(request, "admin/annotation/study_panel.html", page, status=400)
+
+
+def _show_list(request: HttpRequest, study: Study, submissions: Sequence[PanelListLine]) -> HttpResponse:
+    page = _page(request, study)
+    compared = compare_panel_list(study=study, submissions=submissions)
+    rows = [submission.as_json() for submission in submissions]
+    page |= {
+        "subtitle": _("The panel's list"),
+        "groups": [
+            {"title": _(title), "about": _(about), "rows": group[:MOST_LINES_SHOWN], "count": len(group)}
+            for name, title, about in VERDICT_GROUPS
+            if (group := [row for row in compared if row.verdict == name])
+        ],
+        "odd": sum(row.odd for row in compared),
+        "count": len(submissions),
+        "pay": sum(row.verdict == "pay" for row in compared),
+        "to_approve": sum(_to_approve(row) for row in compared),
+        "books": sum(bool(row.books or row.unmatched) for row in compared),
+        "sealed": signing.dumps([study.pk, rows], salt=SALT, compress=True),
+    }
+    return TemplateResponse(request, "admin/annotation/study_reconcile.html", page)
+
+
+def _to_approve(row: ComparedSubmission) -> bool:
+    return row.verdict == "pay" and row.here is not None and row.here.status == CrowdSession.Status.SUBMITTED
+
+
+def _page(request: HttpRequest, study: Study) -> dict[str, Any]:
+    context = study_context(admin.site, request, study, active="panel")
+    return context | panel_context(request, study)
+
+
+def _text_of(request: HttpRequest) -> str:
+    upload = request.FILES.get("list")
+    if upload is None:
+        try:
+            return str(signing.loads(request.POST.get("text", ""), salt=SALT, max_age=LIST_SECONDS))
+        except signing.BadSignature:
+            raise WrongState(_("Nothing was compared: choose the panel's list (a CSV file) first.")) from None
+    try:
+        return uploaded_text(upload, most=MOST_BYTES)
+    except TextRefused as error:
+        raise WrongState(_("Nothing was compared: %(error)s") % {"error": error}) from None
+
+
+def _sealed_list(request: HttpRequest, study: Study) -> list[PanelListLine]:
+    try:
+        pk, rows = signing.loads(request.POST.get("sealed", ""), salt=SALT, max_age=LIST_SECONDS)
+        if pk == study.pk:
+            return [PanelListLine(*row) for row in rows]
+    except (signing.BadSignature, ValueError, TypeError):
+        pass
+    raise WrongState(
+        _("Nothing was changed: the list that was shown is more than an hour old; upload it again.")
+    )
+
+
+def _book(request: HttpRequest, study: Study) -> HttpResponse:
+    booked = book_list(
+        study=study,
+        submissions=_sealed_list(request, study),
+        approve="approve" in request.POST,
+        by=signed_in(request),
+    )
+    if booked.changed:
+        message = (
+            _(
+                "Recorded: %(approved)s approved, %(rejected)s rejected, %(ended)s ended, %(unmatched)s "
+                "paid there that do not count here. Uploading the same list again changes nothing."
+            )
+            if booked.unmatched
+            else _(
+                "Recorded: %(approved)s approved, %(rejected)s rejected, %(ended)s ended. Uploading the "
+                "same list again changes nothing."
+            )
+        )
+        messages.success(
+            request,
+            message % asdict(booked),
+        )
+    else:
+        messages.info(request, _("Nothing was changed: everything in the list was recorded before."))
+    return redirect(study_page_address(study, "panel"))
+
+
+def _payment_list(request: HttpRequest, study: Study) -> HttpResponse:
+    with translation.override("en"):  # the file is English, as the command writes it
+        compared = compare_panel_list(study=study, submissions=_sealed_list(request, study))
+    return csv_download(payment_list(study, compared), f"{study.slug}-payments.csv")
+
+
+def csv_download(rows: Sequence[Sequence[object]], name: str) -> HttpResponse:
+    response = HttpResponse(as_csv(rows), content_type="text/csv; charset=utf-8")
+    response["Content-Disposition"] = f'attachment; filename="{name}"'
+    return response
+
+
+RESULT_PAGES[READ_LIST] = lambda job: study_page_address(find_study(job.args["study"]), "panel")
+add_step(
+    StudyStep(name="reconcile", label="Compare with the panel's list", run=_reconcile, permission=Right.VIEW)
+)
+add_step(
+    StudyStep(
+        name="payment-list", label="Download the payment list", run=_payment_list, permission=Right.VIEW
+    )
+)
+add_step(StudyStep(name="book-list", label="Book the panel's list", run=_book))

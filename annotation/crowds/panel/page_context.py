@@ -1,0 +1,89 @@
+"""What the page "Panel" shows of a study."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.conf import settings
+from django.db.models import Sum
+from django.http import HttpRequest
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
+
+from annotation.crowds.panel.backend import (
+    PanelIds,
+    address_back,
+    code_for,
+    entry_path,
+    link_key,
+    panel_title,
+)
+from annotation.crowds.panel.reconciling import LIST_COLUMNS, listed_bonuses, unpaid_pages
+from annotation.models import CrowdSession, Publication, RawId
+from judgments.design.panel_links import session_parameter
+from judgments.design.panels import OUTCOMES, PANEL_PRESETS
+from judgments.design.study_design import StudyDesign
+from judgments.models import Study
+from judgments.studies.designs import design_of
+
+# outcome of a session -> when it comes about
+OUTCOME_WORDS = {
+    "completed": gettext_noop("all pages of work of the session are submitted"),
+    "screened-out": gettext_noop("a requirement, the quiz or a detector screened the participant out"),
+    "timed-out": gettext_noop("the participant was away too long, and the place went to somebody else"),
+    "returned": gettext_noop("the participant returned the session, or did not consent"),
+    "full": gettext_noop("no place was left"),
+}
+
+
+def panel_context(request: HttpRequest, study: Study) -> dict[str, Any]:
+    design = design_of(study)
+    link = site_address(request) + entry_path(study, design)
+    last, unlisted = listed_bonuses(study)
+    partial = unpaid_pages(study) if study.platform else []
+    return {
+        "design": design,
+        "panel_title": panel_title(design),
+        "link": link,
+        "outcomes": [_outcome(study, design, outcome) for outcome in OUTCOMES],
+        "pay_cents": design.crowd.reward_cents * design.panel.hits,
+        "places": _places(study),
+        "kinds": LIST_COLUMNS,
+        "partial": len(partial),
+        "partial_cents": sum(part.cents for part in partial),
+        "bonus_lists": range(1, last + 1),
+        "unlisted": unlisted,
+        "raw_ids": RawId.objects.filter(worker__crowd_sessions__study=study).distinct().count(),
+        "undecided": CrowdSession.objects.filter(study=study, status="submitted").count(),
+        "needs_address": _needs_address(design),
+        "link_key": link_key(study) if design.panel.signature else "",
+        "signs_sessions": bool(session_parameter(design.panel)),
+    }
+
+
+def site_address(request: HttpRequest) -> str:
+    return settings.PUBLIC_URL or request.build_absolute_uri("/").rstrip("/")
+
+
+def _places(study: Study) -> int:
+    up = Publication.objects.filter(study=study, hit=None, state=Publication.State.PUBLISHED)
+    return up.aggregate(n=Sum("places"))["n"] or 0
+
+
+def _outcome(study: Study, design: StudyDesign, outcome: str) -> dict[str, str]:
+    code = code_for(study, design, outcome)
+    shown = PanelIds(worker="WORKER", session="SESSION")
+    return {
+        "name": outcome,
+        "when": _(OUTCOME_WORDS[outcome]),
+        "code": "" if design.panel.personal_codes else code,
+        "back": address_back(design, outcome, code=code, ids=shown),
+    }
+
+
+def _needs_address(design: StudyDesign) -> bool:
+    """Return whether people who are done return to an address that only the panel's own page tells."""
+    addresses = PANEL_PRESETS[design.panel.preset].addresses
+    return design.panel.preset in ("connect", "sona") and not (
+        addresses or design.panel.addresses.get("completed")
+    )

@@ -1,0 +1,122 @@
+"""The pages "Adjudication": disputed units, decided one by one."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.contrib.admin.views.decorators import staff_member_required
+from django.core.exceptions import PermissionDenied
+from django.db.models import Count
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_safe
+
+from annotation.errors import AnswerProblem
+from annotation.models import Adjudication
+from annotation.quality import reviews as services
+from annotation.views.common import see_other
+from annotation.work.answers.form_answers import answers_of_form, undecided_positions
+from annotation.work.sheet.pictures import preview_picture_url
+from annotation.work.sheet.texts import translated_text
+from annotation.work.worksheet import steps_of
+from common.errors import NotThere, QuorumError
+from common.files import can_be_stored
+from common.markup import render_markdown
+from judgments.admin.base import signed_in
+from judgments.kinds import KINDS
+from judgments.models import Study
+from judgments.studies.designs import design_of, kind_of
+
+
+def _require_adjudicator(request: HttpRequest) -> None:
+    if not services.may_adjudicate(signed_in(request)):
+        raise PermissionDenied
+
+
+@never_cache
+@require_safe
+@staff_member_required
+def list_waiting(request: HttpRequest) -> HttpResponse:
+    _require_adjudicator(request)
+    user = signed_in(request)
+    waiting_in = services.waiting_adjudications(user).order_by().values_list("study").annotate(n=Count("pk"))
+    counts = dict(waiting_in.values_list("study", "n"))
+    first = services.waiting_adjudications(user).values_list("pk", flat=True).first()
+    decided = Adjudication.objects.filter(adjudicator=user, state=Adjudication.State.DECIDED).count()
+    context = {
+        "studies": [
+            {"study": study, "n": counts[study.pk]}
+            for study in Study.objects.filter(pk__in=counts).order_by("name")
+        ],
+        "first": first,
+        "decided": decided,
+    }
+    return render(request, "annotation/adjudication/waiting.html", context)
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+@staff_member_required
+def decide(request: HttpRequest, pk: int) -> HttpResponse:
+    _require_adjudicator(request)
+    try:
+        adjudication = services.own_adjudication(user=signed_in(request), pk=pk)
+    except NotThere as error:
+        raise Http404(str(error)) from None
+    if request.method == "POST":
+        try:
+            return _store_decision(request, adjudication)
+        except AnswerProblem as error:
+            return _adjudication_page(request, adjudication, problem=str(error))
+        except QuorumError as error:
+            messages.error(request, str(error))
+            return see_other("annotation:adjudicate")
+    if adjudication.state != Adjudication.State.WAITING:
+        messages.info(request, _("This one is decided. Whoever sent it to you can take it back."))
+        return redirect("annotation:adjudicate")
+    return _adjudication_page(request, adjudication)
+
+
+def _store_decision(request: HttpRequest, adjudication: Adjudication) -> HttpResponse:
+    kind, page_units = kind_of(adjudication.study), [services.page_unit_of(adjudication)]
+    if not can_be_stored(dict(request.POST.lists())):
+        raise AnswerProblem(_("Nothing was saved: a text holds signs that cannot be stored."))
+    answers = answers_of_form(request.POST, page_units, kind=kind, final=True, saved={})
+    if not answers or undecided_positions(request.POST, page_units, kind):
+        raise AnswerProblem(_("Nothing was decided: choose an answer."))
+    services.decide_adjudication(
+        adjudication=adjudication, answer=answers[0]["value"], reason=request.POST.get("reason", "")
+    )
+    left = services.waiting_adjudications(signed_in(request))
+    following = left.filter(study=adjudication.study, pk__gt=adjudication.pk).first() or left.first()
+    if following is None:
+        messages.success(request, _("Decided. Nothing else waits for you."))
+        return see_other("annotation:adjudicate")
+    return see_other("annotation:adjudication", following.pk)
+
+
+def _adjudication_page(request: HttpRequest, adjudication: Adjudication, problem: str = "") -> HttpResponse:
+    study, unit = adjudication.study, adjudication.unit
+    design = design_of(study)
+    (step,) = steps_of(
+        [services.page_unit_of(adjudication)],
+        design=design,
+        picture_url=lambda page_unit: preview_picture_url(unit.item),
+        answers={},
+    )
+    left = services.waiting_adjudications(signed_in(request))
+    later = left.filter(pk__gt=adjudication.pk).first() or left.exclude(pk=adjudication.pk).first()
+    context = {
+        "adjudication": adjudication,
+        "study": study,
+        "kind": KINDS[study.protocol].for_design(design),
+        "step": step,
+        "left": left.count(),
+        "later": later,
+        "problem": problem,
+        "reason": request.POST.get("reason", ""),
+        "design": design,
+        "instructions": render_markdown(translated_text(design.instructions)) if design.instructions else "",
+    }
+    return render(request, "annotation/adjudication/decide.html", context, status=400 if problem else 200)

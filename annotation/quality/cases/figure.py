@@ -1,0 +1,130 @@
+"""The figure of a worker's latest answers."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from django.db.models import F, Window
+from django.db.models.functions import RowNumber
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+from django.utils.translation import pgettext
+
+from annotation.models import Judgment
+from judgments.design.numbers import display_number
+from judgments.kinds import Kind
+from judgments.models import Study
+from judgments.studies.designs import kind_of
+
+ANSWERS_DRAWN = 100
+TIMES_SAMPLED = 1_000  # latest times of the study, for their median
+# lengths in the figure: from answer to answer, then the places of the highest and the lowest answer, of the foot of the
+# bars of seconds, and of the first answer
+STEP, TOP, BASE, FLOOR, LEFT = 6, 8, 34, 76, 62
+LONGEST_BAR = 34  # length of the longest bar
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnAnswer:
+    """``level`` is the height from 0 to 1; None for open answers."""
+
+    level: float | None
+    seconds: float | None
+
+
+def latest_answers(study: Study, workers: Collection[int]) -> dict[int, list[DrawnAnswer]]:
+    """Return each worker's latest answers, oldest first."""
+    kind = kind_of(study)
+    number = Window(RowNumber(), partition_by=[F("assignment__worker_id")], order_by=F("pk").desc())
+    rows = (
+        Judgment.objects.filter(
+            assignment__study=study, assignment__worker__in=workers, replaced_by__isnull=True
+        )
+        .annotate(rank=number)
+        .filter(rank__lte=ANSWERS_DRAWN)
+        .order_by("pk")
+        .values_list("assignment__worker_id", "value", "presented", "seconds")
+    )
+    by_worker: defaultdict[int, list[DrawnAnswer]] = defaultdict(list)
+    for worker, value, presented, seconds in rows:
+        side = presented == Judgment.Presented.SECOND_LEFT
+        level = None if value is None else _height_on_scale(kind, kind.sides.from_canonical(value, side=side))
+        by_worker[worker].append(DrawnAnswer(level, seconds))
+    return dict(by_worker)
+
+
+def _height_on_scale(kind: Kind, seen: Any) -> float:
+    if kind.two_sided:  # the values are in the order of the scale
+        return 1 - kind.values.index(seen) / (len(kind.values) - 1)
+    low, high = min(kind.values), max(kind.values)
+    return (seen - low) / (high - low) if high > low else 0.5
+
+
+def median_seconds(study: Study) -> float | None:
+    times = Judgment.objects.filter(assignment__study=study, seconds__isnull=False).order_by("-pk")
+    latest = [
+        seconds for seconds in times.values_list("seconds", flat=True)[:TIMES_SAMPLED] if seconds is not None
+    ]
+    return float(np.median(latest)) if latest else None
+
+
+def draw_case_figure(
+    kind: Kind, dots: Sequence[DrawnAnswer], usual: float | None, *, about: str
+) -> SafeString:
+    """Draw a worker's answers as SVG; ``about`` is its description."""
+    if not dots:
+        return SafeString("")
+    width = LEFT + STEP * ANSWERS_DRAWN + 8
+    high, low = _axis_labels(kind)
+    parts = [
+        format_html('<text x="0" y="{}">{}</text>', TOP + 4, high),
+        format_html('<text x="0" y="{}">{}</text>', BASE, low),
+        format_html('<text x="0" y="{}">{}</text>', FLOOR, pgettext("staff", "seconds")),
+        format_html('<line class="q-case-line" x1="{}" x2="{}" y1="{}" y2="{}"/>', LEFT, width, FLOOR, FLOOR),
+    ]
+    scale = _pixels_per_second(dots, usual)
+    for index, dot in enumerate(dots):
+        x = LEFT + STEP * index
+        if dot.level is not None:
+            y = BASE - 3 - (BASE - TOP - 4) * dot.level
+            parts.append(
+                format_html(
+                    '<rect class="q-case-answer" x="{}" y="{}" width="4" height="4" rx="1"/>', x, f"{y:.1f}"
+                )
+            )
+        if dot.seconds is not None:
+            tall = min(LONGEST_BAR, max(1.0, dot.seconds * scale))
+            parts.append(
+                format_html(
+                    '<rect class="q-case-time" x="{}" y="{}" width="4" height="{}"/>',
+                    x, f"{FLOOR - tall:.1f}", f"{tall:.1f}",
+                )
+            )  # fmt: skip
+    if usual is not None:
+        y = FLOOR - min(LONGEST_BAR, usual * scale)
+        line = '<line class="q-case-usual" x1="{}" x2="{}" y1="{}" y2="{}"/>'
+        parts.append(format_html(line, LEFT, width, f"{y:.1f}", f"{y:.1f}"))
+        caption = pgettext("staff", "usual %(seconds)s s") % {"seconds": f"{usual:.1f}"}
+        markup = '<text x="{}" y="{}" text-anchor="end">{}</text>'
+        parts.append(format_html(markup, width, f"{y - 5:.1f}", caption))
+    return format_html(
+        '<svg class="q-case-figure" viewBox="0 0 {} {}" role="img" aria-label="{}">{}</svg>',
+        width, FLOOR + 4, about, format_html_join("", "{}", ((part,) for part in parts)),
+    )  # fmt: skip
+
+
+def _axis_labels(kind: Kind) -> tuple[str, str]:
+    if kind.two_sided:
+        return pgettext("staff", "left"), pgettext("staff", "right")
+    return ("", "") if kind.is_open else (display_number(max(kind.values)), display_number(min(kind.values)))
+
+
+def _pixels_per_second(dots: Sequence[DrawnAnswer], usual: float | None) -> float:
+    """Return pixels per second, with the usual time at half of the height."""
+    times = [dot.seconds for dot in dots if dot.seconds is not None]
+    middle = usual or (float(np.median(times)) if times else 0.0)
+    return LONGEST_BAR / (2 * middle) if middle else 1.0

@@ -1,0 +1,124 @@
+"""The page "Review" of a study: flags, with a figure of each worker's answers, and exclusions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.core.paginator import Paginator
+from django.db.models import Count, Q
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.utils.translation import gettext as _
+from django.utils.translation import pgettext, pgettext_lazy
+
+from annotation.models import Assignment, Case, Exclusion, Judgment, Participation, Worker
+from annotation.quality.cases.figure import draw_case_figure, latest_answers, median_seconds
+from annotation.quality.detectors import RULES, describe_evidence
+from annotation.quality.operations import confirm_case, dismiss_case, exclude, readmit
+from judgments.models import Study
+from judgments.studies.designs import kind_of
+from judgments.studies.pages import Context, StudyPlace
+from judgments.studies.step_form import add_operation
+from judgments.studies.study_page import study_page
+
+ON_A_PAGE = 10  # cases
+EXCLUSIONS_SHOWN = 200
+# action of a detector -> what it did to the worker
+ACTION_WORDS = {
+    "flag": pgettext_lazy("staff", "flagged, not paused"),
+    "pause": pgettext_lazy("staff", "paused"),
+    "exclude": pgettext_lazy("staff", "excluded"),
+}
+
+
+@study_page("review", "Review", order=45, group=StudyPlace.LIVE, help="quality.md#review")
+def show_review(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
+    cases = Case.objects.filter(study=study).select_related("worker", "exclusion", "decided_by")
+    counts = cases.aggregate(open=Count("pk", filter=Q(state=Case.State.OPEN)), all=Count("pk"))
+    shows_all = "all" in request.GET or not counts["open"]
+    shown = cases if shows_all else cases.filter(state=Case.State.OPEN)
+    page = Paginator(shown.order_by("-state", "-opened_at", "pk"), ON_A_PAGE).get_page(
+        request.GET.get("page")
+    )
+    shown_cases = list(page.object_list)
+    joined = Participation.objects.filter(study=study)
+    standings = dict(
+        joined.filter(worker__in={case.worker_id for case in shown_cases}).values_list(
+            "worker_id", "standing"
+        )
+    )
+    people = dict(joined.order_by().values_list("standing").annotate(people=Count("pk")))
+    context |= {
+        "counts": counts,
+        "shows_all": shows_all,
+        "page": page,
+        "cases": _case_rows(study, shown_cases, standings),
+        "paused": people.get(Participation.Standing.PAUSED, 0),
+        "excluded": people.get(Participation.Standing.EXCLUDED, 0),
+        "invalidated": Judgment.objects.filter(
+            assignment__study=study, assignment__state=Assignment.State.INVALIDATED
+        ).count(),
+        "exclusions": list(
+            Exclusion.objects.filter(study=study)
+            .select_related("worker", "made_by", "lifted_by")
+            .annotate(pages=Count("assignments"))
+            .order_by("lifted_at", "-made_at")[:EXCLUSIONS_SHOWN]
+        ),
+        "rule_titles": {name: _(rule.title) for name, rule in RULES.items()},
+    }
+    return TemplateResponse(request, "admin/annotation/study_review.html", context)
+
+
+def _case_rows(study: Study, cases: Sequence[Case], standings: dict[int, str]) -> list[dict[str, Any]]:
+    if not cases:
+        return []
+    kind = kind_of(study)
+    answers = latest_answers(study, {case.worker_id for case in cases})
+    usual = median_seconds(study)
+    writers = {text["by"] for case in cases for text in _texts_of(case) if "by" in text}
+    names = dict(Worker.objects.filter(pk__in=writers).values_list("pk", "name"))
+    shown = []
+    for case in cases:
+        rule = RULES.get(case.rule)
+        sentence = describe_evidence(case.rule, case.evidence)
+        dots = answers.get(case.worker_id, [])
+        latest = pgettext("staff", "The latest %(n)s answers of %(name)s.") % {
+            "n": len(dots),
+            "name": case.worker.name,
+        }
+        shown.append(
+            {
+                "case": case,
+                "title": _(rule.title) if rule else case.rule,
+                "only_flags": bool(rule and rule.only_flags),
+                "measured": _(rule.false_alarms) if rule and rule.false_alarms else "",
+                "words": sentence,
+                "numbers": [
+                    (name.replace("_", " "), value)
+                    for name, value in case.evidence.get("numbers", {}).items()
+                    if not isinstance(value, list)
+                ],
+                "texts": [text | {"name": names.get(text.get("by", 0), "")} for text in _texts_of(case)],
+                "settings": ", ".join(
+                    f"{name.replace('_', ' ')} {value}"
+                    for name, value in case.evidence.get("settings", {}).items()
+                ),
+                "did": ACTION_WORDS.get(case.action, case.action),
+                "standing": standings.get(case.worker_id, "active"),
+                "latest": len(dots),
+                "figure": draw_case_figure(kind, dots, usual, about=f"{latest} {sentence}"),
+            }
+        )
+    return shown
+
+
+def _texts_of(case: Case) -> list[dict[str, Any]]:
+    texts: list[dict[str, Any]] = case.evidence.get("numbers", {}).get("texts", [])
+    return texts
+
+
+add_operation(confirm_case, label="Exclude", fields=())
+add_operation(dismiss_case, label="Dismiss", fields=())
+add_operation(readmit, name="lift-exclusion", label="Lift an exclusion", fields=())
+add_operation(exclude, name="exclude-worker", label="Exclude a participant", fields=())

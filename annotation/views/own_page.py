@@ -1,0 +1,136 @@
+"""A worker's own page, with its appeals and the answers to download."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+from uuid import UUID
+
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect, render, resolve_url
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+
+from annotation.models import Worker
+from annotation.quality.reviews import store_appeal
+from annotation.views.common import (
+    FORM,
+    POST,
+    RESUME_COOKIE,
+    ResumeForm,
+    remember_resume_code,
+    remember_worker,
+    see_other,
+    worker_of,
+    worker_page,
+)
+from annotation.work.answers.drafts import own_assignment
+from annotation.work.joining import new_resume_code, renew_token
+from annotation.work.quiz import quiz_backend
+from annotation.work.sheet.texts import spell_duration
+from annotation.work.summaries import (
+    StudyPart,
+    open_studies,
+    own_answers,
+    studies_of_worker,
+    studies_with_effort,
+)
+from common.amounts import percent_number, spell_amount, spell_totals
+from common.errors import QuorumError
+
+MOST_OPEN_STUDIES = 20  # on a worker's own page
+
+
+@worker_page(FORM)
+def me(request: HttpRequest) -> HttpResponse:
+    if request.method == "POST":
+        return _recall_worker(request)
+    worker = worker_of(request)
+    if worker is None:
+        return _stranger_page(request, ResumeForm())
+    studies = studies_of_worker(worker)
+    paid = [part for part in studies if part.design.crowd.reward_cents]
+    context: dict[str, Any] = {
+        "worker": worker,
+        "studies": [_describe_study(part) for part in studies],
+        "quiz_address": quiz_backend().address,
+        "pages": sum(part.submitted for part in studies),
+        "judgments": sum(part.judgments for part in studies),
+        "time": spell_duration(sum(part.seconds for part in studies)),
+        "pending": spell_totals((part.pending_cents, part.design.named_currency) for part in paid),
+        "approved": spell_totals((part.approved_cents, part.design.named_currency) for part in paid),
+        "open_studies": studies_with_effort(
+            open_studies().exclude(participations__worker=worker)[:MOST_OPEN_STUDIES]
+        ),
+        "resume_code": request.COOKIES.get(RESUME_COOKIE, ""),
+    }
+    return render(request, "annotation/me.html", context)
+
+
+def _describe_study(part: StudyPart) -> dict[str, Any]:
+    record = part.controls
+    return {
+        "own": part,
+        "time": spell_duration(part.seconds),
+        "pending": spell_amount(part.pending_cents, part.design.named_currency),
+        "approved": spell_amount(part.approved_cents, part.design.named_currency),
+        "accuracy": percent_number(record.share) if record is not None and record.share is not None else "",
+        "go_on": part.working or part.more,
+    }
+
+
+def _stranger_page(request: HttpRequest, form: ResumeForm, status: int = 200) -> HttpResponse:
+    return render(request, "annotation/me_stranger.html", {"form": form}, status=status)
+
+
+def _recall_worker(request: HttpRequest) -> HttpResponse:
+    form = ResumeForm(request.POST)
+    if not form.is_valid():
+        return _stranger_page(request, form, 400)
+    try:
+        _, token = renew_token(name=form.cleaned_data["name"], resume=form.cleaned_data["resume"])
+    except QuorumError as error:
+        form.add_error(None, str(error))
+        return _stranger_page(request, form, error.status)
+    response = see_other("annotation:me")
+    remember_worker(response, token)
+    return response
+
+
+@worker_page(POST)
+def renew_resume(request: HttpRequest) -> HttpResponse:
+    worker = worker_of(request)
+    response = see_other("annotation:me", fragment="resume" if worker is not None else "")
+    if worker is not None:
+        remember_resume_code(response, new_resume_code(worker=worker), resolve_url("annotation:me"))
+    return response
+
+
+@worker_page(POST)
+def send_appeal(request: HttpRequest, assignment_id: UUID) -> HttpResponse:
+    worker = worker_of(request)
+    if worker is None:
+        return redirect("annotation:me")
+    assignment = own_assignment(worker=worker, assignment_id=assignment_id)
+    store_appeal(assignment=assignment, worker=worker, text=request.POST.get("text", ""))
+    return see_other("annotation:me")
+
+
+@never_cache
+@require_safe
+def answers(request: HttpRequest) -> HttpResponseBase:
+    worker = worker_of(request)
+    if worker is None:
+        return redirect("annotation:me")
+    return StreamingHttpResponse(
+        _answer_lines(worker),
+        content_type="application/jsonl; charset=utf-8",
+        headers={"Content-Disposition": 'attachment; filename="my-answers.jsonl"'},
+    )
+
+
+def _answer_lines(worker: Worker) -> Iterator[str]:
+    for answer in own_answers(worker):
+        yield json.dumps(answer, ensure_ascii=False) + "\n"

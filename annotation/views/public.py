@@ -1,0 +1,31 @@
+"""Pages that everybody may read: the home page, and whose a study's pictures are."""
+
+from __future__ import annotations
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+
+from annotation.views.common import errors_as_pages
+from annotation.work.summaries import open_studies, studies_with_effort
+from judgments.models import Study
+from judgments.studies.studies import find_study
+
+MOST_STUDIES = 30  # on the landing page
+
+
+@require_safe
+def home(request: HttpRequest) -> HttpResponse:
+    listed = studies_with_effort(open_studies()[:MOST_STUDIES])
+    return render(request, "home.html", {"studies": listed})
+
+
+@require_safe
+@errors_as_pages
+def credits(request: HttpRequest, slug: str) -> HttpResponse:
+    study = find_study(slug)
+    if study.state in (Study.State.DRAFT, Study.State.GENERATED) or not study.dataset.attribution:
+        raise Http404
+    return render(
+        request, "annotation/credits.html", {"study": study, "lines": study.dataset.attribution.splitlines()}
+    )

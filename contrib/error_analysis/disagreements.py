@@ -1,0 +1,56 @@
+"""The rows of a ranking, with what each metric and people say."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from contrib.error_analysis.stored_rankings import RankedDisagreements
+from evaluation.models import Analysis, Consensus, MetricScore
+from judgments.kinds import KINDS
+from judgments.models import CandidatePair, Study, Unit
+
+
+@dataclass(frozen=True, slots=True)
+class MetricDisagreement:
+    judged: Any  # a pair or a unit
+    consensus: Consensus | None
+    metric: float
+    people: float
+    size: float
+    scores: dict[str, tuple[float, float | None]]
+
+
+def disagreements_at(
+    study: Study, analysis: Analysis, ranked: RankedDisagreements, positions: Sequence[int]
+) -> list[MetricDisagreement]:
+    pairs = KINDS[study.protocol].compares_pairs
+    pks = [int(ranked.pks[position]) for position in positions]
+    if pairs:
+        judged: Any = CandidatePair.objects.filter(pk__in=pks).select_related("item", "first", "second")
+        decided = Consensus.objects.filter(pair__in=pks)
+        scored = MetricScore.objects.filter(analysis=analysis, pair__in=pks)
+    else:
+        judged = Unit.objects.filter(pk__in=pks).select_related("item", "first")
+        decided = Consensus.objects.filter(unit__in=pks)
+        scored = MetricScore.objects.filter(analysis=analysis, unit__in=pks)
+    by_pk = {row.pk: row for row in judged}
+    consensus = {row.pair_id if pairs else row.unit_id: row for row in decided}
+    scores: dict[int, dict[str, tuple[float, float | None]]] = {}
+    for score in scored.order_by("pk"):
+        pk = score.pair_id if pairs else score.unit_id
+        scores.setdefault(pk or 0, {})[score.metric] = (score.first, score.second)
+    ranking = ranked.ranking
+    return [
+        MetricDisagreement(
+            judged=by_pk[pk],
+            consensus=consensus.get(pk),
+            metric=float(ranking.metric[position]),
+            people=float(ranking.people[position]),
+            size=float(ranking.size[position]),
+            scores=scores.get(pk, {}),
+        )
+        for position, pk in zip(positions, pks, strict=True)
+        if pk in by_pk
+    ]

@@ -1,0 +1,95 @@
+"""One pair or caption, with people's answers and the scores of all metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Q
+from django.utils.translation import gettext as _
+
+from annotation.models import Judgment
+from common.errors import NotThere
+from common.texts import one_text
+from evaluation.data.judgment_sets import loaders
+from evaluation.models import Analysis, Consensus, MetricScore
+from judgments.kinds import KINDS
+from judgments.models import CandidatePair, Caption, Study, Unit
+
+
+@dataclass(frozen=True, slots=True)
+class Vote:
+    worker: str
+    value: float | None
+    used: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Inspection:
+    """A pair or caption with people's answers; ``references`` are those used by metrics."""
+
+    key: str
+    kind: str
+    item: Any
+    captions: tuple[Caption, ...]
+    references: tuple[str, ...]
+    consensus: Consensus | None
+    votes: tuple[tuple[Unit, tuple[Vote, ...]], ...]
+
+
+def find_inspection(study: Study, key: str) -> Inspection:
+    """Return a candidate pair or image-caption unit by id. Raise NotThere."""
+    kind = KINDS[study.protocol]
+    if kind.compares_pairs:
+        pair = (
+            CandidatePair.objects.filter(study=study, key=key)
+            .select_related("item", "first", "second", "first_system", "second_system", "consensus")
+            .first()
+        )
+        if pair is None:
+            raise NotThere(
+                _("Study %(slug)r has no candidate pair %(key)r.") % {"slug": study.slug, "key": key}
+            )
+        units = list(pair.units.filter(control=False).select_related("reference").order_by("position"))
+        texts = dict(_references_of(pair.item_id))
+        references = tuple(texts[ref] for ref in pair.references if ref in texts) or tuple(texts.values())
+        consensus = Consensus.objects.filter(pair=pair).first()
+        return Inspection(
+            key, pair.kind, pair.item, (pair.first, pair.second), references, consensus, _votes(study, units)
+        )
+    unit = Unit.objects.filter(study=study, key=key, control=False).select_related("item", "first").first()
+    if unit is None or unit.first is None:
+        raise NotThere(_("Study %(slug)r has no judged text %(key)r.") % {"slug": study.slug, "key": key})
+    # As in the evaluation, exclude a reference equal to the caption.
+    references = tuple(
+        text for _, text in _references_of(unit.item_id) if one_text(text) != one_text(unit.first.text)
+    )
+    consensus = Consensus.objects.filter(unit=unit).first()
+    return Inspection(key, unit.kind, unit.item, (unit.first,), references, consensus, _votes(study, [unit]))
+
+
+def _references_of(item: int) -> list[tuple[str, str]]:
+    rows = Caption.objects.filter(item=item, role=Caption.Role.REFERENCE).order_by("position", "pk")
+    return list(rows.values_list("key", "text"))
+
+
+def _votes(study: Study, units: Sequence[Unit]) -> tuple[tuple[Unit, tuple[Vote, ...]], ...]:
+    unused = loaders.excluded_workers(study)
+    rows = Judgment.objects.current().filter(unit__in=units)
+    names = ("unit_id", "assignment__worker__name", "assignment__worker_id", "value", "set_aside")
+    by_unit: dict[int, list[Vote]] = {}
+    for unit, name, worker, value, set_aside in rows.values_list(*names):
+        vote = Vote(name, value, not set_aside and worker not in unused)
+        by_unit.setdefault(unit, []).append(vote)
+    return tuple(
+        (unit, tuple(sorted(by_unit.get(unit.pk, []), key=lambda vote: vote.worker))) for unit in units
+    )
+
+
+def other_scores(analysis: Analysis, inspection: Inspection) -> dict[str, tuple[float, float | None]]:
+    rows = MetricScore.objects.filter(analysis=analysis).filter(
+        Q(pair__key=inspection.key, pair__study=analysis.study_id)
+        | Q(unit__key=inspection.key, unit__study=analysis.study_id)
+    )
+    return {score.metric: (score.first, score.second) for score in rows.order_by("pk")}

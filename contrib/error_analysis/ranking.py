@@ -1,0 +1,78 @@
+"""Rank where a metric and people disagree."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy  # its parts load when they are first used
+
+from quorum.numeric.arrays import Floats, Ints
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ranking:
+    """A metric's disagreements with people, largest first.
+
+    Attributes:
+        rows: (k,) int64, indices of the input rows.
+        metric, people: (k,) float64 in [0, 1]: confidence (pairs), or rank of the caption.
+        size: (k,) float64 in [0, 1].
+        compared: number of rows with both.
+    """
+
+    rows: Ints
+    metric: Floats
+    people: Floats
+    size: Floats
+    compared: int
+
+
+def quantiles(values: Floats) -> Floats:
+    """Return (n,) shares of smaller values, plus half of the equal ones."""
+    _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
+    below = np.cumsum(counts) - counts / 2
+    return np.asarray(below[places] / max(values.size, 1))
+
+
+def certainty(wins: Floats, losses: Floats) -> Floats:
+    """Return (n,) confidences in [0, 1] that most people give the leading answer.
+
+    |2p - 1| for the posterior probability p, from a uniform prior, that the share of wins exceeds one half.
+    """
+    return np.asarray(np.abs(1.0 - 2.0 * scipy.special.betainc(wins + 1.0, losses + 1.0, 0.5)))
+
+
+def rank_pairs(first: Floats, second: Floats, winner: Ints, wins: Floats, losses: Floats) -> Ranking:
+    """Rank candidate pairs on whose winner the metric and people differ.
+
+    The size is the quantile of the metric's margin times people's ``certainty``.
+
+    Args:
+        first, second: (n,) the metric's scores.
+        winner: (n,) 1 or 2 by people; 0 without consensus.
+        wins, losses: (n,) votes; both 0 for a winner published without votes, which counts as one vote.
+    """
+    known = winner > 0
+    margin = np.abs(first - second)
+    metric = np.zeros(first.size)
+    metric[known] = quantiles(margin[known])
+    silent = known & (wins + losses == 0)
+    people = certainty(wins + (silent & (winner == 1)), losses + (silent & (winner == 2)))
+    opposed = known & (margin > 0) & ((first > second) != (winner == 1))
+    return _ranking(opposed, metric, people, metric * people, int(known.sum()))
+
+
+def rank_captions(scores: Floats, people: Floats) -> Ranking:
+    """Rank captions by distance of the metric's rank from people's; (n,) each, nan for missing."""
+    known = ~np.isnan(people)
+    metric, human = np.zeros(scores.size), np.zeros(scores.size)
+    metric[known], human[known] = quantiles(scores[known]), quantiles(people[known])
+    distance = np.abs(metric - human)
+    return _ranking(known & (distance > 0), metric, human, distance, int(known.sum()))
+
+
+def _ranking(included: np.ndarray, metric: Floats, people: Floats, size: Floats, compared: int) -> Ranking:
+    rows = np.flatnonzero(included)
+    rows = rows[np.argsort(-size[rows], kind="stable")]
+    return Ranking(rows, metric[rows], people[rows], size[rows], compared)

@@ -1,0 +1,180 @@
+"""Rankings of a study's stored scores, cached or made by a job."""
+
+from __future__ import annotations
+
+from base64 import b64decode, b64encode
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from io import BytesIO
+from typing import Any
+
+import numpy as np
+from django.db.models import Exists, OuterRef
+from django.utils.translation import gettext as _
+
+from common.errors import NotThere
+from contrib.error_analysis.ranking import Ranking, rank_captions, rank_pairs
+from evaluation.models import Analysis, Consensus, MetricScore
+from judgments.cached_figures import cached_figures, has_many_rows, required_figures
+from judgments.figures import Figures, add_figures
+from judgments.kinds import KINDS
+from judgments.models import Study
+
+CACHED_RANKINGS = 64
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RankedDisagreements:
+    pks: np.ndarray
+    kinds: tuple[str, ...]
+    ranking: Ranking
+
+    def of_kind(self, kind: str) -> list[int]:
+        return [position for position, row_kind in enumerate(self.kinds) if not kind or row_kind == kind]
+
+
+def newest_evaluation(study: Study) -> Analysis | None:
+    scored = Exists(MetricScore.objects.filter(analysis=OuterRef("pk")))
+    return Analysis.objects.newest_first(study, Analysis.What.META_EVALUATION).filter(scored).first()
+
+
+def find_disagreements(
+    study: Study, analysis: Analysis, metric: str, *, wait: bool = True
+) -> RankedDisagreements:
+    """Return the ranked disagreements of a metric with people.
+
+    Args:
+        wait: rank now whatever the size; for pages a job ranks large studies.
+
+    Raises:
+        NotThere: the analysis lacks the metric. FiguresPending: the job is running.
+    """
+    if metric not in analysis.result["metrics"]:
+        known = ", ".join(analysis.result["metrics"])
+        raise NotThere(
+            _("Metric %(metric)r was not computed for study %(slug)r; computed are %(known)s.")
+            % {"metric": metric, "slug": study.slug, "known": known}
+        )
+    stamp = _cache_key(study, analysis)
+    if wait or not _is_large(study):
+        return _rank_by_metric(study.pk, KINDS[study.protocol].compares_pairs, analysis.pk, metric, stamp)
+    return _ranking_of_job(study.pk, metric, stamp)
+
+
+def _cache_key(study: Study, analysis: Analysis) -> tuple[Any, ...]:
+    aggregated = Analysis.objects.newest_first(study, Analysis.What.AGGREGATION)
+    return analysis.pk, analysis.created_at, aggregated.values_list("created_at", flat=True).first()
+
+
+def _is_large(study: Study) -> bool:
+    return has_many_rows((study.pairs if KINDS[study.protocol].compares_pairs else study.units).all())
+
+
+@lru_cache(maxsize=CACHED_RANKINGS)
+def _ranking_of_job(study: int, metric: str, stamp: tuple[Any, ...]) -> RankedDisagreements:
+    """Return a job's ranking. Raise FiguresPending."""
+    return _decode_ranking(
+        required_figures(cached_figures(Study.objects.get(pk=study), DISAGREEMENTS))[metric]
+    )
+
+
+def _rank_by_all_metrics(study: Study) -> dict[str, str]:
+    analysis = newest_evaluation(study)
+    if analysis is None:
+        return {}
+    pairs = KINDS[study.protocol].compares_pairs
+    scored = MetricScore.objects.filter(analysis=analysis).order_by("pk")
+    rank = _rank_stored_pairs if pairs else _rank_stored_captions
+    return {
+        metric: _encode_ranking(rank(study.pk, scored.filter(metric=metric)))
+        for metric in analysis.result["metrics"]
+    }
+
+
+def _encode_ranking(ranked: RankedDisagreements) -> str:
+    """Encode a ranking losslessly as text that parses much faster than lists of numbers."""
+    kinds, code = np.unique(np.array(ranked.kinds, dtype=np.str_), return_inverse=True)
+    ranking, file = ranked.ranking, BytesIO()
+    np.savez_compressed(
+        file, pks=ranked.pks, kinds=kinds, code=code.astype(np.int16), rows=ranking.rows, metric=ranking.metric,
+        people=ranking.people, size=ranking.size, compared=ranking.compared,
+    )  # fmt: skip
+    return b64encode(file.getvalue()).decode()
+
+
+def _decode_ranking(text: str) -> RankedDisagreements:
+    with np.load(BytesIO(b64decode(text)), allow_pickle=False) as arrays:
+        kinds = arrays["kinds"].tolist()
+        return RankedDisagreements(
+            arrays["pks"],
+            tuple(kinds[code] for code in arrays["code"].tolist()),
+            Ranking(
+                arrays["rows"], arrays["metric"], arrays["people"], arrays["size"], int(arrays["compared"])
+            ),
+        )
+
+
+def _rankings_version(study: Study) -> object:
+    analysis = newest_evaluation(study)
+    return [str(part) for part in _cache_key(study, analysis)] if analysis else None
+
+
+DISAGREEMENTS: Figures[dict[str, str]] = add_figures(
+    Figures(
+        "disagreements",
+        _rank_by_all_metrics,
+        rows=len,
+        version=_rankings_version,
+        exact=True,
+        beyond_a_page=_is_large,
+    )
+)
+
+
+@lru_cache(maxsize=CACHED_RANKINGS)
+def _rank_by_metric(
+    study: int, pairs: bool, analysis: int, metric: str, stamp: tuple[Any, ...]
+) -> RankedDisagreements:
+    """Rank and cache; ``stamp`` invalidates older entries."""
+    rows = MetricScore.objects.filter(analysis=analysis, metric=metric).order_by("pk")
+    return _rank_stored_pairs(study, rows) if pairs else _rank_stored_captions(study, rows)
+
+
+def _rank_stored_pairs(study: int, rows: Any) -> RankedDisagreements:
+    table = list(rows.values_list("pair_id", "pair__kind", "first", "second"))
+    consensus = Consensus.objects.filter(study=study)
+    of_pair = {
+        pk: (value or 0, votes.get("wins", 0), votes.get("losses", 0))
+        for pk, value, votes in consensus.filter(pair__isnull=False).values_list("pair_id", "value", "votes")
+    }
+    # A one-unit pair shows its voters; others show the units that each candidate won.
+    alone = consensus.filter(unit__pair__consensus__n=1).values_list("unit__pair_id", "votes")
+    for pk, votes in alone:
+        of_pair[pk] = (of_pair[pk][0], votes.get("1", 0), votes.get("2", 0))
+    people = np.array([of_pair.get(pk, (0, 0, 0)) for pk, *_ in table], dtype=np.float64).reshape(-1, 3)
+    scores = np.array([row[2:] for row in table], dtype=np.float64).reshape(-1, 2)
+    ranking = rank_pairs(
+        scores[:, 0], scores[:, 1], people[:, 0].astype(np.int64), people[:, 1], people[:, 2]
+    )
+    return _ranked_rows(table, ranking)
+
+
+def _rank_stored_captions(study: int, rows: Any) -> RankedDisagreements:
+    table = list(rows.values_list("unit_id", "unit__kind", "first"))
+    decided = Consensus.objects.filter(study=study, unit__isnull=False)
+    answers = decided.values_list("unit_id", "share", "value")
+    people = {pk: value if share is None else share for pk, share, value in answers}
+    known = [people.get(pk) for pk, *_ in table]
+    ranking = rank_captions(
+        np.array([row[2] for row in table], dtype=np.float64),
+        np.array([np.nan if answer is None else answer for answer in known], dtype=np.float64),
+    )
+    return _ranked_rows(table, ranking)
+
+
+def _ranked_rows(table: Sequence[tuple[Any, ...]], ranking: Ranking) -> RankedDisagreements:
+    pks = np.array([row[0] for row in table], dtype=np.int64)
+    return RankedDisagreements(
+        pks[ranking.rows], tuple(table[row][1] for row in ranking.rows.tolist()), ranking
+    )

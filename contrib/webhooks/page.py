@@ -1,0 +1,57 @@
+"""The page "Webhooks" of a study.
+
+It is for people who may change the study: addresses can hold keys of other services.
+"""
+
+from __future__ import annotations
+
+from django.contrib import admin
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.utils.translation import gettext as _
+
+from contrib.webhooks import operations
+from contrib.webhooks.delivery import secret_of
+from contrib.webhooks.models import EVENTS, Webhook, WebhookDelivery
+from judgments.access.rights import Right
+from judgments.models import Study
+from judgments.operations import Outcome
+from judgments.studies.frame_page import study_context
+from judgments.studies.pages import Context, StudyPlace
+from judgments.studies.step_form import add_operation
+from judgments.studies.study_page import study_page
+
+ON_A_PAGE = 50
+TEMPLATE = "admin/annotation/study_webhooks.html"
+
+
+@study_page("webhooks", "Webhooks", order=84, permission=Right.CHANGE, group=StudyPlace.SHARE)
+def show_webhooks(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
+    return TemplateResponse(request, TEMPLATE, context | _facts(request, study))
+
+
+def _facts(request: HttpRequest, study: Study) -> Context:
+    log = WebhookDelivery.objects.filter(webhook__study=study).select_related("webhook")
+    return {
+        "webhooks": list(Webhook.objects.filter(study=study).select_related("made_by")),
+        "events": {event: _(about) for event, about in EVENTS.items()},
+        "page": Paginator(log, ON_A_PAGE).get_page(request.GET.get("page")),
+    }
+
+
+def show_secret(request: HttpRequest, study: Study, outcome: Outcome) -> HttpResponse:
+    """Show the secret, this once: no message or session that others could read has it."""
+    context = study_context(admin.site, request, study, active="webhooks")
+    context |= {"secret": secret_of(outcome.value), "told": outcome.value}
+    answer = TemplateResponse(request, TEMPLATE, context | _facts(request, study))
+    answer["Cache-Control"] = "no-store"
+    return answer
+
+
+add_operation(operations.add, label="Add a webhook", fields=(), shows=show_secret)
+add_operation(operations.ping, label="Test a webhook", fields=())
+add_operation(operations.rotate, label="Change a webhook's secret", fields=(), shows=show_secret)
+add_operation(operations.switch, label="Switch a webhook", fields=())
+add_operation(operations.remove, label="Remove a webhook", fields=())
+add_operation(operations.retry, label="Send a message again", fields=())

@@ -1,0 +1,107 @@
+"""Files of exports that are downloaded: written by jobs, kept in the export folder."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.core.exceptions import PermissionDenied
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from common.errors import NotThere
+from common.files import remove_stale_files
+from evaluation.data.export.exporting import export_judgments, manifest_path
+from evaluation.data.export.formats import FORMATS, Format, format_named
+from evaluation.data.export.parts import remove_parts
+from evaluation.errors import ExportError
+from judgments.access.rights import Right, has_right
+from judgments.models import Job, Study
+from judgments.studies.generation.progress import Progress, no_progress
+from judgments.studies.studies import find_study
+
+JOB_KIND = "export"
+
+
+def export_for_download(
+    *, study: Study, format: str, job_id: int, task: str = "annotation", progress: Progress = no_progress
+) -> dict[str, Any]:
+    """Export into the export folder; a rerun writes the same file."""
+    chosen = format_named(format)
+    path = _download_path(study.slug, job_id, chosen)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write = partial(export_judgments, study=study, format=format, output=path, task=task, progress=progress)
+    try:
+        exported = write(resume=True)  # another worker may have been killed over it
+    except ExportError:
+        exported = write()  # Quorum was updated meanwhile
+    return {"file": path.name, "manifest_file": exported.manifest_path.name, "manifest": exported.manifest}
+
+
+def remove_personal_files(*, study: Study, **_signal: Any) -> None:
+    """Remove files with personal data once the study's raw ids are deleted."""
+    personal = [file_format for file_format in FORMATS.values() if file_format.personal]
+    jobs = Job.objects.filter(kind=JOB_KIND, args__study=study.slug)
+    paths = [
+        _download_path(study.slug, pk, file_format)
+        for file_format in personal
+        for pk in jobs.filter(args__format=file_format.name).values_list("pk", flat=True)
+    ]
+    transaction.on_commit(partial(_remove_files, paths))
+
+
+def _remove_files(paths: list[Path]) -> None:
+    for path in paths:
+        remove_parts(path)
+        path.unlink(missing_ok=True)
+        manifest_path(path).unlink(missing_ok=True)
+
+
+def _download_path(slug: str, job_id: int, chosen: Format) -> Path:
+    return Path(settings.EXPORT_ROOT) / f"{slug}-{job_id}.{chosen.suffix}"
+
+
+def remove_stopped_exports() -> list[str]:
+    """Remove leftovers of failed or killed exports, reports and releases."""
+    return remove_stale_files(Path(settings.EXPORT_ROOT), ".*.parts", ".*.part", ".*.old")
+
+
+@dataclass(frozen=True, slots=True)
+class Download:
+    path: Path
+    name: str
+    content_type: str
+
+
+def why_personal(chosen: Format) -> str:
+    return f"The file format {chosen.name} holds personal data, for those who may change the study."
+
+
+def exported_file(*, job: Job, by: User, manifest: bool = False) -> Download:
+    """Return an export job's file or manifest.
+
+    Raises:
+        NotThere: there is none. PermissionDenied: the person may not read this format.
+    """
+    result = job.result or {}
+    name = result.get("manifest_file" if manifest else "file")
+    if job.kind != JOB_KIND or job.state != Job.State.DONE or not name:
+        raise NotThere(_("Job %(pk)s is not a finished export.") % {"pk": job.pk})
+    chosen = FORMATS.get(str(job.args["format"]))  # none: a file from before its format was dropped
+    if (
+        chosen
+        and chosen.right != Right.VIEW
+        and not has_right(by, chosen.right, find_study(str(job.args["study"])))
+    ):
+        raise PermissionDenied(why_personal(chosen))
+    path = Path(settings.EXPORT_ROOT) / Path(str(name)).name
+    if not path.is_file():
+        raise NotThere(
+            _("The file of export %(pk)s is not there any more; export the study again.") % {"pk": job.pk}
+        )
+    kind = "application/json" if manifest else chosen.content_type if chosen else "application/octet-stream"
+    return Download(path=path, name=path.name, content_type=kind)

@@ -1,0 +1,50 @@
+"""The operation that exports a study."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.exceptions import PermissionDenied
+from rest_framework import serializers
+
+from common.audit import acting_person
+from common.parameters import Parameters
+from evaluation.data.export.downloads import JOB_KIND, why_personal
+from evaluation.data.export.formats import FORMATS, TASKS, check_fits, format_named
+from evaluation.errors import ExportError
+from judgments.access.rights import has_right
+from judgments.models import Study
+from judgments.operations import background_operation
+
+
+class FormatField(serializers.ChoiceField):
+    """Accept a format's name; the error suggests the nearest."""
+
+    def to_internal_value(self, data: Any) -> str:
+        try:
+            return format_named(str(data)).name
+        except ExportError as error:
+            raise serializers.ValidationError(str(error)) from None
+
+
+class ExportRequest(Parameters):
+    """What to export."""
+
+    format = FormatField(choices=sorted(FORMATS))
+    task = serializers.ChoiceField(
+        choices=sorted(TASKS),
+        required=False,
+        help_text="qrels: an item asks for captions (annotation), or a caption for items (search).",
+    )
+
+
+@background_operation(
+    "export", "Write a file", parameters=ExportRequest, job=JOB_KIND, scope="exports", once="never"
+)
+def start_export(*, study: Study, format: str, **task: str) -> dict[str, Any]:
+    """Starts writing a study's judgments to a file; follow `state`, then download."""
+    chosen, person = format_named(format), acting_person()
+    if person is not None and not has_right(person, chosen.right, study):
+        raise PermissionDenied(why_personal(chosen))
+    check_fits(study, chosen)
+    return {"format": format, **task}

@@ -1,0 +1,124 @@
+"""Roles in a dataset, and who else may read it."""
+
+from __future__ import annotations
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.utils.translation import gettext
+
+from common.errors import NotThere, WrongState, did_you_mean
+from judgments.access.rights import Person
+from judgments.models import Dataset, DatasetRole, System
+from judgments.models.datasets import is_staff, pre_share, sees_all_datasets
+
+# roles in a dataset from the least to the most, with what each may do
+DATASET_ROLES = [
+    ("viewer", "views images, captions and published systems, and designs studies with them"),
+    ("editor", "also adds systems, rankings, judgments and pictures"),
+    ("owner", "also gives roles and decides who else can read the dataset"),
+]
+
+
+def has_role(user: Person, dataset: Dataset, least: str) -> bool:
+    """Return whether a person has this role, or a higher one."""
+    if sees_all_datasets(user):
+        return True
+    if not is_staff(user):
+        return False
+    order = list(DatasetRole.Role.values)
+    enough = order[order.index(least) :]
+    return DatasetRole.objects.filter(dataset=dataset, user=user, role__in=enough).exists()
+
+
+def require_editor(user: User | None, dataset: Dataset) -> User:
+    """Return the account of a job or page that adds to a dataset. Raise WrongState if it may not, or is gone."""
+    if user is None:
+        raise WrongState(gettext("Nothing was added: the account that asked for it no longer exists."))
+    if not has_role(user, dataset, DatasetRole.Role.EDITOR):
+        raise WrongState(
+            gettext("Nothing was added: %(name)s is not an editor of dataset %(name2)r.")
+            % {"name": user.get_username(), "name2": dataset.name}
+        )
+    return user
+
+
+@transaction.atomic
+def give_dataset_role(*, dataset: Dataset, user: User, role: str, by: User | None = None) -> DatasetRole:
+    """Give a person a role in a dataset, replacing any other.
+
+    Raises:
+        WrongState: an account that cannot sign in, or the last owner.
+    """
+    if not (user.is_active and user.is_staff):
+        raise WrongState(
+            gettext("Nothing was changed: %(name)s cannot sign in to these pages.")
+            % {"name": user.get_username()}
+        )
+    if role != DatasetRole.Role.OWNER:
+        _keep_dataset_owner(dataset, user)
+    dataset_role, _ = DatasetRole.objects.update_or_create(
+        dataset=dataset, user=user, defaults={"role": role, "given_by": by}
+    )
+    return dataset_role
+
+
+@transaction.atomic
+def take_dataset_role(*, dataset: Dataset, user: User) -> None:
+    """Raise WrongState if the dataset would lose its last owner."""
+    _keep_dataset_owner(dataset, user)
+    DatasetRole.objects.filter(dataset=dataset, user=user).delete()
+
+
+def _keep_dataset_owner(dataset: Dataset, user: User) -> None:
+    """Lock the dataset, so that the last two owners cannot leave at once."""
+    Dataset.objects.select_for_update(no_key=True).get(pk=dataset.pk)
+    owners = set(
+        DatasetRole.objects.filter(dataset=dataset, role=DatasetRole.Role.OWNER).values_list(
+            "user_id", flat=True
+        )
+    )
+    if owners == {user.pk}:
+        raise WrongState(
+            gettext("%(name)s is the only owner of dataset %(name2)r; make somebody else an owner first.")
+            % {"name": user.get_username(), "name2": dataset.name}
+        )
+
+
+def refuse_other_readers(dataset: Dataset) -> None:
+    """Lock a dataset, and raise WrongState if its members alone may read it."""
+    locked = Dataset.objects.select_for_update(no_key=True).get(pk=dataset.pk)
+    pre_share.send(sender=Dataset, dataset=locked)
+
+
+@transaction.atomic
+def share_dataset(*, dataset: Dataset, sharing: str) -> None:
+    """Raise WrongState if its members alone may read it."""
+    if sharing != Dataset.Sharing.MEMBERS:
+        refuse_other_readers(dataset)
+    Dataset.objects.filter(pk=dataset.pk).update(sharing=sharing)
+    dataset.sharing = sharing
+
+
+def publish_system(*, dataset: Dataset, name: str, by: User | None = None) -> System:
+    """Show a system's outputs to all who may read the dataset; ``by`` None is a command.
+
+    This is final: studies that draw from the system could not be drawn or exported alike without it.
+
+    Raises:
+        NotThere: ``by`` sees no such system. WrongState: it has another owner, or none.
+    """
+    systems = System.objects.filter(dataset=dataset)
+    visible = systems if by is None else systems.visible_to(by)
+    system = visible.filter(name=name).first()
+    if system is None:
+        named = visible.values_list("name", flat=True)
+        raise NotThere(
+            gettext("There is no system %(name)r in dataset %(name2)r.")
+            % {"name": name, "name2": dataset.name}
+            + did_you_mean(name, named)
+        )
+    if by is not None and system.owner_id != by.pk and not sees_all_datasets(by):
+        raise WrongState(gettext("Nothing was changed: system %(name)r is somebody else's.") % {"name": name})
+    system.private = False
+    system.save(update_fields=["private"])
+    return system

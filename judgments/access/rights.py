@@ -1,0 +1,62 @@
+"""What a person may do in a study, by a Django permission or by a role.
+
+A permission counts for every study, a role for its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from enum import StrEnum
+
+from django.contrib.auth.base_user import AbstractBaseUser
+from django.contrib.auth.models import AnonymousUser, User
+
+from judgments.models import Study, StudyRole
+
+Role = StudyRole.Role
+Person = AbstractBaseUser | AnonymousUser
+
+
+class Right(StrEnum):
+    """From the least to the most."""
+
+    VIEW = "view"  # its pages, results, files
+    REVIEW = "review"  # approve, reject, exclude, adjudicate, answer appeals
+    CHANGE = "change"  # design, generate, open, pause, close, spend
+    OWN = "own"  # roles, deletion, releases
+
+
+RIGHTS: dict[str, frozenset[Right]] = {
+    Role.VIEWER: frozenset({Right.VIEW}),
+    Role.REVIEWER: frozenset({Right.VIEW, Right.REVIEW}),
+    Role.DESIGNER: frozenset({Right.VIEW, Right.REVIEW, Right.CHANGE}),
+    Role.OWNER: frozenset(Right),
+}
+
+PERMISSIONS = {
+    Right.VIEW: "judgments.view_study",
+    Right.REVIEW: "judgments.change_study",
+    Right.CHANGE: "judgments.change_study",
+    Right.OWN: "judgments.delete_study",
+}
+
+
+def rights_of(user: Person, study: Study) -> frozenset[Right]:
+    return rights_in(user, [study])[study.pk]
+
+
+def rights_in(user: Person, studies: Collection[Study]) -> dict[int, frozenset[Right]]:
+    """Use one query for all studies."""
+    if not isinstance(user, User) or not user.is_active:
+        return dict.fromkeys((study.pk for study in studies), frozenset())
+    granted = frozenset(right for right, permission in PERMISSIONS.items() if user.has_perm(permission))
+    if granted:
+        granted |= {Right.VIEW}  # the permission to change all studies includes viewing, as in the admin
+    if granted == frozenset(Right):
+        return dict.fromkeys((study.pk for study in studies), granted)
+    roles = dict(StudyRole.objects.filter(study__in=studies, user=user).values_list("study", "role"))
+    return {study.pk: granted | RIGHTS.get(roles.get(study.pk, ""), frozenset()) for study in studies}
+
+
+def has_right(user: Person, right: Right, study: Study) -> bool:
+    return right in rights_of(user, study)

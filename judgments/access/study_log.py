@@ -1,0 +1,31 @@
+"""The log of a study."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib.auth.models import User
+
+from common.audit import acting_person
+from judgments.models import Study, StudyEvent
+
+
+def note_event(
+    *, study: Study, what: str, sentence: str, by: User | None = None, why: str = "", **details: Any
+) -> StudyEvent:
+    """Log an action, in the caller's transaction, by the current actor (``common.audit``) if ``by`` is None.
+
+    Args:
+        what: its code, such as ``opened``.
+        sentence: what was done, with the amounts.
+        details: JSON values.
+    """
+    return StudyEvent.objects.create(
+        study=study,
+        slug=study.slug,
+        what=what,
+        words=sentence[:1000],
+        why=why[:500],
+        by=by or acting_person(),
+        details=details,
+    )

@@ -1,0 +1,98 @@
+"""The rows that a person may see, by permissions and by roles in studies and datasets."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from django.contrib.auth.models import User
+from django.db.models import Model, Q, QuerySet
+
+from judgments.access.rights import Person
+from judgments.models import Caption, Dataset, DatasetRole, Item, Job, Output, Study, System
+from judgments.models.jobs import IMPORTS_STUDY, of_studies
+
+M = TypeVar("M", bound=Model)
+
+_CACHE_ATTRIBUTE = "_takes_part"  # an attribute of the user object
+
+# models whose rows belong to a dataset
+DATASET_MODELS: tuple[type[Model], ...] = (Dataset, Item, Caption, System, Output, DatasetRole)
+
+
+def takes_part(user: Person) -> bool:
+    if not isinstance(user, User) or not user.is_active:
+        return False
+    if not hasattr(user, _CACHE_ATTRIBUTE):
+        setattr(user, _CACHE_ATTRIBUTE, Study.objects.visible_to(user).exists())
+    return bool(getattr(user, _CACHE_ATTRIBUTE))
+
+
+def may_view(user: Person, model: type[Model]) -> bool:
+    """Return whether this person has lists of the model, perhaps empty."""
+    if sees_all(user, model) or (belongs_to_studies(model) and takes_part(user)):
+        return True
+    return (
+        model in DATASET_MODELS and user.pk is not None and DatasetRole.objects.filter(user=user.pk).exists()
+    )
+
+
+def sees_all(user: Person, model: type[Model]) -> bool:
+    app, name = model._meta.app_label, model._meta.model_name
+    return isinstance(user, User) and (
+        user.has_perm(f"{app}.view_{name}") or user.has_perm(f"{app}.change_{name}")
+    )
+
+
+def belongs_to_studies(model: type[Model]) -> bool:
+    return model in (Study, Job) or model in DATASET_MODELS or bool(lookups_of(model))
+
+
+def lookups_of(model: type[Model]) -> tuple[str, ...]:
+    lookups: tuple[str, ...] = getattr(model, "of_study", ())
+    if lookups:
+        return lookups
+    fields = {field.name: field.related_model for field in model._meta.get_fields()}
+    return ("study",) if fields.get("study") is Study else ()
+
+
+def visible_rows(rows: QuerySet[M], user: Person) -> QuerySet[M]:
+    model: type[Model] = rows.model
+    if model in DATASET_MODELS:
+        own_rule: Any = rows
+        visible: QuerySet[M] = own_rule.visible_to(user)
+        return visible
+    if sees_all(user, model):
+        return rows
+    studies = Study.objects.visible_to(user)
+    if model is Study:
+        return rows.filter(pk__in=studies.values("pk"))
+    if model is Job:
+        return rows.filter(_of_jobs(user))
+    lookups = lookups_of(model)
+    if not lookups:
+        return rows.none()
+    if len(lookups) == 1:
+        return rows.filter(**{f"{lookups[0]}__in": studies.order_by().values("pk")})
+    belonging = Q()
+    for lookup in lookups:  # separate subqueries: a row of several studies appears once
+        reached = model._default_manager.filter(**{f"{lookup}__in": studies.order_by().values("pk")})
+        belonging |= Q(pk__in=reached.values("pk"))
+    return rows.filter(belonging)
+
+
+def own_jobs(user: User) -> Q:
+    """Match the jobs that a person started, except those of studies: a role in the study, which may end, gives access.
+
+    An import of judgments names the study that it makes.
+    """
+    return Q(created_by=user.pk) & (Q(args__study__isnull=True) | Q(kind=IMPORTS_STUDY))
+
+
+def _of_jobs(user: Person) -> Q:
+    studies = Study.objects.visible_to(user)
+    if not isinstance(user, User) or not user.is_active:
+        return Q(pk__in=[])
+    started = own_jobs(user)
+    if user.has_perm("judgments.view_study"):
+        return started | Q(args__has_key="study")
+    return started | of_studies(*studies.values_list("slug", flat=True))
