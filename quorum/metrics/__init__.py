@@ -1,8 +1,8 @@
-"""Captions in, scores out. No Django, no clock, no global random state.
+"""Metrics that score captions against references. No Django, no clock, no global random state.
 
-All functions raise InvalidInput for data that they cannot take and UnknownName for unknown options. Arrays are (n,)
-float64 or int64 with a row for each candidate unless stated otherwise. Compiled kernels count n-grams as word
-numbers (`text.tokens`). See docs/metrics.md, and docs/content-and-keywords.md for `content` and `keywords`.
+All functions raise InvalidInput for invalid data and UnknownName for unknown options. Unless stated otherwise,
+arrays are (n,) float64 or int64, one entry for each candidate. Compiled kernels see texts as numbered words
+(`text.tokens`). See docs/metrics.md, and docs/content-and-keywords.md for `content` and `keywords`.
 """
 
 from quorum.metrics.bleu import bleu_pre_matrix, bleu_pre_pairs

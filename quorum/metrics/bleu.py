@@ -3,16 +3,17 @@
 The evaluation multiplies (correct + 1e-15) / (guessed + 1e-9) over the orders; without the constants a third of the
 candidate pairs of PASCAL-50S tie at 0. The brevity penalty takes the closest reference length.
 
-`smoothing="nist"` is WG16's: the k-th precision without a match becomes 1 / (2^k guessed), as in NIST's mteval-v13a
-(Chen, Cherry 2014, technique 3); an order without n-grams counts as one guess. `length="mean"` takes the mean length
-of the references, which fits the figures that V15 print for BLEU-4 on stems (contrib/packs/README.md).
+`smoothing="nist"` is that of WG16: the k-th precision without a match becomes 1 / (2^k guessed), as in NIST's
+mteval-v13a (Chen, Cherry 2014, technique 3); an order without n-grams counts as one guess. `length="mean"` takes
+the mean length of the references, which fits the figures that V15 print for BLEU-4 on stems
+(contrib/packs/README.md).
 
 Also the unigram overlap of H13 §4.1.1 and §4.3.2, and the Bleu-pre counts of its filter.
 
 Bleu(i, s) = sum_w min(c_s(w), max_r c_r(w)) / sum_w c_s(w), Rouge(i, s) = sum_r sum_w min(c_s(w), c_r(w)) /
 sum_r sum_w c_r(w), without brevity penalty. Bleu-pre is Bleu after the stop-word removal and stemming (of words of
-more than three letters) of ROUGE-1.5.5 (Lin 2004). `order="stem-first"` stems first, which fits H13's printed filter
-figures.
+more than three letters) of ROUGE-1.5.5 (Lin 2004). `order="stem-first"` stems first, which fits H13's printed
+filter figures.
 """
 
 from collections.abc import Sequence
@@ -51,7 +52,11 @@ LENGTHS = (CLOSEST, MEAN)
 
 @dataclass(frozen=True)
 class BleuStatistics:
-    """The counts behind BLEU; `correct`, `guessed` (n, 4) int64: clipped matches and n-grams, by order."""
+    """Counts of n candidates, from which BLEU follows.
+
+    correct, guessed: (n, 4) int64 clipped matches, and n-grams of the candidate, by order. length,
+    reference_length: (n,) words.
+    """
 
     correct: Ints
     guessed: Ints
@@ -74,7 +79,7 @@ def _count(comparison: Comparison, view: View) -> BleuStatistics:
 
 
 def clipped_matches(task: Task, orders: int) -> Ints:
-    """Return (n, orders) int64: n-grams, each up to the most of one reference."""
+    """Return (n, orders) int64 counts of matched n-grams, each n-gram at most as often as in any one reference."""
     most = MOST_TOKENS // orders
     longest = int(np.diff(task.starts[task.references]).max())
     if longest > most:
@@ -96,9 +101,10 @@ def _matches_of_groups(shared: tuple[Task, int], groups: tuple[int, int]) -> tup
 
 @compiled
 def _clipped_matches(task: Task, orders: int) -> Ints:
-    """Return (candidates of the task, orders).
+    """Return `clipped_matches` of a task, in the order of `task.candidates`.
 
-    A trie holds each group's n-grams; nodes hold the most of a reference and a running count.
+    A trie holds the n-grams of a group. A node stores the largest count of its n-gram in one reference, and a
+    running count.
     """
     tokens, starts, references, candidates, candidate_starts = task
     correct = np.zeros((candidates.size, orders), dtype=np.int64)
@@ -114,7 +120,7 @@ def _clipped_matches(task: Task, orders: int) -> Ints:
             continue
         first, last = references[group], references[group + 1]
         bits = trie_bits((starts[last] - starts[first]) * orders)
-        # Count each reference's n-grams; a node keeps the most of one reference.
+        # Count each reference's n-grams; a node keeps the largest count in one reference.
         nodes = 1
         for text in range(first, last):
             end = starts[text + 1]
@@ -131,7 +137,7 @@ def _clipped_matches(task: Task, orders: int) -> Ints:
                         count[node] = 0
                     count[node] += 1
                     most[node] = max(most[node], count[node])
-        # Count each candidate's n-grams, as long as a reference has as many.
+        # Count each candidate's n-grams, at most as often as the reference with most of them has them.
         for index in range(candidate_starts[group], candidate_starts[group + 1]):
             text = candidates[index]
             end = starts[text + 1]
@@ -175,7 +181,7 @@ def _mean_lengths(comparison: Comparison, view: View) -> Floats:
 
 
 def bleu_scores(statistics: BleuStatistics, smoothing: str = "coco") -> Floats:
-    """Return (n, 4): BLEU-1..4."""
+    """Return the (n, 4) scores BLEU-1 to BLEU-4."""
     if smoothing == "nist":
         ratios = _nist_precisions(statistics)
     else:
@@ -185,7 +191,7 @@ def bleu_scores(statistics: BleuStatistics, smoothing: str = "coco") -> Floats:
 
 
 def _nist_precisions(statistics: BleuStatistics) -> Floats:
-    """Return (n, 4); all 0 if not one word matches."""
+    """Return the (n, 4) precisions by order, smoothed as by NIST; all 0 for a candidate without a matching word."""
     guessed = np.maximum(statistics.guessed, 1)
     empty = statistics.correct == 0
     halvings = np.exp2(np.cumsum(empty, axis=1))
@@ -204,7 +210,7 @@ def _brevity_penalty(statistics: BleuStatistics, smoothing: str) -> Floats:
 
 
 def pooled(statistics: BleuStatistics) -> BleuStatistics:
-    """Return the corpus as one caption."""
+    """Return the counts summed over all candidates, as one row."""
     return BleuStatistics(
         statistics.correct.sum(axis=0, keepdims=True),
         statistics.guessed.sum(axis=0, keepdims=True),
@@ -253,15 +259,15 @@ def _summed_matches(task: Task, vocabulary: int) -> Ints:
 def bleu_pre_matrix(
     captions: Sequence[str], references: Sequence[Sequence[str]], order: str = STOP_FIRST
 ) -> tuple[Ints, Ints]:
-    """Return Bleu-pre of every image and caption (H13 §4.3.2): int64 `hits` (images, captions), `totals` (captions,).
+    """Return `hits` (images, captions) and `totals` (captions,), the int64 counts behind Bleu-pre (H13 §4.3.2).
 
-    `order` is one of FILTERS, or another of `tokens.CHANGES`.
-    Bleu-pre(i, s) = hits[i, s] / totals[s], 0 if totals[s] is 0. Thousands of pairs hit 1/4 and 1/3 exactly, so compare
-    integers: `(4 * hits >= totals) & (totals > 0)`.
+    `order` is one of FILTERS, or another key of `text.changes.CHANGES`.
+    Bleu-pre(i, s) = hits[i, s] / totals[s], 0 if totals[s] is 0. Thousands of pairs are exactly 1/4 or 1/3, so
+    compare the integers: `(4 * hits >= totals) & (totals > 0)`.
     """
     tokens, groups, image_of = _prepared(captions, references, order)
     hits = _hits(tokens.tokens, tokens.starts, groups, len(captions), len(tokens.vocabulary))
-    # Where no list came twice, the groups are the images already, and the matrix may be large.
+    # The matrix may be large: do not copy it where each image is a group of its own.
     return hits if len(hits) == image_of.size else hits[image_of], tokens.lengths[: len(captions)]
 
 
@@ -271,9 +277,9 @@ def bleu_pre_pairs(
     pairs: Sequence[Ints],
     order: str = STOP_FIRST,
 ) -> tuple[Ints, Ints]:
-    """Return `bleu_pre_matrix` of some pairs alone: `pairs` are, for each image, positions in `captions`.
+    """Return `bleu_pre_matrix` for some pairs only: pairs[i] has the positions of the captions to compare with image i.
 
-    `hits` (N,) follows the pairs image by image.
+    `hits` is (N,), the pairs of the first image first.
     """
     tokens, groups, image_of = _prepared(captions, references, order)
     starts, listed = starts_of(list(map(len, pairs))), np.concatenate(pairs).astype(np.int64)
@@ -284,7 +290,9 @@ def bleu_pre_pairs(
 def _prepared(
     captions: Sequence[str], references: Sequence[Sequence[str]], order: str
 ) -> tuple[TokenizedTexts, Ints, Ints]:
-    """Return the content words of captions and distinct lists, the lists' bounds, and each image's list."""
+    """Return the changed words of captions and references, the bounds of the distinct lists of references in these
+    texts, and the number of each image's list.
+    """
     if order not in CHANGES:
         raise UnknownName("order", order, CHANGES)
     check_texts(captions, "captions")
@@ -297,7 +305,7 @@ def _prepared(
 
 @compiled
 def _note_most(tokens: Numbers, starts: Ints, first: int, last: int, count: Ints, most: Ints) -> None:
-    """Set `most` of each word to the most that one of the texts from `first` to before `last` has of it."""
+    """Set most[word] to the largest count of the word in one of the texts first to last - 1."""
     for text in range(first, last):
         for position in range(starts[text], starts[text + 1]):
             count[tokens[position]] += 1
@@ -308,7 +316,7 @@ def _note_most(tokens: Numbers, starts: Ints, first: int, last: int, count: Ints
 
 @compiled
 def _matches(tokens: Numbers, first: int, last: int, count: Ints, most: Ints) -> int:
-    """Count the words from `first` to before `last`, each up to its `most`; `count` stays zero."""
+    """Count the words tokens[first:last], word w at most most[w] times; `count` is zero before and after."""
     hits = 0
     for position in range(first, last):
         if count[tokens[position]] < most[tokens[position]]:

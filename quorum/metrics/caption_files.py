@@ -1,4 +1,4 @@
-"""Read files of captions: the references, and candidates of systems. No database, no Django.
+"""Read files of captions: references, and the candidates of systems. No database, no Django.
 
 References: COCO captions JSON, `{"<image>": ["caption", ...]}`, or JSON lines `{"image", "caption"}`.
 Candidates: COCO results JSON, `{"<image>": "caption"}`, or JSON lines `{"image", "caption", "system"}`.
@@ -24,7 +24,7 @@ _DECODE_ROW = json.JSONDecoder().decode
 
 
 class _Row(NamedTuple):
-    """A caption of a file; `where` begins an error message about it."""
+    """A caption of a file; `where`, its place in the file, begins error messages."""
 
     where: str
     image: str
@@ -53,7 +53,7 @@ def read_references(path: Path) -> References:
 
 
 def read_candidates(path: Path) -> Candidates:
-    """Return system -> image -> caption; rows without a system belong to one named after the file."""
+    """Return the captions by system and image; rows without a system belong to a system named after the file."""
     systems: Candidates = {}
     name = Path(path.name.removesuffix(".gz")).stem
     for row in _caption_rows(path, _candidate_rows):
@@ -150,7 +150,7 @@ def _formatted_rows(path: Path, document: Document) -> Iterator[_Row]:
 def _is_row(line: str) -> bool:
     try:
         value = json.loads(line)
-    except (ValueError, RecursionError):  # whatever it is, it is no row
+    except (ValueError, RecursionError):  # nested too deeply, or no JSON
         return False
     return isinstance(value, dict) and {"image", "caption"} <= value.keys()
 

@@ -1,7 +1,7 @@
 """CIDEr and CIDEr-D with their variants (V15 eq. 1-5 and App. VIII).
 
-N-grams are numbered over all texts, order after order. One whose first or last n - 1 words occur only once occurs
-only once itself: it is marked SINGLE_OCCURRENCE and never looked up.
+N-grams are numbered over all texts, one order after the other. An n-gram whose first or last n - 1 words occur only
+once occurs only once itself: it is marked SINGLE_OCCURRENCE and never looked up.
 """
 
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ from quorum.numeric.parallel import Serial, map_parts
 
 SINGLE_OCCURRENCE = -1  # an n-gram that occurs only once
 ROUND = 1 << 22  # tokens numbered in one round
-FREQUENCIES = -1  # the part that counts documents
+FREQUENCIES = -1  # stands for the part of the work that counts documents
 
 
 @dataclass(frozen=True)
@@ -28,8 +28,9 @@ class Variant:
     """A variant of CIDEr (V15 App. VIII).
 
     n: highest order. over: `mean` or `max` of the references. weights: `uniform` (1/n) or `exp` (proportional
-    to e^k for order k). unseen: n-grams of no document are `dropped`, or weigh `logn`. clipped: CIDEr-D, which
-    clips the candidate's weights and applies a Gaussian of deviation `sigma` to the difference in length.
+    to e^k for order k). unseen: n-grams that are in no document are `dropped`, or have the idf log N (`logn`).
+    clipped: CIDEr-D, which clips the candidate's weights and applies a Gaussian of deviation `sigma` to the
+    difference in length.
     """
 
     n: int = 4
@@ -46,9 +47,9 @@ class Variant:
 class Grams(NamedTuple):
     """The n-grams of one order in all texts.
 
-    numbers: (tokens,) n-gram that begins at each token, or SINGLE_OCCURRENCE.
-    frequencies: (distinct,) documents with each n-gram.
-    weights: (documents + 1,) by frequency.
+    numbers: (tokens,) number of the n-gram that begins at each token, or SINGLE_OCCURRENCE.
+    frequencies: (distinct,) number of documents with each n-gram.
+    weights: (documents + 1,) idf weight by document frequency.
     """
 
     order: int
@@ -60,8 +61,8 @@ class Grams(NamedTuple):
 class Vectors(NamedTuple):
     """Buffers for tf-idf vectors.
 
-    Vector v has n-grams `grams[bounds[v]:bounds[v + 1]]`, ascending, their `values`, and the length `norms[v]`, to
-    which SINGLE_OCCURRENCE n-grams add.
+    Vector v has the n-grams `grams[bounds[v]:bounds[v + 1]]`, ascending, with their `values`. Its length `norms[v]`
+    includes the SINGLE_OCCURRENCE n-grams.
     """
 
     grams: Numbers
@@ -78,7 +79,7 @@ class Similarity(NamedTuple):
 
 
 def cider_scores(comparison: Comparison, view: View, variant: Variant) -> Floats:
-    """Return (n,) between 0 and `variant.scale`; term frequencies are raw counts, as MS COCO's."""
+    """Return (n,) scores from 0 to `variant.scale`; term frequencies are raw counts, as in the MS COCO evaluation."""
     task = comparison.task(view)
     scores = np.zeros(comparison.size)
     similarity = Similarity(variant.clipped, variant.sigma, variant.over == "max")
@@ -123,10 +124,10 @@ def _weights_by_frequency(documents: int, variant: Variant) -> Floats:
 def _count(
     comparison: Comparison, tokens: TokenizedTexts, grams: Numbers, repeated: Flags, order: int, most: int
 ) -> tuple[Numbers, Numbers, Flags]:
-    """Return the document frequencies of an order's n-grams, the next order's numbers, and which are repeated.
+    """Return an order's document frequencies, the numbers of the next order's n-grams, and which of these are repeated.
 
-    Rounds of about ROUND tokens keep the table small enough to be fast. They are parts of the work, and so are the
-    frequencies.
+    The work is split into parts: the frequencies, and rounds of about ROUND tokens, for which the hash table stays
+    small.
     """
     rounds = 1
     while rounds * ROUND < grams.size:
@@ -160,7 +161,7 @@ def _ranges_of_texts(starts: Ints) -> list[tuple[int, int]]:
 
 @declare
 class Split(NamedTuple):
-    """Positions of n-grams that may be repeated, `positions[turn]`, in texts of `tokens` tokens from `first` on."""
+    """Positions of n-grams that may be repeated, by turn, in the `tokens` tokens from position `first` on."""
 
     positions: list[Numbers]
     first: int
@@ -196,7 +197,7 @@ def _count_part(shared: tuple[Any, ...], part: int) -> Numbers | tuple[Numbers, 
 
 @compiled
 def _find_repeated(numbers: Numbers, size: int) -> Flags:
-    """Return (size,): whether each number occurs more than once."""
+    """Return (size,) flags: whether each number occurs more than once."""
     occurs, repeated = np.zeros(size, dtype=np.bool_), np.zeros(size, dtype=np.bool_)
     for number in numbers:
         repeated[number] |= occurs[number]
@@ -215,7 +216,7 @@ def _split(
     first: int,
     end: int,
 ) -> tuple[Numbers, Ints]:
-    """Return where n-grams that may be repeated begin, turn after turn, and how many each turn has."""
+    """Return the positions of n-grams that may be repeated, sorted by turn, and their number in each turn."""
     counts = np.zeros(rounds, dtype=np.int64)
     turns = np.full(starts[end] - starts[first], -1, dtype=np.int16)
     for text in range(first, end):
@@ -242,7 +243,7 @@ def _split(
 
 @compiled
 def _write_numbers(longer: Numbers, positions: Numbers, first: int, numbers: Numbers, smaller: int) -> None:
-    """Write the numbers of a turn's n-grams, raised by `smaller`, the count of numbers in earlier turns."""
+    """Write a turn's n-gram numbers into `longer`, raised by `smaller`, the count of numbers of earlier turns."""
     for index in range(positions.size):
         longer[positions[index] - first] = numbers[index] + smaller
 
@@ -275,7 +276,7 @@ def _number_turn(grams: Numbers, tokens: Numbers, positions: Numbers, order: int
 
 @compiled
 def _slot(table: Numbers, shorter: int, word: int) -> int:
-    """Return the slot of an n-gram, or the free one where it belongs."""
+    """Return the slot of an n-gram in the hash table, or the free slot to put it in."""
     mask = table.shape[0] - 1
     # Both factors and both numbers are below 2 ** 31: nothing overflows.
     mixed = np.int64(shorter) * 1540483477 + np.int64(word) * 739982445
@@ -298,7 +299,7 @@ def _doubled(table: Numbers) -> Numbers:
 def _document_frequencies(
     grams: Numbers, starts: Ints, groups: Ints, weights: Ints, distinct: int, order: int
 ) -> Numbers:
-    """Return (distinct,); `weights` are the documents of each group."""
+    """Return (distinct,) document frequencies; weights[g] is how many documents group g stands for."""
     frequencies = np.zeros(distinct, dtype=np.int32)
     seen_in = np.full(distinct, -1, dtype=np.int32)
     for group in range(weights.size):
@@ -332,14 +333,14 @@ def _room(task: Task) -> Vectors:
 
 @compiled
 def _write_vectors(grams: Grams, starts: Ints, first: int, last: int, alone: float, vectors: Vectors) -> None:
-    """Write the vectors of the texts from `first` to before `last`; `alone` weighs what is SINGLE_OCCURRENCE."""
+    """Write the vectors of the texts first to last - 1; `alone` is the weight of a SINGLE_OCCURRENCE n-gram."""
     order, numbers, frequencies, weights = grams
     sorted_grams, values, bounds, norms = vectors
     for text in range(first, last):
         begin = bounds[text - first]
         squares = 0.0
         size = 0
-        # List the n-grams, without those that occur nowhere else.
+        # List the n-grams that are repeated somewhere.
         for position in range(starts[text], starts[text + 1] - order + 1):
             gram = numbers[position]
             if gram == SINGLE_OCCURRENCE:
@@ -347,7 +348,7 @@ def _write_vectors(grams: Grams, starts: Ints, first: int, last: int, alone: flo
             else:
                 sorted_grams[begin + size] = gram
                 size += 1
-        # Sort them; short lists by insertion, which is faster there.
+        # Sort them; for short lists, insertion is faster.
         if size > 24:
             sorted_grams[begin : begin + size] = np.sort(sorted_grams[begin : begin + size])
         else:
@@ -358,7 +359,7 @@ def _write_vectors(grams: Grams, starts: Ints, first: int, last: int, alone: flo
                     sorted_grams[position] = sorted_grams[position - 1]
                     position -= 1
                 sorted_grams[position] = gram
-        # Join equal ones, and weigh their counts.
+        # Merge equal n-grams, and weight their counts.
         stop = begin
         position = begin
         while position < begin + size:
@@ -412,7 +413,7 @@ def _similarity(
 
 @compiled
 def _length_factor(starts: Ints, candidate: int, reference: int, sigma: float) -> float:
-    """Return CIDEr-D's penalty for another number of bigrams (V15 eq. 5)."""
+    """Return CIDEr-D's penalty for a difference in the number of bigrams (V15 eq. 5)."""
     candidate_length = max(starts[candidate + 1] - starts[candidate] - 1, 0)
     reference_length = max(starts[reference + 1] - starts[reference] - 1, 0)
     apart = candidate_length - reference_length
@@ -421,7 +422,7 @@ def _length_factor(starts: Ints, candidate: int, reference: int, sigma: float) -
 
 @compiled
 def _add_scores(task: Task, grams: Grams, documents_of: Ints, how: Similarity, share: float) -> Floats:
-    """Return the share of an order in the scores, candidate by candidate as in `task.candidates`."""
+    """Return what an order of n-grams adds to the scores, in the order of `task.candidates`."""
     scores = np.zeros(task.candidates.size)
     candidate, references = _room(task), _room(task)
     sums = np.empty(references.norms.size)
@@ -431,7 +432,7 @@ def _add_scores(task: Task, grams: Grams, documents_of: Ints, how: Similarity, s
         if task.candidate_starts[group] == task.candidate_starts[group + 1]:
             continue
         first, last = task.references[group], task.references[group + 1]
-        # An n-gram of these references alone is in as many documents as they are.
+        # An n-gram that only these references have is in as many documents as the group stands for.
         _write_vectors(grams, starts, first, last, grams.weights[documents_of[group]], references)
         many = last - first
         for index in range(task.candidate_starts[group], task.candidate_starts[group + 1]):

@@ -16,8 +16,8 @@ from quorum.numeric.arrays import Flags, Ints, Numbers, starts_of
 from quorum.numeric.packing import declare
 
 T = TypeVar("T")
-TOKENS = 1 << 21  # of references, in a part of the work
-MOST_TOKENS = 2**31 - 1  # as many n-grams can be numbered in 32 bits
+TOKENS = 1 << 21  # words of references in one part of the work
+MOST_TOKENS = 2**31 - 1  # n-grams are numbered in 32 bits
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class View:
 
 @declare
 class Task(NamedTuple):
-    """Input of a kernel, group by group; `tokens` and `starts` are those of `TokenizedTexts`.
+    """Input of a kernel that works by group; `tokens` and `starts` are those of `TokenizedTexts`.
 
     Group g has the reference texts `references[g]` to `references[g + 1] - 1` and the candidate texts
     `candidates[candidate_starts[g]:candidate_starts[g + 1]]`.
@@ -44,7 +44,7 @@ class Task(NamedTuple):
 
 
 def parts_of_task(task: Task) -> list[tuple[int, int]]:
-    """Return ranges of groups, first and end, with about TOKENS words in each."""
+    """Return (first, end) of ranges of groups with about TOKENS words each."""
     ends = task.starts[task.references]
     inner = np.searchsorted(ends, np.arange(ends[0] + TOKENS, ends[-1], TOKENS))
     bounds = np.unique([0, *inner, ends.size - 1])
@@ -52,7 +52,7 @@ def parts_of_task(task: Task) -> list[tuple[int, int]]:
 
 
 def task_of_groups(task: Task, first: int, end: int) -> Task:
-    """Return the task of a range of groups."""
+    """Return the task restricted to the groups first to end - 1."""
     starts = task.candidate_starts[first : end + 1]
     return task._replace(
         references=task.references[first : end + 1],
@@ -62,10 +62,10 @@ def task_of_groups(task: Task, first: int, end: int) -> Task:
 
 
 class TextPairs(NamedTuple):
-    """Input of a kernel, candidate by candidate; `tokens` and `starts` are those of `TokenizedTexts`.
+    """Input of a kernel that works by candidate; `tokens` and `starts` are those of `TokenizedTexts`.
 
-    Candidate c, which is text c, has the pairs `pair_starts[c]` to `pair_starts[c + 1] - 1` with the texts
-    `references`.
+    Candidate c is text c. Its pairs are `pair_starts[c]` to `pair_starts[c + 1] - 1`; pair p compares it with the
+    text `references[p]`.
     """
 
     tokens: Numbers
@@ -78,7 +78,8 @@ class TextPairs(NamedTuple):
 class Comparison:
     """Texts to score: the n candidates, then the texts of every group (a distinct list of references).
 
-    group_of: (n,). group_starts: (groups + 1,) first texts. weights: (groups,) how many of the `documents` each is.
+    group_of: (n,) group of each candidate. group_starts: (groups + 1,) first text of each group. weights: (groups,)
+    how many of the `documents` each group stands for.
     """
 
     texts: list[str]
@@ -129,7 +130,7 @@ class Comparison:
 
     @cached_property
     def by_group(self) -> tuple[Ints, Ints]:
-        """Return the candidates (n,) by group, and (groups + 1,) bounds."""
+        """Return the (n,) positions of the candidates, sorted by group, and (groups + 1,) bounds of the groups."""
         order = np.argsort(self.group_of, kind="stable")
         counts = np.bincount(self.group_of, minlength=self.weights.size)
         return order, starts_of(counts)
@@ -140,7 +141,7 @@ class Comparison:
         return np.fromiter((not text.strip() for text in self.texts[: self.size]), bool, self.size)
 
     def without_empty(self) -> "Comparison":
-        """Return the comparison of the other candidates, with the same documents."""
+        """Return the comparison of the candidates that are not empty, with the same documents."""
         others = np.flatnonzero(~self.empty)
         return Comparison(
             [*(self.texts[index] for index in others.tolist()), *self.texts[self.size :]],
@@ -160,7 +161,7 @@ class Comparison:
         return len(seen)
 
     def once(self, key: Hashable, make: Callable[[], T]) -> T:
-        """Return what `make` returned at the first call with this key, as metrics share intermediate results."""
+        """Return the cached result for the key, which metrics share; call `make` for it the first time."""
         if key not in self._cache:
             self._cache[key] = make()
         result: T = self._cache[key]
@@ -172,7 +173,7 @@ class Comparison:
     def _tokenize(self, view: View) -> TokenizedTexts:
         if view.change != "none":
             return changed(self.tokens(View(view.tokenizer)), view.change)
-        # Pieces are not stored: cutting again for another tokenizer is cheap, and they are as large as the words.
+        # Pieces are not cached: they are as large as the words, and cutting again for another tokenizer is cheap.
         tokens = encode_texts(self.texts, view.tokenizer)
         if tokens.tokens.size > MOST_TOKENS:
             raise InvalidInput(
@@ -203,7 +204,7 @@ class NumberedTexts:
         return cls(view, tokens, {word: number for number, word in enumerate(tokens.vocabulary)})
 
     def behind(self, texts: Sequence[str]) -> TokenizedTexts:
-        """Return the words of other texts, followed by the words of these texts."""
+        """Return the words of `texts`, followed by the words of these texts."""
         others = changed(encode_texts(texts, self.view.tokenizer), self.view.change)
         added: dict[str, int] = {}
         known = len(self.numbers)
@@ -217,7 +218,7 @@ class NumberedTexts:
 
 
 class Lists:
-    """Numbers lists of texts; a list object that occurs again keeps its number."""
+    """Give numbers to lists of texts; the same list object gets the same number again."""
 
     def __init__(self) -> None:
         self._lists: list[Sequence[str]] = []

@@ -1,4 +1,4 @@
-"""Content selection: does a description name the objects that people name? (WG15 section 3.1)
+"""Content selection: whether a description names the objects that people name (WG15 section 3.1).
 
 With S the boxes that a system's description names and G_m those of gold description m of M,
 
@@ -6,8 +6,9 @@ With S the boxes that a system's description names and G_m those of gold descrip
     R = (1/M) sum_m |G_m & S| / |G_m|    (eq. 2)
     F = 2 P R / (P + R)                  (eq. 3), 0 if P = R = 0
 
-per image; final figures are means over images. A repeated box counts once. A system that names nothing has recall 0,
-and no precision and F (`empty="zero"`: both are 0). A gold description that names nothing is left out of eq. 2 alone.
+per image; final figures are means over images. A repeated box counts once. If a system names no box for an image,
+its recall there is 0, and precision and F are undefined (`empty="zero"`: both are 0). A gold description that names
+no box is left out of eq. 2 only.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -35,7 +36,7 @@ _LIMIT = 1 << _BITS
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ContentFigure:
-    """A figure of each image (images,), its mean over the defined ones, and their population deviation."""
+    """A figure by image: the mean over images where it is defined, `sd` (population), and the (images,) values."""
 
     mean: float
     sd: float
@@ -45,7 +46,7 @@ class ContentFigure:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ContentScore:
-    """Precision, recall and F; `empty_selections` and `empty_descriptions` name no box."""
+    """Precision, recall and F; `empty_selections` and `empty_descriptions` count those that name no box."""
 
     precision: ContentFigure
     recall: ContentFigure
@@ -70,7 +71,7 @@ class _BoxSets(NamedTuple):
 
 
 class _Gold(NamedTuple):
-    """Descriptions of all images: image i has the `sets` image_starts[i] to image_starts[i + 1]."""
+    """Gold descriptions of all images: image i has the sets image_starts[i] to image_starts[i + 1] - 1."""
 
     sets: _BoxSets
     image_starts: Ints
@@ -116,14 +117,14 @@ def content_selection(
 def content_upper_bound(descriptions: Sequence[Sequence[Boxes]]) -> ContentScore:
     """Compare every gold description with the others of its image (WG15 section 5).
 
-    F is that of each held-out description, which alone fits the printed 0.74. A description that names nothing is not
-    held out; an image with fewer than two that name a box is undefined.
+    F is averaged over the held-out descriptions; no other reading gives the paper's 0.74. A description that names
+    no box is not held out; an image with fewer than two descriptions that name a box is undefined.
     """
     gold = _gold_of(descriptions)
     images = gold.counts.size
     image_of = np.repeat(np.arange(images), gold.counts)
     precision, recall = _compared(gold.sets, image_of, np.arange(image_of.size), gold)
-    # A description without boxes is no selection, and cannot be compared with others without boxes.
+    # A description without boxes is not held out, and one cannot be compared with others without boxes.
     is_undefined = np.isnan(precision) | np.isnan(recall)
     precision[is_undefined] = recall[is_undefined] = np.nan
     by_image = [
@@ -140,9 +141,9 @@ def content_upper_bound(descriptions: Sequence[Sequence[Boxes]]) -> ContentScore
 
 @compiled
 def _compared(sets: _BoxSets, image_of: Ints, left_out: Ints, gold: _Gold) -> tuple[Floats, Floats]:
-    """Return (sets,) eq. 1 and eq. 2 of every set against the gold descriptions of its image.
+    """Return (sets,) precisions (eq. 1) and recalls (eq. 2) of the sets against the gold descriptions of their images.
 
-    Set s is of image image_of[s] and is not compared with description left_out[s].
+    Set s belongs to image image_of[s] and is not compared with description left_out[s].
     """
     boxes, starts = gold.sets.boxes, gold.sets.starts
     precision, recall = np.empty(image_of.size), np.empty(image_of.size)

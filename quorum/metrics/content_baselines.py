@@ -1,8 +1,8 @@
-"""Baselines for content selection: which of an image's boxes to name, without the picture (WG15 section 4).
+"""Baselines for content selection, which choose an image's boxes without seeing the picture (WG15 section 4).
 
-Every baseline ranks the boxes of each image; `BoxRanks.selections(k)` takes the first k. F peaks at 3 and 4. `labels`
-are those of each image's boxes, `boxes` their (B, 4) x, y, width, height. `ties=None` takes the lower box number, a
-seed or generator a random one.
+Every baseline ranks the boxes of each image; `BoxRanks.selections(k)` takes the first k. In the paper F is highest
+for k = 3 and 4. For each image, `labels` has the labels of its boxes, and `boxes` their (B, 4) x, y, width, height.
+With `ties=None` the lower box number wins a tie, with a seed or generator a random box.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from quorum.numeric.signatures import PLACEHOLDER, Value
 
 Seed = np.random.Generator | int | None
 SIDES = 4  # x, y, width, height
-# No coordinate is larger, so that areas and distances stay finite.
+# Larger coordinates are refused, so that areas and distances stay finite.
 _LARGEST_SIZE = 1e100
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BoxRanks:
-    """The boxes of every image, starts[i] to starts[i + 1], ranked by a baseline.
+    """Boxes ranked by a baseline; image i has the boxes starts[i] to starts[i + 1] - 1.
 
-    ranks: (boxes,) from 1 on; boxes that are not selected share the rank 0.5 ((N_box + 1) - N_s) + N_s, with N_s
-    selected ones. selects: (boxes,) bool. places: (boxes,) order within the image from 0.
+    ranks: (boxes,) from 1 on; boxes that are not selected share the rank 0.5 ((N_box + 1) - N_s) + N_s, where N_s
+    boxes are selected. selects: (boxes,) bool. places: (boxes,) position in the image's order, from 0.
     """
 
     ranks: Floats
@@ -71,7 +71,7 @@ class UnigramPrior:
 
 @dataclass(frozen=True, slots=True)
 class BigramPrior:
-    """How often a label opens a training description, and directly follows another."""
+    """How often a label is the first of a training description, and how often it directly follows another label."""
 
     first: Mapping[str, int]
     following: Mapping[tuple[str, str], int]
@@ -90,7 +90,7 @@ class BigramPrior:
 def mentions_of(
     labels: Sequence[Sequence[str]], descriptions: Sequence[Sequence[Sequence[int]]]
 ) -> list[list[str]]:
-    """Return the labels that each description names, for `fit`, from the boxes that it names."""
+    """Return the labels of the boxes that each description names, as `fit` takes them."""
     _check_labels(labels, "labels")
     check_collection(descriptions, "descriptions", "the descriptions of each image")
     if len(labels) != len(descriptions):
@@ -115,7 +115,7 @@ def mentions_of(
 
 
 def random_ranks(counts: Sequence[int], *, seed: Seed) -> BoxRanks:
-    """Rank at random; `counts` are the boxes of each image."""
+    """Rank at random; counts[i] is the number of boxes of image i."""
     generator = _generator_of(seed, "seed")
     check_collection(counts, "counts", "the number of boxes of each image")
     sizes = np.array(counts) if len(counts) else np.zeros(0, dtype=np.int64)
@@ -155,9 +155,10 @@ def unigram_ranks(labels: Sequence[Sequence[str]], prior: UnigramPrior, *, ties:
 
 
 def bigram_ranks(labels: Sequence[Sequence[str]], prior: BigramPrior, *, ties: Seed = None) -> BoxRanks:
-    """Walk greedily to the label that most often opens a training description, or follows the one before.
+    """Rank boxes greedily by the bigrams of labels in training descriptions (WG15 section 4.2).
 
-    Boxes that the walk does not reach are not selected (WG15 section 4.2).
+    First comes the label that is most often the first of a description, then always the one that most often follows
+    the last label. Boxes that this does not reach are not selected.
     """
     _check_prior(prior, BigramPrior)
     flat, starts = _flat_labels(labels)
@@ -178,7 +179,7 @@ def bigram_ranks(labels: Sequence[Sequence[str]], prior: BigramPrior, *, ties: S
     selected = np.bincount(image[selects], minlength=starts.size - 1)
     shared = 0.5 * ((np.diff(starts) + 1) - selected) + selected
     ranks[~selects] = shared[image[~selects]]
-    # Boxes that share a rank are in the order that breaks ties.
+    # Order boxes with equal ranks by the rule for ties.
     order = np.lexsort((tie_places, ranks, image))
     return BoxRanks(
         ranks,
@@ -190,7 +191,10 @@ def bigram_ranks(labels: Sequence[Sequence[str]], prior: BigramPrior, *, ties: S
 
 
 class _LabelCounts(NamedTuple):
-    """Counts of successors: label l is followed by following[row_starts[l]:row_starts[l + 1]], each `times` times."""
+    """Counts of labels by number, as the first of a description (`first`) and by the label before.
+
+    Label l is followed by the labels following[row_starts[l]:row_starts[l + 1]], each `times` times.
+    """
 
     first: Ints
     row_starts: Ints
@@ -200,7 +204,7 @@ class _LabelCounts(NamedTuple):
 
 @compiled
 def _walk_greedily(labels: Ints, starts: Ints, places: Ints, counts: _LabelCounts) -> tuple[Floats, Flags]:
-    """Return (boxes,) ranks from 1 on, 0 for boxes not reached, and which are reached.
+    """Return (boxes,) ranks from 1 on, 0 for boxes not reached, and (boxes,) flags of those reached.
 
     labels: (boxes,) label numbers, -1 for unknown ones. places: (boxes,) order of boxes with equal labels.
     """
@@ -230,7 +234,7 @@ def _walk_greedily(labels: Ints, starts: Ints, places: Ints, counts: _LabelCount
 
 
 def mean_ranks(first: BoxRanks, second: BoxRanks, *, ties: Seed = None) -> BoxRanks:
-    """Combine two baselines by the mean of their ranks, with all boxes selected (WG15 section 5.1)."""
+    """Rank by the mean of two baselines' ranks; all boxes are selected (WG15 section 5.1)."""
     if not np.array_equal(first.starts, second.starts):
         raise InvalidInput("first and second rank the boxes of different images, expected the same images")
     of, means = (first.signature, second.signature), (first.ranks + second.ranks) / 2
@@ -238,7 +242,7 @@ def mean_ranks(first: BoxRanks, second: BoxRanks, *, ties: Seed = None) -> BoxRa
 
 
 def _ranked(name: str, keys: Floats, starts: Ints, tie_seed: Seed, **fields: Value) -> BoxRanks:
-    """Rank by ascending keys; the signature has these fields, by default how ties were broken."""
+    """Rank by ascending keys and sign; without `fields` the signature says how ties were broken."""
     places = _places(keys, starts, tie_seed)
     signed = measure_signature(name, **(fields or {"ties": _seed_field(tie_seed)}))
     return BoxRanks(places.astype(np.float64) + 1, np.ones(keys.size, dtype=np.bool_), places, starts, signed)

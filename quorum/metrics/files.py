@@ -1,4 +1,4 @@
-"""Score files of candidates and references, as JSON-ready data. No database, no Django."""
+"""Score files of candidates against files of references, and return plain data for JSON. No database, no Django."""
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -22,7 +22,8 @@ def score_files(
     """Score every system of a candidates file; document frequencies cover all images of the references file.
 
     Return `{"systems": {system: {metric: {"corpus", "images": {image: score}}}}, "tokenizer", "version",
-    "signatures": {system: {metric: signature}}, "warnings": [...]}`. `progress` gets each system's name first.
+    "signatures": {system: {metric: signature}}, "warnings": [...]}`. `progress` is called with each system's name
+    before the system is scored.
     """
     known = read_references(references)
     figures: dict[str, Any] = {"systems": {}, "tokenizer": tokenizer, "version": VERSION}

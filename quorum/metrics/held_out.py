@@ -1,7 +1,8 @@
-"""Captions left out: how well people describe an image, by the measure of a metric.
+"""Scores of people's captions, and of unrelated texts, by a metric (WG16).
 
-Every caption of an image is left out in turn and scored against the image's other captions, and so are the texts in its
-place: a caption of another image or dataset, a sentence of a corpus, or words drawn one by one (WG16).
+Every caption of an image is held out in turn and scored against the image's other captions. Replacements of the
+caption are scored in the same way: a caption of another image or dataset, a sentence of a corpus, or words drawn
+one by one.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,17 +18,17 @@ from quorum.metrics.text.tokenizers import tokenizer_named
 from quorum.metrics.text.tokens import encode_texts
 from quorum.numeric.arrays import Floats, Ints, starts_of
 
-# Of a corpus, WG16 retain sentences of so many tokens and characters.
+# WG16 keep only sentences of a corpus with at least so many tokens and characters.
 LEAST_TOKENS, LEAST_CHARACTERS = 5, 10
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HeldOut:
-    """Captions left out, image by image.
+    """Held-out captions, image by image.
 
-    images: the captions of images that have two or more, in alphabetical order. texts: (n,) captions left out.
-    references: (n,) the others of the same image. image_of: (n,) positions in `images`. alone: images with a single
-    caption, which are left out.
+    images: for each image with two captions or more, its captions in alphabetical order. texts: (n,) held-out
+    captions. references: (n,) the other captions of the same image. image_of: (n,) positions in `images`. alone:
+    number of images with a single caption, which are not used.
     """
 
     images: list[list[str]]
@@ -43,7 +44,10 @@ class HeldOut:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HeldOutScores:
-    """Scores of captions left out, `upper`, and of the captions that replaced them, `lower`; (n,) by each metric."""
+    """(n,) scores by metric.
+
+    upper: of the held-out captions, by metric. lower: of their replacements, by the replacement's name and metric.
+    """
 
     upper: Mapping[str, Floats]
     lower: Mapping[str, Mapping[str, Floats]]
@@ -57,7 +61,7 @@ def hold_out(
     most: int | None = None,
     generator: np.random.Generator | None = None,
 ) -> HeldOut:
-    """Leave out every caption of every image in turn, or `most` of each image, drawn with `generator`."""
+    """Hold out every caption of every image in turn, or at most `most` of each image, drawn with `generator`."""
     check_lists(captions, "captions")
     if most is not None and most < 1:
         raise InvalidInput(f"most is {most}, expected 1 or more captions to leave out of each image")
@@ -86,9 +90,9 @@ def score_held_out(
     *,
     instead: Mapping[str, Sequence[str]] | None = None,
 ) -> HeldOutScores:
-    """Score the captions left out, and the (n,) texts of each name of `instead`, against the same references.
+    """Score the held-out captions, and the (n,) texts of each entry of `instead`, against the same references.
 
-    CIDEr counts documents over the images with all their captions.
+    CIDEr's documents are the images with all their captions.
     """
     instead = instead or {}
     n = len(held_out.texts)
@@ -98,7 +102,7 @@ def score_held_out(
                 f"instead[{name!r}] has {len(texts)} texts, expected {n}, one a caption left out"
             )
     candidates = [*held_out.texts, *chain.from_iterable(instead.values())]
-    # The lists are the same objects, so that the words of references are counted once for all candidates.
+    # Repeat the same list objects, so that the words of references are counted once for all candidates.
     references = held_out.references * (1 + len(instead))
     scores = score(candidates, references, metrics, tokenizer, document_corpus=held_out.images)
     parts = {
@@ -116,7 +120,7 @@ def score_held_out(
 
 
 def of_other_images(held_out: HeldOut, generator: np.random.Generator) -> list[str]:
-    """Return for each caption left out one of another image (WG16: random intra-dataset)."""
+    """Return for each held-out caption a random caption of another image (WG16: random intra-dataset)."""
     if len(held_out.images) < 2:
         raise InvalidInput("there is one image with two captions, expected two or more to exchange captions")
     pool = list(chain.from_iterable(held_out.images))
@@ -130,7 +134,7 @@ def of_other_images(held_out: HeldOut, generator: np.random.Generator) -> list[s
 def of_other_sources(
     held_out: HeldOut, sources: Sequence[Sequence[str]], generator: np.random.Generator
 ) -> list[str]:
-    """Return for each caption left out a text of a source drawn first (WG16: random inter-dataset, Brown)."""
+    """Return for each held-out caption a random text of a random source (WG16: random inter-dataset, Brown)."""
     check_lists(sources, "sources")
     for position, texts in enumerate(sources):
         check_texts(texts, f"sources[{position}]")
@@ -146,7 +150,7 @@ def gibberish(
     generator: np.random.Generator,
     tokenizer: str = "ptb",
 ) -> list[str]:
-    """Return for each caption left out `length` words, each drawn from the words of `texts` as often as they occur."""
+    """Return for each held-out caption `length` words, each drawn in proportion to how often it occurs in `texts`."""
     check_texts(texts, "texts")
     if length < 1:
         raise InvalidInput(f"length is {length}, expected 1 or more words")
@@ -165,7 +169,7 @@ def mean_length(texts: Sequence[str], tokenizer: str = "ptb") -> int:
 
 
 def long_enough(texts: Iterable[str], tokenizer: str = "ptb") -> list[str]:
-    """Return the texts of at least five tokens and ten characters, as WG16 take them from the Brown corpus."""
+    """Return the texts with at least five tokens and ten characters, as WG16 take them from the Brown corpus."""
     listed = list(texts)
     lengths = encode_texts(listed, tokenizer_named(tokenizer)).lengths.tolist()
     return [

@@ -27,11 +27,11 @@ class InvalidInput(MetricsError):
 
 
 class MissingTables(MetricsError):
-    """METEOR's tables are not there; the message says how to get them, and what goes without."""
+    """METEOR's tables are missing; the message says how to get them, and which stages work without them."""
 
 
 class PackageFailed(MetricsError):
-    """A package's metric that cannot be loaded or computed."""
+    """A metric of another package cannot be loaded or computed."""
 
 
 class InvalidFile(MetricsError):

@@ -1,9 +1,10 @@
 """Baselines for keywords: annotating an image from the text around it (MC12 section 4).
 
-Documents are lists of terms (`keyword_terms`). `keywords` limits their number; a `vocabulary` excludes other words.
-Equal weights keep the document's order; for `corpus`, the alphabet's. A term of no training document weighs as if one
-held it. The closest sentence has the smallest KL(P_D || P_S), as KLSum (Haghighi, Vanderwende 2009), the first of
-equals, where P_S(w) = (c_S(w) + a) / (|S| + a V), V different words in the document and a = `smoothing`.
+Documents are lists of terms (`keyword_terms`). `keywords` limits the number of keywords; only words of a given
+`vocabulary` can be keywords. Terms with equal weights keep the document's order; for `corpus_frequency`, the
+alphabet's. A term that no training document holds is weighted as if one held it. The extracted sentence is the
+first with the smallest KL(P_D || P_S), as in KLSum (Haghighi, Vanderwende 2009), where P_S(w) = (c_S(w) + a) / (|S|
++ a V), with V different words in the document and a = `smoothing`.
 """
 
 import math
@@ -14,7 +15,7 @@ from itertools import chain
 from numbers import Real
 
 import numpy as np
-import scipy  # its parts load when they are first used
+import scipy  # its submodules load at first use
 
 from quorum.metrics.inputs import InvalidInput, check_collection, check_lists_of, whole_count
 from quorum.metrics.keywords import GUESSES, Tags, Vocabulary, check_gold, evaluation_fields
@@ -32,9 +33,11 @@ _Weighed = list[tuple[str, float]]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KeywordList:
-    """A baseline's keywords of every image, best first, with (keywords,) weights, nan for titles and sentences.
+    """Keywords that a baseline gives to every image.
 
-    chosen: each image's selected sentence, -1 for none. `empty` counts images without keywords.
+    annotations: for each image its keywords, best first. weights: for each image (keywords,) weights, nan for
+    titles and sentences. chosen: position of each image's extracted sentence, -1 for none. empty: number of images
+    without keywords.
     """
 
     annotations: tuple[tuple[str, ...], ...]
@@ -65,9 +68,9 @@ def tf_idf(
     keywords: int | None = GUESSES,
     vocabulary: Vocabulary = None,
 ) -> KeywordList:
-    """Return the terms of the highest tf * log(N / n_i): n_i of N documents hold the term (MC12 section 4.2).
+    """Return the terms with the highest tf * log(N / n_i), where n_i of N documents hold term i (MC12 section 4.2).
 
-    The documents are those of `training`, by default all others (the paper's footnote 7).
+    Document frequencies are counted in `training`, by default in all other documents (the paper's footnote 7).
     """
     pick = _Pick.of(keywords, vocabulary)
     counted = _counted(documents, "documents")
@@ -89,7 +92,7 @@ def tf_idf(
             (term, count / size * math.log(total / max(holders[term] - itself, 1)))
             for term, count in pick.known(counts).items()
         ]
-        # The sort is stable: terms of one weight keep the order of the document.
+        # The sort is stable: terms with equal weights keep the order of the document.
         weighed.sort(key=lambda entry: -entry[1])
         lists.append(weighed[: pick.keywords])
     return _list(lists, measure_signature("keyword-tf-idf", **pick.fields, training=corpus))
@@ -102,7 +105,7 @@ def corpus_frequency(
     keywords: int | None = GUESSES,
     vocabulary: Vocabulary = None,
 ) -> KeywordList:
-    """Return the most frequent terms of `training` captions, else of all other images' tags (MC12 section 4.3)."""
+    """Return the most frequent terms of `training`, by default of the tags of all other images (MC12 section 4.3)."""
     pick = _Pick.of(keywords, vocabulary)
     check_gold(gold)
     total: Counter[str] = Counter()
@@ -119,7 +122,7 @@ def corpus_frequency(
     ranked = sorted(pick.known(total).items(), key=_by_count_and_name)
     lists = []
     for tags in gold:
-        # Only an image's own tags lose by leaving it out: no more than their number moves up.
+        # Leaving out the image lowers only its own tags, so at most that many other tags move up.
         head = ranked if pick.keywords is None else ranked[: pick.keywords + len(tags)]
         left = [(tag, count - tags.get(tag, 0)) for tag, count in head]
         left = sorted((entry for entry in left if entry[1] > 0), key=_by_count_and_name)
@@ -173,11 +176,11 @@ def topic_words(
     vocabulary: Vocabulary = None,
     seed: int = 0,
 ) -> KeywordList:
-    """Return the most probable terms of each document's topics, the Text LDA of MC12 section 5.1.
+    """Return the terms with the highest p(w | d) by a topic model: the Text LDA of MC12 section 5.1.
 
-    p(w | d) is the sum over topics of p(topic | d) p(w | topic), of all terms of `training`, by default of the
-    documents themselves. A document without such terms has no keywords. The paper prints no settings: topics, seed and
-    the priors, 1 / topics, are Quorum's.
+    p(w | d) is the sum over topics of p(topic | d) p(w | topic). The model is fitted to `training`, by default to
+    the documents themselves; a document without terms of the model has no keywords. The paper does not print its
+    settings: the number of topics, the seed, and the priors, 1 / topics, are Quorum's.
     """
     pick = _Pick.of(keywords, vocabulary)
     topics = whole_count(topics, "topics")
@@ -198,7 +201,7 @@ def topic_words(
         probabilities, shares = model.probabilities(), model.shares(table[1])
         for position in np.flatnonzero(table[1].sum(axis=1)).tolist():
             weights = shares[position] @ probabilities
-            # The sort is stable: terms of one weight keep the order of the alphabet.
+            # The sort is stable: terms with equal weights keep the order of the alphabet.
             best = np.argsort(-weights, kind="stable")[: pick.keywords].tolist()
             lists[position] = [(terms[column], float(weights[column])) for column in best]
         reason = "" if model.converged else f"topics did not converge in {model.sweeps} sweeps"
@@ -209,7 +212,7 @@ def topic_words(
 
 
 def _count_table(counted: Sequence[Counter[str]], terms: Sequence[str]) -> "scipy.sparse.csr_array":
-    """Return (documents, terms) counts, without other terms."""
+    """Return the (documents, terms) counts of the given terms."""
     column = {term: number for number, term in enumerate(terms)}
     cells = [
         (row, column[term], count)
@@ -254,7 +257,8 @@ def _by_count_and_name(entry: tuple[str, int]) -> tuple[int, str]:
 
 
 def _closest(sentences: Sequence[Terms], smoothing: float) -> int:
-    # It maximises sum_w P_D(w) log P_S(w) over the sentence's words: all others have the same log P_S.
+    # Minimising KL(P_D || P_S) maximises sum_w P_D(w) log P_S(w). Words that are not in the sentence have equal log
+    # P_S.
     document = Counter(chain.from_iterable(sentences))
     size, different = document.total(), len(document)
     best, most = -1, -math.inf

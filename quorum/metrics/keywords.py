@@ -7,14 +7,14 @@ system, over the images I that have tags:
     oot  = sum_j sum_(a in A_j) |a in R_j| / |R_j| / |I|     "out of ten": ten guesses
 
 *Mode* variants: over the images with a single most frequent tag, the share where it is the first guess (best), or
-among the guesses (oot). As in SemEval-2007 task 10 (McCarthy, Navigli 2007), an image without guesses counts in the
-recall (MC12's figure) alone, and a repeated guess is credited again (`duplicates="once"`: not).
+among the guesses (oot). As in SemEval-2007 task 10 (McCarthy, Navigli 2007), an image without guesses counts only
+in the recall (MC12's figure), and a repeated guess is credited again (with `duplicates="once"` it is not).
 
-`annotations` holds each image's guesses, best first, `gold` its tag counts, in one form (`keyword_forms`). The
-standard evaluation keeps only what is in a `vocabulary`. An image without a gold keyword is undefined.
+`annotations` holds each image's guesses, best first, and `gold` its tag counts, both normalised by `keyword_forms`.
+The standard evaluation keeps only keywords of a `vocabulary`. An image without a gold keyword is undefined.
 
-A keyword is cut into runs of letters and digits, lower-cased and stemmed word by word; one without letters or digits
-(an emoji) stays. `stem` is "porter" (Porter's released program), "porter-1980" (his paper) or "none".
+A keyword is cut into runs of letters and digits, lower-cased and stemmed word by word; one without letters or
+digits (an emoji) stays. `stem` is "porter" (Porter's released program), "porter-1980" (his paper) or "none".
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from quorum.metrics.text.tokenizers import tokenizer_named
 from quorum.numeric.arrays import Flags, Floats, Ints, ratio
 from quorum.numeric.signatures import Value
 
-LEAST = 5  # MC12: a word that occurs less often in the training articles is infrequent
+LEAST = 5  # MC12: words that occur less often in the training articles are infrequent
 
 STEMS: dict[str, Callable[[Sequence[str]], list[str]]] = {
     "porter": porter,
@@ -67,15 +67,15 @@ NO_GUESS = "images without guesses"
 #     gold      word.pos item :: answer count;answer count;     system   word.pos item :: answer;answer
 #                                                               or       word.pos item ::: answer;... (out of ten)
 #
-# As in the task's program: of the gold, answers with the letters "pn" (proper noun) are dropped; an item counts
-# with two answers left, or one that two people gave. An answer is a run of `_ANSWER`'s characters before its count
-# (of "11.27 kilograms": "27 kilograms"). The mode is the first answer, unless a later one has the same count. System
-# answers: "non-" and "non " join what follows, hyphens become blanks. One apostrophe of an answer is removed. A gold
-# answer with a hyphen is credited under its spelling with a blank, but such a mode is never hit. Of an item's lines the
-# first counts.
+# As in the task's program: gold answers with the letters "pn" (proper noun) are dropped. An item counts if two
+# answers are left, or one that two people gave. An answer is a run of `_ANSWER`'s characters before its count ("27
+# kilograms" in "11.27 kilograms"). The mode is the first answer, unless a later one has the same count. In system
+# answers, "non-" and "non " are joined with the next word, and hyphens become blanks. One apostrophe of an answer
+# is removed. A gold answer with a hyphen is credited if a system spells it with a blank, but a mode with a hyphen
+# is never hit. Of several lines for an item, only the first counts.
 #
-# Unlike the program, an item whose line has no answer is not attempted (there it takes those of the line before), and
-# items without any readable answer are left out of the total.
+# Unlike in the program, an item whose line has no answer is not attempted (the program takes the answers of the
+# line before), and items without any readable answer are left out of the total.
 MEASURES = ("best", "oot")
 _MARKS = {"best": "::", "oot": ":::"}
 _GOLD_LINE = re.compile(r"([\w.]+) (\S+) :: ?(.*)", re.ASCII)
@@ -91,7 +91,7 @@ def keyword_forms(keywords: Sequence[str], *, stem: str = "porter") -> list[str]
     """Return the form of each keyword or collocation: its words' stems, joined by blanks."""
     _check_texts(keywords, "keywords")
     cut, stemmed = tokenizer_named("h13").tokens, _stemmer(stem)
-    # By the paper's rules nothing is left of the word "s".
+    # Porter's published rules leave nothing of the word "s".
     return [" ".join(filter(None, stemmed(cut(keyword)))) or keyword.strip() for keyword in keywords]
 
 
@@ -117,7 +117,8 @@ def gold_tags(
 ) -> list[Counter[str]]:
     """Return how often each image's annotators gave each tag: R_j (MC12 section 3.2).
 
-    An annotator's repeated keyword counts once. Counts of keywords with one form are added, as in the paper.
+    A keyword that an annotator repeats counts once. Counts of keywords with the same form are added, as in the
+    paper.
     """
     tags_of_images = []
     for image, people in enumerate(annotations):
@@ -130,7 +131,7 @@ def gold_tags(
 
 
 def frequent_words(documents: Iterable[Sequence[str]], *, least: int = LEAST) -> frozenset[str]:
-    """Return the terms that occur `least` times in training documents: the standard vocabulary (MC12 section 3.1)."""
+    """Return the terms that occur `least` times or more in the documents: MC12's standard vocabulary (section 3.1)."""
     least = whole_count(least, "least")
     counts: Counter[str] = Counter()
     for document in documents:
@@ -153,10 +154,11 @@ def _stemmer(name: str) -> Callable[[Sequence[str]], list[str]]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KeywordScore:
-    """Means of the `images` (images,) credits, which are 0 where not attempted.
+    """Mean credits of a system's keywords.
 
-    `recall` is over the `counted` defined images, `precision` over the `attempted` ones, of which `repeated` have a
-    repeated guess.
+    images: (images,) credits, 0 where the system made no guess. recall: mean over the `counted` images that are
+    defined. precision: mean over the `attempted` images, those with a guess; `repeated` of them have a repeated
+    guess.
     """
 
     precision: float
@@ -172,10 +174,10 @@ class KeywordScore:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KeywordOverlap:
-    """Precision, recall and F1 of (images,), with counts as in `KeywordScore`; a repeated guess counts once.
+    """Precision, recall and F1 of the guesses by image, with counts as in `KeywordScore`; a repeated guess counts once.
 
-    No guess leaves only the recall defined. `f1` is the harmonic mean of `precision` and `recall` (MC12), `mean_f1` the
-    mean over images.
+    An image without a guess has only a recall. `f1` is the harmonic mean of `precision` and `recall` (MC12),
+    `mean_f1` the mean of `image_f1`.
     """
 
     precision: float
@@ -214,7 +216,7 @@ def keyword_best_mode(
     vocabulary: Vocabulary = None,
     modes: Sequence[str | None] | None = None,
 ) -> KeywordScore:
-    """Return how often the first guess is the single most frequent tag, or that of `modes` (MC12 section 6.2)."""
+    """Return how often the first guess is the most frequent tag, or the tag given in `modes` (MC12 section 6.2)."""
     task = _task(annotations, gold, vocabulary)
     wanted = _modes(task, modes)
     hits = [bool(guesses) and guesses[0] == mode for guesses, mode in zip(task.guesses, wanted, strict=True)]
@@ -248,7 +250,7 @@ def keyword_oot_mode(
     vocabulary: Vocabulary = None,
     modes: Sequence[str | None] | None = None,
 ) -> KeywordScore:
-    """Return how often the single most frequent tag, or that of `modes`, is a guess (MC12 section 6.2, "oot mode")."""
+    """Return how often the most frequent tag, or that given in `modes`, is a guess (MC12 section 6.2, "oot mode")."""
     guesses = whole_count(guesses, "guesses")
     task = _task(annotations, gold, vocabulary, guesses=guesses)
     wanted = _modes(task, modes)
@@ -264,7 +266,7 @@ def keyword_f1(
     guesses: int = GUESSES,
     vocabulary: Vocabulary = None,
 ) -> KeywordOverlap:
-    """Compare the first `guesses` keywords with the gold ones (MC12 section 5.2)."""
+    """Compare the first `guesses` keywords of each image with its gold keywords (MC12 section 5.2)."""
     guesses = whole_count(guesses, "guesses")
     check_collection(gold, "gold", "the keywords of each image")
     counts = [tags if isinstance(tags, Mapping) else _tally(tags, image) for image, tags in enumerate(gold)]

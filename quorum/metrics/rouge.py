@@ -1,19 +1,19 @@
 """ROUGE of the script ROUGE-1.5.5, and ROUGE-L of the MS COCO caption evaluation (docs/metrics.md).
 
-Lin 2004, *ROUGE: A Package for Automatic Evaluation of Summaries*. R = hits / reference total, P = hits /
+Source: Lin 2004, *ROUGE: A Package for Automatic Evaluation of Summaries*. R = hits / reference total, P = hits /
 candidate total, F = P R / ((1 - alpha) P + alpha R). Hits are
 
-    ROUGE-1, -2    n-grams, each up to the smaller of its two counts (eq. 1)
+    ROUGE-1, -2    n-grams, each as often as the smaller of its two counts (eq. 1)
     ROUGE-L        the longest common subsequence; a caption is one sentence (eq. 2-4)
     ROUGE-W        the same, where runs of k adjacent words weigh k ^ weight (eq. 13-15)
     ROUGE-S4       pairs of words with at most four words between them (eq. 16-18)
     ROUGE-SU4      the same and single words (§5.2)
 
-The script is followed where it differs from its paper: SU4 leaves out a text's last single word; the recall of
-ROUGE-W divides by (m ^ weight) ^ weight for a reference of m words, so that a perfect match is below 1, and its runs
-are of reference words alone.
+Where the script differs from its paper, the script is followed: SU4 leaves out a text's last single word; the recall of
+ROUGE-W divides by (m ^ weight) ^ weight for a reference of m words, so that a perfect match is below 1, and a run needs
+adjacent words only in the reference.
 
-Several references, the jackknife (§2.1) and other options: docs/metrics.md. Kernels fill `hits` (pairs,).
+See docs/metrics.md for several references, the jackknife (§2.1) and other options. Kernels fill `hits` (pairs,).
 """
 
 from typing import NamedTuple
@@ -25,8 +25,8 @@ from quorum.numeric.arrays import Flags, Floats, Ints, Numbers, ratio
 from quorum.numeric.compiling import compiled
 
 PRINTED = 1e5  # the script prints five digits
-BITS = 62  # of an int64 used as a bit vector: the sum of two vectors and a carry still fits
-MEASURES = ("recall", "precision", "f")  # in the order of the kernel's columns
+BITS = 62  # bits of an int64 used as a bit vector, so that the sum of two vectors and a carry fits
+MEASURES = ("recall", "precision", "f")  # columns of `combine`, in this order
 REFERENCE_RULES = ("average", "best")
 JACKKNIFE = ("no", "yes")
 CORPUS = ("mean", "pooled")
@@ -35,17 +35,22 @@ STOPS = ("keep", "drop")
 
 
 class Counted(NamedTuple):
-    """Which n-grams count: pairs up to `window` apart, single words but the last `spared` (negative: none)."""
+    """Which n-grams count.
+
+    window: pairs of words at most so far apart; 0 for none. spared: single words except a text's last `spared` words; a
+    negative number for no single words.
+    """
 
     window: int
     spared: int
 
 
 class Overlap(NamedTuple):
-    """Hits of every pair.
+    """Hits of every pair of a candidate and a reference, and what they are divided by.
 
-    of_reference, of_candidate, base: (texts,) divisors of recall, of precision, and of the figure that chooses the best
-    reference, by five digits if `rounded`, as the script. Ratios are raised to `power`.
+    hits: (pairs,). of_reference, of_candidate, base: (texts,) divisors of recall, of precision, and of the figure by
+    which the best reference is chosen, which is rounded to five digits if `rounded`, as in the script. Ratios are
+    raised to `power`.
     """
 
     hits: Floats
@@ -58,7 +63,10 @@ class Overlap(NamedTuple):
 
 @compiled
 def _list_grams(pairs: TextPairs, text: int, counted: Counted, other: int, grams: Ints) -> int:
-    """Write the n-grams of a text and return how many; `other`, above all words, stands for no second word."""
+    """Write the n-grams of a text into `grams`; return their number.
+
+    `other`, a number above those of all words, stands for the second word of a single word.
+    """
     tokens, begin, end = pairs.tokens, pairs.starts[text], pairs.starts[text + 1]
     window, spared = counted
     count = 0
@@ -83,7 +91,7 @@ def _find(table: Ints, mask: int, gram: int) -> int:
 
 @compiled
 def count_gram_hits(pairs: TextPairs, counted: Counted, other: int, most: int, hits: Floats) -> None:
-    """Count the n-grams of each reference, each up to the candidate's count; no text has more than `most`."""
+    """Fill `hits` with the number of n-grams that candidate and reference share; no text has more than `most`."""
     slots = 2
     while slots < 2 * most:
         slots *= 2
@@ -93,7 +101,7 @@ def count_gram_hits(pairs: TextPairs, counted: Counted, other: int, most: int, h
     left = np.empty(slots, dtype=np.int64)
     for candidate in range(pairs.pair_starts.size - 1):
         many = _list_grams(pairs, candidate, counted, other, grams)
-        # Short candidates use the first slots only: the work stays in proportion to their length.
+        # For a short candidate use only the first slots, so that clearing them takes time in proportion to its length.
         slots = 2
         while slots < 2 * many:
             slots *= 2
@@ -122,11 +130,11 @@ def count_gram_hits(pairs: TextPairs, counted: Counted, other: int, most: int, h
 def count_lcs_hits(pairs: TextPairs, vocabulary: int, most: int, hits: Floats) -> None:
     """Measure the longest common subsequence of each pair by bit vectors (Hyyrö 2004).
 
-    A zero bit is a word of the candidate at which the length grows. `carries` wait from one piece of 62 words to the
-    next, one for each of at most `most` words of the references.
+    A zero bit marks a word of the candidate at which the length grows. `carries` pass from one piece of 62 words to the
+    next, one for each word of the reference, of which there are at most `most`.
     """
     tokens, starts, references, pair_starts = pairs
-    positions = np.zeros(vocabulary, dtype=np.int64)  # the bits of each of the piece's words
+    positions = np.zeros(vocabulary, dtype=np.int64)  # of each word of the piece: the bits of its positions
     carries = np.empty(most, dtype=np.int64)
     lowest = np.int64(1)
     for candidate in range(pair_starts.size - 1):
@@ -161,8 +169,8 @@ def count_lcs_hits(pairs: TextPairs, vocabulary: int, most: int, hits: Floats) -
 class LCSTable(NamedTuple):
     """Buffers for the weighted LCS table of two texts, row by row.
 
-    best, runs: (columns + 1,) best weight of two prefixes, and the length of its last run. upward: one bit a cell.
-    marked: (rows + 1,) words of the row text on the best path.
+    best, runs: (columns + 1,) best weight of two prefixes, and the length of its last run. upward: one bit for each
+    cell, whether the best path comes from the row above. marked: (rows + 1,) words of the row text on the best path.
     """
 
     best: Floats
@@ -183,7 +191,7 @@ def room_for_table(longest: int, pieces: int) -> LCSTable:
 
 @compiled
 def count_weighted_hits(pairs: TextPairs, powers: Floats, table: LCSTable, hits: Floats) -> None:
-    """Sum the weights of runs of reference words on the best path of each pair."""
+    """Fill `hits` with the summed weights of the runs of reference words on the best path."""
     tokens, starts, references, pair_starts = pairs
     for candidate in range(pair_starts.size - 1):
         candidate_words = tokens[starts[candidate] : starts[candidate + 1]]
@@ -205,7 +213,7 @@ def count_weighted_hits(pairs: TextPairs, powers: Floats, table: LCSTable, hits:
 def mark_best_path(rows: Numbers, columns: Numbers, powers: Floats, table: LCSTable) -> None:
     """Mark the words of the row text on the best path; powers[k] weighs a run of k adjacent words.
 
-    Leaving out the row's word wins ties.
+    Of equally good steps, leaving out the row's word is taken.
     """
     best, runs, upward, marked = table
     bit, none = np.int64(1), np.int64(0)
@@ -221,7 +229,7 @@ def mark_best_path(rows: Numbers, columns: Numbers, powers: Floats, table: LCSTa
             for column in range(piece * BITS, min(piece * BITS + BITS, columns.size)):
                 above, run_above = best[column + 1], runs[column + 1]
                 if columns[column] == rows[row]:
-                    # In this order: ties are decided by the last digit of these sums.
+                    # Keep the order of these sums: their last digit decides ties.
                     left = before + powers[run_before + 1] - powers[run_before]
                     runs[column + 1] = run_before + 1
                 else:
@@ -234,7 +242,7 @@ def mark_best_path(rows: Numbers, columns: Numbers, powers: Floats, table: LCSTa
             upward[row * pieces + piece] = bits
     for row in range(rows.size + 1):
         marked[row] = False
-    # Walk the best path back from the last cell.
+    # Follow the best path back from the last cell.
     row, column = rows.size - 1, columns.size - 1
     while row >= 0 and column >= 0:
         if rows[row] == columns[column]:
@@ -251,7 +259,7 @@ def mark_best_path(rows: Numbers, columns: Numbers, powers: Floats, table: LCSTa
 def combine(
     pairs: TextPairs, overlap: Overlap, best: bool, jackknife: bool, alpha: float, scores: Floats
 ) -> None:
-    """Write recall, precision, F, hits, totals of references and of the candidate into `scores` (n, 6)."""
+    """Fill `scores` (n, 6): recall, precision, F, hits, total of the references, total of the candidate."""
     hits, of_reference, of_candidate, base, power, rounded = overlap
     references, pair_starts = pairs.references, pairs.pair_starts
     for candidate in range(pair_starts.size - 1):
@@ -298,9 +306,9 @@ def combine(
 
 
 def rouge_l_scores(comparison: Comparison, view: View, beta: float = 1.2) -> Floats:
-    """Return (n,) MS COCO's ROUGE-L, (1 + beta^2) P R / (R + beta^2 P) (V15 eq. 12-14).
+    """Return (n,) scores ROUGE-L of MS COCO, (1 + beta^2) P R / (R + beta^2 P) (V15 eq. 12-14).
 
-    Precision and recall are each the best over the references.
+    P and R are each the highest value over the references.
     """
     shares = _common_shares(comparison, view)
     precision = np.maximum.reduceat(shares.precision, comparison.pair_starts)
@@ -310,7 +318,7 @@ def rouge_l_scores(comparison: Comparison, view: View, beta: float = 1.2) -> Flo
 
 
 class _Shares(NamedTuple):
-    """(pairs,) longest common subsequence as a share of the candidate and of the reference."""
+    """(pairs,) length of the longest common subsequence over that of the candidate, and over that of the reference."""
 
     precision: Floats
     recall: Floats
@@ -325,7 +333,7 @@ def _common_shares(comparison: Comparison, view: View) -> _Shares:
 
 
 def gram_overlap(comparison: Comparison, view: View, *, window: int, spared: int = -1) -> Overlap:
-    """Count n-grams (see `Counted`).
+    """Count shared n-grams; see `Counted` for `window` and `spared`.
 
     ROUGE-1: window 0, spared 0. ROUGE-2: window 1. ROUGE-S4: window 5. ROUGE-SU4: window 5, spared 1.
     """
@@ -349,7 +357,7 @@ def lcs_overlap(comparison: Comparison, view: View) -> Overlap:
 def weighted_lcs_overlap(comparison: Comparison, view: View, weight: float) -> Overlap:
     tokens, pairs = comparison.tokens(view), comparison.pairs(view)
     longest = int(tokens.lengths.max())
-    # Python's power is the C library's, as the script's is; numpy's own may differ in the last digit.
+    # Python and the script use the C library's power; numpy's may differ in the last digit.
     powers = np.array([float(length) ** weight for length in range(longest + 1)])
     hits = np.empty(pairs.references.size)
     pieces = -(-tokens.lengths[: comparison.size] // BITS)
@@ -371,7 +379,7 @@ def rouge155_scores(
     corpus: str = "mean",
     alpha: float = 0.5,
 ) -> tuple[float, Floats]:
-    """Return the figure of the corpus, and (n,) of each candidate; `alpha` 1 is precision alone."""
+    """Return the corpus figure and the (n,) figures of the candidates; with `alpha` 1, F is the precision."""
     scores = np.empty((comparison.size, 6))
     combine(comparison.pairs(view), overlap, multi == "best", jackknife == "yes", alpha, scores)
     images = scores[:, MEASURES.index(measure)].copy()

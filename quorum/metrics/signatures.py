@@ -1,4 +1,4 @@
-"""Signatures of content selection and keywords, and the way from one back to its call."""
+"""Signatures of content selection and keywords, and their calls from signatures."""
 
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
@@ -15,7 +15,7 @@ from quorum.numeric.signatures import (
 
 VERSION = "1.0"
 
-# Fields that tell something of the data and are no options.
+# Fields that describe the data and are no options.
 _TELLING = ("eval", "of")
 
 
@@ -28,7 +28,7 @@ def given_words(vocabulary: Collection[str]) -> str:
 
 
 def call_among(text: str, functions: Mapping[str, Callable[..., Any]]) -> Call:
-    """Return the call of a signature, among the `CALLS` of a module. Raise BadSignature."""
+    """Return the call that a signature describes; `functions` are the `CALLS` of a module. Raise BadSignature."""
     parsed = parse_version(text, VERSION)
     if parsed.name not in functions:
         raise BadSignature(f"{text!r} is of nothing known here, expected one of {', '.join(functions)}")

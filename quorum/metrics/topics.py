@@ -5,17 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import scipy  # its parts load when they are first used
+import scipy  # its submodules load at first use
 
 from quorum.numeric.arrays import Floats
 
 SWEEPS = 100
-TOLERANCE = 1e-3  # the largest change of a document's share of a topic
+TOLERANCE = 1e-3  # largest change of a document's share of a topic at convergence
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TopicModel:
-    """Topics of V words: Dirichlet parameters (K, V) of the words, `terms`, and (D, K) of the `documents`."""
+    """K topics of V words and D documents; terms (K, V) and documents (D, K) are the Dirichlet parameters."""
 
     terms: Floats
     documents: Floats
@@ -24,13 +24,13 @@ class TopicModel:
     converged: bool
 
     def shares(self, counts: scipy.sparse.csr_array, tolerance: float = TOLERANCE) -> Floats:
-        """Return (N, K) expected shares of topics in (N, V) counts of words, with the topics as they are."""
+        """Return the (N, K) expected shares of the fitted topics in documents with (N, V) counts of words."""
         topics = len(self.terms)
         fitted = fit_topics(counts, topics, prior=self.prior, tolerance=tolerance, fixed=self.terms)
         return _shares(fitted.documents)
 
     def probabilities(self) -> Floats:
-        """Return (K, V) expected probabilities of words in topics."""
+        """Return the (K, V) expected probabilities of words by topic."""
         return _shares(self.terms)
 
 
@@ -44,10 +44,10 @@ def fit_topics(
     sweeps: int = SWEEPS,
     fixed: Floats | None = None,
 ) -> TopicModel:
-    """Fit (D, V) counts of words; both Dirichlet priors are symmetric with `prior`. `fixed` topics stay as they are.
+    """Fit topics to (D, V) counts of words; both Dirichlet priors are symmetric with `prior`.
 
-    Given the parts of each word that belong to a topic, documents and topics do not depend on each other, so that one
-    sweep for both ascends the bound.
+    `fixed` (K, V) topics are not fitted. Given the topic shares of each word, documents and topics do not depend on
+    each other, so that one sweep that updates both raises the bound.
     """
     documents, vocabulary = counts.shape
     rows, columns = counts.nonzero()
@@ -72,6 +72,6 @@ def _shares(parameters: Floats) -> Floats:
 
 
 def _geometric(parameters: Floats) -> Floats:
-    """Return exp(E[log p]) of rows with Dirichlet distributions."""
+    """Return exp(E[log p]) for rows of Dirichlet parameters."""
     digamma = scipy.special.psi
     return np.asarray(np.exp(digamma(parameters) - digamma(parameters.sum(axis=1, keepdims=True))))

@@ -1,8 +1,8 @@
 """The alignment of a candidate with a reference, and its statistics.
 
-Lavie, Denkowski 2009; Denkowski, Lavie 2011: most words matched, each at most once, then fewest chunks, then the
-smallest sum of distances between the starts of matches. A match without competitors is taken at once; `beam_search`
-chooses among the others.
+The best alignment matches the most words, each at most once; then it has the fewest chunks, then the smallest sum of
+distances between the starts of matches (Lavie, Denkowski 2009; Denkowski, Lavie 2011). A match that shares no word with
+another is taken at once; `beam_search` chooses among the others.
 """
 
 from quorum.metrics.meteor.beam_search import NONE, AlignedTexts, Workspace, search
@@ -21,8 +21,8 @@ from quorum.metrics.meteor.relations import EXACT
 from quorum.numeric.arrays import Ints
 from quorum.numeric.compiling import compiled
 
-# Columns of the statistics: words of candidate and reference, function words of each, four counts a stage (content
-# words of candidate and reference, function words of each), chunks.
+# Columns of the statistics: words of candidate and reference, function words of both, for each stage four counts of
+# matched words (content words of candidate and reference, function words of both), chunks.
 LENGTH_1, LENGTH_2, FUNCTION_1, FUNCTION_2, MATCHED = range(5)
 PER_STAGE = 4
 CHUNKS = MATCHED + 4 * PER_STAGE
@@ -83,7 +83,7 @@ def _take_only_choices(
     pair: AlignedTexts,
     matches: Matches,
 ) -> tuple[int, bool, Matches]:
-    """Take the matches without competitors; return where `matches` begins, and whether any choice is left."""
+    """Take the matches that share no word with others; return the first word of `matches`, and whether any are left."""
     chosen, counts, taken, ends = work.chosen, work.counts, work.taken, work.ends
     cover_1, cover_2 = work.cover_1, work.cover_2
     length_2 = pair.end - pair.begin
@@ -113,7 +113,7 @@ def _take_only_choices(
                     cover_2[covered] += 1
                 index += 1
             position += 1
-    # Take a match whose words no other one covers.
+    # Take a match if no other match covers its words.
     is_open = False
     for position in range(length_2):
         alone = counts[position] == 1
@@ -134,7 +134,7 @@ def _take_only_choices(
 
 @compiled
 def _count(lookup: Lookup, begin_1: int, pair: AlignedTexts, chosen: Matches, statistics: Ints) -> None:
-    """Count matches by stage and kind of word, and chunks; `begin_1` is the candidate's first word."""
+    """Count the chosen matches by stage and kind of word, and the chunks; `begin_1` is the candidate's first word."""
     is_function = lookup.is_function
     position, open_end = 0, NONE
     while position < pair.end - pair.begin:

@@ -1,11 +1,12 @@
 """The beam search for METEOR's best alignment.
 
-It walks the reference from left to right and keeps the `BEAM` best partial alignments, of equals the first. As in the
-official program:
+It goes through the reference from left to right and keeps the `BEAM` best partial alignments; of equally good ones, the
+first. As in the official program:
 
 - A match of n words counts n on each side in the exact stage, and n / 2 rounded down in the others, so that a single
   stem or synonym is taken only if it costs no chunk and no distance.
-- A choice adds to the distance of the later choices at the same word, also of leaving it unmatched, not to its own.
+- The distance of a choice is added not to itself, but to the later choices at the same word, leaving it unmatched
+  included.
 """
 
 from typing import NamedTuple
@@ -29,26 +30,26 @@ from quorum.numeric.arrays import Flags, Ints
 from quorum.numeric.compiling import compiled
 
 BEAM = 40  # partial alignments kept, as in the official program
-NONE = -1  # no chunk is open; a word is left unmatched; there was no choice yet
+NONE = -1  # no open chunk; no match for a word; no earlier choice
 CARRIED = -2  # a partial alignment that already covers the word
 
-# Columns of a partial alignment: words matched on both sides as the search weighs them, closed chunks, sum of
-# distances, the word of the reference that comes next, where the open chunk ends in the candidate, its last choice,
-# and from there on which words of the candidate are used, a bit a word.
+# Columns of a partial alignment: matched words of both sides as the search weights them, closed chunks, sum of
+# distances, the next word of the reference, the end of the open chunk in the candidate, the last choice, and in all
+# further columns one bit for each word of the candidate: whether it is used.
 TOTAL, CHUNKS_SO_FAR, DISTANCE, NEXT, OPEN, CHOICE, USED = range(7)
-LIMB = 62  # bits of a number
+LIMB = 62  # bits used of a 64-bit number
 
-# Columns of an offer, a partial alignment that the next step may go on with: the first three of a partial alignment,
-# the one it comes from, and the match it adds.
+# Columns of an offer, a candidate for the next step's partial alignments: the first three columns of a partial
+# alignment, the row of the partial alignment that it extends, and the match that it adds.
 PATH, MATCH = 3, 4
 OFFER = 5
 
-# Columns of a choice, behind those of a match: the word of the reference, the choice before it.
+# Columns of a choice, after those of a match: the word of the reference, the previous choice.
 WHERE, BEFORE = COLUMNS, COLUMNS + 1
 
 
 class AlignedTexts(NamedTuple):
-    """The candidate's text and length, and the bounds of the reference's words."""
+    """A candidate, by number of the text and of its words, and a reference, by the bounds of its words."""
 
     text: int
     length: int
@@ -59,10 +60,11 @@ class AlignedTexts(NamedTuple):
 class Workspace(NamedTuple):
     """Arrays reused by every alignment.
 
-    For each word of the reference: chosen (longest, COLUMNS) the match taken, or one of no words; ends, counts of
-    the matches that begin there; taken: covered by a match taken before the search. cover_1, cover_2: matches
-    that cover each word. states: (2, BEAM, USED + limbs) partial alignments of this step and the next. offers
-    (BEAM, OFFER), ranks (BEAM,): the best offers, and their order.
+    For each word of the reference: chosen (longest, COLUMNS) has the match taken, or a match of no words; ends and
+    counts locate the matches that begin there; taken says whether a match taken before the search covers it.
+
+    cover_1, cover_2: number of matches that cover each word of candidate and reference. states: (2, BEAM, USED + limbs)
+    partial alignments of this step and the next. offers (BEAM, OFFER), ranks (BEAM,): the best offers, and their order.
     """
 
     chosen: Matches
@@ -103,7 +105,7 @@ def search(
     matches: Matches,
     first: int,
 ) -> Matches:
-    """Complete what is chosen; `matches` holds those of the words from `first` on."""
+    """Choose among the matches that are left; `matches` holds those of the reference's words from `first` on."""
     chosen, ends, taken, counts = work.chosen, work.ends, work.taken, work.counts
     offers, ranks, choices = work.offers, work.ranks, work.choices
     length_2 = pair.end - pair.begin
@@ -112,7 +114,7 @@ def search(
     for column in range(width):
         now[0, column] = 0
     now[0, OPEN] = now[0, CHOICE] = NONE
-    # Mark the candidate's words that matches without competitors cover.
+    # Mark the candidate's words that the matches taken before the search cover.
     for position in range(length_2):
         for covered in range(
             chosen[position, POSITION], chosen[position, POSITION] + chosen[position, IN_CANDIDATE]
@@ -124,7 +126,7 @@ def search(
         if taken[position] or counts[position] == 0:
             _step(now, live, chosen, position)
             continue
-        # Find further matches where those at hand end.
+        # Find further matches where `matches` ends.
         if not first <= position < upto:
             first = position
             matches, upto = find_matches(
@@ -133,7 +135,7 @@ def search(
             upto -= pair.begin
         end = ends[position - first]
         offered = _offer_choices(work, now, live, position, matches, end - counts[position], end)
-        # Extend each path by its offer: no match, a match that is under way, or a new one.
+        # Extend each path by its offer: no match, a match that still covers this word, or a new match.
         for rank in range(offered):
             path, index = offers[ranks[rank], PATH], offers[ranks[rank], MATCH]
             for column in range(DISTANCE + 1):
@@ -167,7 +169,7 @@ def search(
 
 @compiled
 def _step(states: NDArray[np.int64], live: int, chosen: Matches, position: int) -> None:
-    """Pass a word without a choice: its match was taken before, or it has none."""
+    """Extend all partial alignments over a word without a choice: its match was taken before, or it has no match."""
     first, length = chosen[position, POSITION], chosen[position, IN_REFERENCE]
     worth = _match_score(chosen, position)
     for path in range(live):
@@ -238,7 +240,7 @@ def _offer(
     path: int,
     index: int,
 ) -> int:
-    """Keep an offer if it is among the best, the first of equals; return the number kept."""
+    """Keep an offer if it is among the BEAM best; a later one must be better. Return the number of offers kept."""
     rank = offered
     while rank > 0:
         other = ranks[rank - 1]
@@ -283,7 +285,7 @@ def _sort(states: NDArray[np.int64], live: int, width: int) -> None:
 def _is_better(states: NDArray[np.int64], path: int, other_path: int) -> bool:
     for column in range(DISTANCE + 1):
         if states[path, column] != states[other_path, column]:
-            # More words, but fewer chunks and less distance.
+            # More words are better, but fewer chunks and less distance.
             return (states[path, column] > states[other_path, column]) == (column == TOTAL)
     return False
 

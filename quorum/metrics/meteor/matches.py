@@ -1,9 +1,9 @@
-"""METEOR's matches of a candidate with a reference, as compiled loops find them.
+"""Compiled loops that find METEOR's matches of a candidate with a reference.
 
-Matches come in the order of the official program, as the search keeps the first of equally good alignments: equal
+Matches have the order of the official program, because the search keeps the first of equally good alignments: equal
 words, stems, synonyms, each from left to right in the candidate; then phrases of the reference with a paraphrase in the
-candidate, short ones first, then by the table; then phrases of the candidate that may stand for one of the reference,
-from left to right, short ones first, by the table.
+candidate, by length, then by their order in the table; then phrases of the candidate that paraphrase one of the
+reference, from left to right, by length, then by their order in the table.
 """
 
 from typing import NamedTuple
@@ -19,13 +19,13 @@ from quorum.numeric.compiling import compiled
 
 Matches = NDArray[np.int64]
 
-# Columns of a match: its place in the order, where it begins in the candidate, how many words of the candidate
-# and of the reference it covers, its stage.
+# Columns of a match: its sort key, its first word in the candidate, the number of words of the candidate and of the
+# reference that it covers, its stage.
 ORDER, POSITION, IN_CANDIDATE, IN_REFERENCE, STAGE = range(5)
 COLUMNS = 5
 
-# How an order is packed: the group of matches, then up to 58 bits. A phrase has less than 2 ** 4 words, a caption
-# and what is left of the table less than 2 ** 27 of each.
+# A sort key has the group of matches in the highest bits, then up to 58 bits. A phrase has fewer than 2 ** 4 words; a
+# caption has fewer than 2 ** 27 words, and the reduced table fewer than 2 ** 27 phrases.
 GROUP = 58
 
 FROM_REFERENCE, FROM_CANDIDATE = 3, 4
@@ -33,7 +33,7 @@ PHRASE_BITS, POSITION_BITS = 4, 27
 
 
 class Lookup(NamedTuple):
-    """Common data of all captions; the search pauses after `enough` matches."""
+    """Data that all captions share; `find_matches` stops after the word with which it has found `enough` matches."""
 
     tokens: Numbers
     starts: Ints
@@ -46,9 +46,9 @@ class Lookup(NamedTuple):
 class CandidateWords(NamedTuple):
     """Positions of the candidate's words and phrases, as linked lists from left to right that end with -1.
 
-    first_position (vocabulary,), next_position: of words. first_occurrence (phrases,), next_occurrence,
-    occurrence_positions: of phrases. replaceable, replacing: (phrases,) the last text with a phrase that may stand for
-    this one, or that this one may stand for.
+    Words: first_position (vocabulary,), next_position. Phrases: first_occurrence (phrases,), next_occurrence,
+    occurrence_positions. replaceable, replacing: (phrases,) the last text that has a paraphrase of this phrase, and the
+    last text that has a phrase which this one paraphrases.
     """
 
     first_position: Numbers
@@ -69,7 +69,7 @@ def enter_candidate(lookup: Lookup, candidate: CandidateWords, text: int) -> Non
         word = lookup.tokens[position]
         candidate.next_position[position - begin] = candidate.first_position[word]
         candidate.first_position[word] = position - begin
-        # Phrases that begin here, and those that could stand for them.
+        # Phrases that begin at this word, and their paraphrases.
         node = 0
         for ahead in range(position, end):
             node = child(phrases.trie, phrases.bits, 0, node, lookup.tokens[ahead], -1)
@@ -114,16 +114,16 @@ def find_matches(
     matches: Matches,
     ends: Ints,
 ) -> tuple[Matches, int]:
-    """Find the matches of a text, entered before, with the words from `begin` to before `end`.
+    """Find the matches of candidate `text`, whose words `candidate` holds, with the reference's words begin to end - 1.
 
-    Fill `matches` (any size, COLUMNS), or a larger array, and the `ends` of each word's. Return the array and the
-    word where it stopped.
+    Fill `matches` (any size, COLUMNS), replaced by a larger array if full, and `ends`, the end of each word's matches.
+    Return the array, and the word at which the search stopped.
     """
     phrases = lookup.phrases
     count = 0
     for at in range(begin, end):
         first = count
-        # Words of the candidate that are this one, share its stem or are synonyms.
+        # Words of the candidate that equal this word, share its stem or are synonyms.
         word = lookup.tokens[at]
         for index in range(lookup.relations.starts[word], lookup.relations.starts[word + 1]):
             position = candidate.first_position[lookup.relations.tokens[index]]
@@ -137,7 +137,7 @@ def find_matches(
                 matches[count, STAGE] = stage
                 count += 1
                 position = candidate.next_position[position]
-        # Phrases of the candidate that paraphrase one that begins here.
+        # Phrases of the candidate that paraphrase a phrase that begins at this word.
         node = 0
         for ahead in range(at, end):
             node = child(phrases.trie, phrases.bits, 0, node, lookup.tokens[ahead], -1)

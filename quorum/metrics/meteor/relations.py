@@ -1,4 +1,4 @@
-"""Which words METEOR matches with which: equal ones, those of one stem, synonyms."""
+"""The words that METEOR matches with each other: equal words, words with one stem, synonyms."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -13,20 +13,20 @@ from quorum.numeric.arrays import Ints, Numbers, starts_of
 
 EXACT, STEM, SYNONYM, PARAPHRASE = range(4)
 STAGES = ("exact", "stem", "synonym", "paraphrase")
-ALL = "all"  # every stage that there is data for
+ALL = "all"  # every stage for which tables are found
 
-# The stages build on one another, so a choice of stages is how many of them there are.
+# Each stage needs those before it, so a choice of stages is the number of stages.
 STAGE_CHOICES = tuple("-".join(STAGES[: count + 1]) for count in range(len(STAGES)))
 
-# WordNet's rules for the basic form of a noun, a verb, an adjective (Princeton University, WordNet 3.0): the
-# first ending that leads to an entry counts.
+# WordNet's rules for the basic form of a noun, a verb, an adjective (Princeton University, WordNet 3.0): the first
+# replacement that gives an entry of WordNet counts.
 _BASES = "s: ses:s xes:x zes:z ches:ch shes:sh men:man ies:y s: ies:y es:e es: ed:e ed: ing:e ing: er: est: er:e est:e"
 _ENDINGS = tuple(rule.partition(":")[::2] for rule in _BASES.split())
-_SHORT = 2  # letters; such words have no other basic form
+_SHORT = 2  # letters; words so short have no other basic form
 
 
 class Relations(NamedTuple):
-    """The words that word w matches, itself included, once for each stage: `words[starts[w]:starts[w + 1]]`."""
+    """The words that each word matches: w matches `tokens[starts[w]:starts[w + 1]]`, itself included, at `stages`."""
 
     starts: Ints
     tokens: Numbers

@@ -1,13 +1,13 @@
 """METEOR 1.5 (Denkowski, Lavie 2014; V15 eq. 16-20), with the official parameters for English (task "rank").
 
-With matches weighted by their stage, content words by delta and function words by 1 - delta:
+Matches are weighted by stage, content words by delta and function words by 1 - delta:
 
     F = P R / (alpha P + (1 - alpha) R),  Pen = gamma (chunks / matches) ^ beta,  METEOR = (1 - Pen) F
 
-METEOR's `-norm` cuts and joins words once more (Denkowski, Lavie 2011). Its rules, found in the official program,
+METEOR's option `-norm` splits and joins words again (Denkowski, Lavie 2011). Its rules, found in the official program,
 split hyphens (`t-shirt` -> `t shirt`), contractions, and full stops of words that are no abbreviations. No rule looks
-across a word of plain letters and digits, so only runs of other words are processed, each distinct run once, with a
-letter, a capital or a digit for the plain word beside it.
+past a plain word, one of letters and digits only. So only runs of other words are processed, each distinct run once;
+the plain word before or after a run is replaced by a small letter, a capital or a digit (`_stand_in`).
 """
 
 import re
@@ -46,7 +46,7 @@ _LETTERS = (
 _ALPHANUMERIC = "0-9" + _LETTERS
 _BLANKS = " \t\n\x0b\f\r"
 
-# In this order; a replacement is not looked at again by its own rule.
+# Applied in this order; a rule is not applied to its own replacements.
 _RULES = tuple(
     (re.compile(pattern), replacement)
     for pattern, replacement in (
@@ -73,7 +73,7 @@ _OTHER_BLANKS = re.compile("[ \xa0\u2000-\u200a\u202f\u205f\u3000]+")
 _CONTROL = "".join(map(chr, range(33)))
 _CUT = re.compile(r"[ \t\n\f\r]+")
 ALPHA, BETA, GAMMA, DELTA = 0.85, 0.20, 0.60, 0.75
-ENOUGH = 500_000  # matches held at once
+ENOUGH = 500_000  # matches kept in memory at once
 WEIGHTS = (1.0, 0.6, 0.8, 0.6)  # by stage
 _WEIGHTS = np.array(WEIGHTS)
 
@@ -92,7 +92,7 @@ def normalised_line(line: str, abbreviations: Mapping[str, bool]) -> list[str]:
 
 
 def _with_full_stop(word: str, following: str, abbreviations: Mapping[str, bool]) -> str:
-    """Return a word with its full stop kept, separated by a blank, or dropped (`u.s.`)."""
+    """Return the word with its full stop as it is, after a blank, or without the full stops of an acronym (`u.s.`)."""
     if len(word) == 1 or not word.endswith(".") or word.startswith(".."):
         return word
     stem = word[:-1]
@@ -123,7 +123,7 @@ def normalised(texts: TokenizedTexts, abbreviations: Mapping[str, bool]) -> Toke
 
 @compiled
 def _runs(tokens: Numbers, starts: Ints, plain: Flags) -> tuple[Ints, Ints]:
-    """Return where each run of words that are not plain begins and ends, within a text."""
+    """Return the begins and ends of all runs of words that are not plain; a run does not go past its text."""
     begins = np.empty(tokens.size, dtype=np.int64)
     ends = np.empty(tokens.size, dtype=np.int64)
     runs = 0
@@ -144,7 +144,7 @@ def _runs(tokens: Numbers, starts: Ints, plain: Flags) -> tuple[Ints, Ints]:
 def _new_words(
     texts: TokenizedTexts, begins: Ints, ends: Ints, known: dict[str, int], abbreviations: Mapping[str, bool]
 ) -> tuple[Numbers, Numbers, Ints]:
-    """Return the number of each run, the new words of all distinct runs, and their ends."""
+    """Return each run's number among the distinct runs, the normalised words of these, and their bounds."""
     text = np.searchsorted(texts.starts, begins, side="right") - 1
     left = np.where(begins > texts.starts[text], "a", "")
     last = ends == texts.starts[text + 1]
@@ -182,7 +182,7 @@ def _spliced(
     new_tokens: Numbers,
     new_ends: Ints,
 ) -> tuple[Numbers, Ints]:
-    """Return the texts with the new words of each run, and the new number of every other word."""
+    """Return the texts with every run replaced by its normalised words, and all other words renumbered."""
     size = tokens.size
     for index in range(runs.size):
         size += new_ends[runs[index] + 1] - new_ends[runs[index]] - (ends[index] - begins[index])
@@ -207,7 +207,7 @@ def _spliced(
 
 
 def _stand_in(word: str) -> str:
-    """Return a plain word with the same effect on full stops."""
+    """Return "a", "A" or "0", which has the same effect on a full stop before it as the word."""
     if "a" <= word[:1] <= "z":
         return "a"
     return "0" if "0" <= word[:1] <= "9" else "A"
@@ -215,13 +215,13 @@ def _stand_in(word: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class MeteorStatistics:
-    """The counts behind METEOR of each candidate with its best reference; columns as in `alignment`."""
+    """Counts for METEOR of each candidate with its best reference; `alignment` has the columns."""
 
     counts: NDArray[np.int64]
 
 
 def stages_there() -> int:
-    """Return how many stages the tables that are there allow, without reading any."""
+    """Return the number of stages that the installed tables allow, without reading them."""
     tables = tables_there()
     if tables.paraphrases:
         return len(STAGES)
@@ -229,7 +229,7 @@ def stages_there() -> int:
 
 
 def stages_named(name: str) -> int:
-    """Return the number of stages of ALL or of one of STAGE_CHOICES. Raise MissingTables, without reading any."""
+    """Return the number of stages of ALL or of one of STAGE_CHOICES, without reading tables. Raise MissingTables."""
     known = stages_there()
     count = len(STAGES) if name == ALL else STAGE_CHOICES.index(name) + 1
     if count > known:
@@ -244,9 +244,9 @@ def stages_named(name: str) -> int:
 def meteor_statistics(
     comparison: Comparison, view: View, tables: Tables, stages: int, enough: int = ENOUGH
 ) -> MeteorStatistics:
-    """Align every candidate with its references by the first `stages` stages; of equal references the first counts.
+    """Align every candidate with its references by the first `stages` stages; keep the first of the best references.
 
-    Only about `enough` matches of two long texts are held at once.
+    About `enough` matches of two long texts are kept in memory at once.
     """
     tokens = comparison.once(
         ("meteor", view, tables.digest), lambda: normalised(comparison.tokens(view), tables.abbreviations)
@@ -265,7 +265,7 @@ def meteor_scores(statistics: MeteorStatistics) -> Floats:
 
 
 def pooled_matches(statistics: MeteorStatistics) -> MeteorStatistics:
-    """Return the corpus as one caption; a perfect match's only chunk costs nothing."""
+    """Return the counts summed over all candidates, as one row; the only chunk of a perfect match is not counted."""
     counts = statistics.counts
     total = counts.sum(axis=0, keepdims=True)
     total[0, CHUNKS] -= np.count_nonzero(_perfect(counts))
@@ -338,7 +338,7 @@ class _Terms(NamedTuple):
 def _terms(counts: Ints, weights: Floats) -> _Terms:
     weighted = np.zeros(2)
     matched = np.zeros(2)
-    for kind in range(2):  # content words, then function words: the program's order of sums
+    for kind in range(2):  # content words, then function words: sums in the order of the program
         for stage in range(weights.size):
             for side in range(2):
                 count = counts[MATCHED + PER_STAGE * stage + 2 * kind + side]

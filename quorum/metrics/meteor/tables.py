@@ -1,7 +1,7 @@
 """The tables of METEOR 1.5 for English: function words, abbreviations, WordNet synonyms, paraphrases.
 
-They are not part of Quorum. The official program's jar holds all but the paraphrases, which are a compressed
-file beside it. The package pycocoevalcap 1.2 ships both (requirements-meteor.txt); a user may also set
+They are not part of Quorum. The official program's jar holds all tables except the paraphrases, which are in a
+compressed file next to it. The package pycocoevalcap 1.2 ships both (requirements-meteor.txt); a user may also set
 
     QUORUM_METEOR_DATA   a folder, a jar or pycocoevalcap's wheel; `none` for no tables
     QUORUM_METEOR_CACHE  a folder for the parsed tables; default: `quorum` in the user's cache folder
@@ -35,9 +35,9 @@ from quorum.numeric.compiling import compiled
 
 DATA = "QUORUM_METEOR_DATA"
 CACHE = "QUORUM_METEOR_CACHE"
-FORMAT = 1  # of the stored arrays; goes up when what is stored changes
+FORMAT = 1  # version of the stored arrays; raise it when their content changes
 BLOCK = 1 << 24  # bytes of text read at once
-LONGEST = 15  # words of a phrase; what the order of matches has room for
+LONGEST = 15  # words of a phrase; the sort key of matches has no room for more
 JAR = "meteor-1.5.jar"
 PARAPHRASES = "paraphrase-en.gz"
 PACKAGE = "pycocoevalcap"
@@ -46,7 +46,7 @@ ABBREVIATIONS = "nonbreaking/english.prefixes"
 EXCEPTIONS = "synonym/english.exceptions"
 SYNSETS = "synonym/english.synsets"
 MEMBERS = (FUNCTION_WORDS, ABBREVIATIONS, EXCEPTIONS, SYNSETS)
-# The program knows its own version: a text constant of this class.
+# The program's version is a text constant of this class.
 VERSION_CLASS = "edu/cmu/meteor/util/Constants.class"
 VERSION_CONSTANT = b"\x01\x00\x031.5"
 
@@ -56,7 +56,11 @@ Arrays = dict[str, NDArray[Any]]
 
 @dataclass(frozen=True, slots=True)
 class Synonyms:
-    """WordNet in the program: `entries` by number, their `sets`, and the basic forms of irregular words."""
+    """The program's WordNet.
+
+    entries: numbers of words. Entry e is in the synonym sets `sets[starts[e]:starts[e + 1]]`. bases: basic forms of
+    irregular words.
+    """
 
     entries: Mapping[str, int]
     sets: Numbers
@@ -66,10 +70,10 @@ class Synonyms:
 
 @dataclass(frozen=True, slots=True)
 class Paraphrases:
-    """Numbered phrases, by the numbers of their `words` in `vocabulary`.
+    """Phrases and their paraphrases; phrase p has the words `tokens[starts[p]:starts[p + 1]]`, numbers in `vocabulary`.
 
-    The first phrases have paraphrases: those of phrase p are `targets[target_starts[p]:target_starts[p + 1]]`, in
-    the order of the table.
+    Phrases with paraphrases come first: those of phrase p are `targets[target_starts[p]:target_starts[p + 1]]`, in the
+    order of the table.
     """
 
     vocabulary: list[str]
@@ -91,7 +95,7 @@ class Paraphrases:
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """The tables; `abbreviations` tell whether each keeps its full stop only before a number."""
+    """The tables; abbreviations[a] is whether abbreviation a keeps its full stop only before a number."""
 
     digest: str
     function_words: frozenset[str]
@@ -105,7 +109,7 @@ NOTHING = Tables("none", frozenset(), {}, None, None)
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """Paths of the two files, or names inside the wheel `archive`."""
+    """Paths of the jar and of the file of paraphrases, or their names inside the wheel `archive`."""
 
     jar: str
     paraphrases: str | None
@@ -124,7 +128,7 @@ class TablesThere(NamedTuple):
 
 
 def tables_there() -> TablesThere:
-    """Find tables without reading them. Raise InvalidFile."""
+    """Return which tables are installed, without reading them. Raise InvalidFile."""
     source = _source(os.environ.get(DATA, ""))
     return TablesThere(source is not None, source is not None and source.paraphrases is not None)
 
@@ -212,7 +216,7 @@ def _members(source: _Source) -> dict[str, bytes]:
 
 
 def _tail(source: _Source) -> bytes:
-    """Return the end of the gzip file, whose checksum and length identify its content."""
+    """Return the last 8 bytes of the gzip file: checksum and length, which identify its content."""
     if source.paraphrases is None:
         return b""
     try:
@@ -258,7 +262,7 @@ def _synonyms(arrays: Arrays, lines: list[str]) -> Synonyms:
 
 
 def read_paraphrases(packed_text: IO[bytes], name: str) -> Arrays:
-    """Read a gzip file of triples of lines: a probability, which is not used, a phrase, a paraphrase."""
+    """Read a gzip file with three lines an entry: a probability (ignored), a phrase, a paraphrase."""
     try:
         sources, targets = _phrases(packed_text)
     except (pa.ArrowInvalid, OSError):
@@ -347,11 +351,11 @@ def _unpacked(array: NDArray[np.uint8]) -> list[str]:
 
 
 class Phrases(NamedTuple):
-    """The phrases of the captions that have paraphrases there.
+    """Phrases of the captions that are related by a paraphrase in the captions.
 
-    phrase_of_node: the phrase that ends at a node of `trie`, or -1. Phrase p may be replaced by
-    `targets[target_starts[p]:target_starts[p + 1]]`, and may stand for `sources[source_starts[p]:source_starts[p
-    + 1]]`, whose positions in `targets` are `places`.
+    phrase_of_node: the phrase that ends at a node of `trie`, or -1. Phrase p may be replaced by the phrases
+    `targets[target_starts[p]:target_starts[p + 1]]`, and may itself replace
+    `sources[source_starts[p]:source_starts[p + 1]]`; `places` has the positions of these pairs in `targets`.
     """
 
     trie: Trie
@@ -373,12 +377,12 @@ def no_phrases() -> Phrases:
 def phrases_in(texts: TokenizedTexts, table: Paraphrases) -> Phrases:
     """Reduce the paraphrase table to the phrases of the captions.
 
-    Phrases whose words all occur go into a trie, one walk over the captions marks those that occur, and a smaller trie
-    keeps these.
+    A trie of the phrases whose words all occur is used to mark, in one pass over the captions, the phrases that occur.
+    A smaller trie holds these.
     """
     number_of = {word: number for number, word in enumerate(texts.vocabulary)}
     new = np.array([number_of.get(word, -1) for word in table.vocabulary], dtype=np.int32)
-    # A phrase counts when its words occur, a pair when both of its phrases do.
+    # Keep phrases whose words occur, and pairs of such phrases.
     known = new >= 0
     sources = np.flatnonzero(_with_known_words(np.arange(table.target_starts.size - 1), table, known))
     counts = table.target_starts[sources + 1] - table.target_starts[sources]
@@ -421,7 +425,7 @@ def _with_known_words(phrases: Ints, table: Paraphrases, known: Flags) -> Flags:
 
 
 def _renumbered(left: Ints, right: Ints, size: int) -> tuple[Ints, Ints, Ints]:
-    """Renumber both sides, numbers below `size`, without gaps; return the old numbers too."""
+    """Renumber the phrases of both columns without gaps; return both, and the old numbers, which are below `size`."""
     used = np.zeros(size, dtype=np.bool_)
     used[left] = used[right] = True
     new = np.cumsum(used) - 1

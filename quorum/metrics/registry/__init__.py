@@ -1,7 +1,8 @@
 """The metrics by name, and their scores with signatures.
 
-To add a metric, write its function in a module of `quorum.metrics`, its computation in `computing` and its declaration
-in `METRICS` (`built_in`), or in a package an entry point of the group `quorum.metrics` (docs/metrics.md).
+To add a metric, write its function in a module of `quorum.metrics`, its computation in `computing`, and its declaration
+in `METRICS` (`built_in`). A package of your own adds one by an entry point of the group `quorum.metrics`
+(docs/metrics.md).
 """
 
 from quorum.metrics.registry.built_in import METRICS

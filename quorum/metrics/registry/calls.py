@@ -1,4 +1,4 @@
-"""The way from a metric's signature back to its call."""
+"""Repeat the call of a metric from its signature."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from quorum.metrics.registry.scoring import VERSION, MetricScore, score
 from quorum.metrics.text.tokenizers import tokenizer_labelled, tokenizer_named
 from quorum.numeric.signatures import BadSignature, Value, parse_version
 
-# Signature fields of changes to captions before scoring.
+# Signature fields that describe changes made to the captions before scoring.
 IGNORED_FIELDS = ("own",)
 
 
@@ -29,7 +29,7 @@ class MetricCall:
         references: Sequence[Sequence[str]],
         document_corpus: Sequence[Sequence[str]] | None = None,
     ) -> MetricScore:
-        """Score captions, which must give the same signature."""
+        """Score captions. Raise InvalidInput if the result has another signature."""
         result = score(
             candidates, references, [self.metric], self.tokenizer, document_corpus, **self.options
         ).scores[self.metric]
@@ -41,9 +41,10 @@ class MetricCall:
 
 
 def call_of(signature: str) -> MetricCall:
-    """Return the call of a signature; changes to captions before it (`own:dropped`) are left to the caller.
+    """Return the call that a signature describes.
 
-    Raise BadSignature, UnknownName and InvalidInput.
+    Changes to captions before scoring (`own:dropped`) are left to the caller. Raise BadSignature, UnknownName and
+    InvalidInput.
     """
     parsed = parse_version(signature, VERSION).without(*IGNORED_FIELDS)
     signature = str(parsed)

@@ -1,4 +1,4 @@
-"""From a comparison of captions to a metric's scores: the computations behind `built_in`."""
+"""Functions that compute a metric's scores from a `Comparison`, for the declarations in `built_in`."""
 
 from collections.abc import Callable
 from dataclasses import replace

@@ -15,7 +15,7 @@ Settings = Mapping[str, OptionValue]
 
 @dataclass(frozen=True)
 class Option:
-    """A metric's setting. A `quiet` one is in a signature only if it is not the default."""
+    """An option of a metric. A `quiet` option is in a signature only if it differs from the default."""
 
     default: OptionValue
     choices: tuple[str, ...] = ()
@@ -30,7 +30,7 @@ class Option:
             return str(value)
         whole = isinstance(self.default, int)
         expected = f"{'a whole number' if whole else 'a number'} from {self.low:g} to {self.high:g}"
-        # A bool is an int to Python and never what a caller means here.
+        # A bool is an int to Python, but no number that a caller means.
         number: Any = value
         is_number = isinstance(number, Integral if whole else Real) and not isinstance(number, bool)
         if not is_number or not self.low <= number <= self.high:
@@ -40,7 +40,7 @@ class Option:
 
 @dataclass(frozen=True)
 class ComputedScores:
-    """A metric's scores; `shown` are the signature fields of `Metric.computed`."""
+    """A metric's scores; `shown` has the values of the signature fields that `Metric.computed` names."""
 
     corpus: float
     images: Floats
@@ -55,13 +55,13 @@ class Metric:
     """The declaration of a metric.
 
     Attributes:
-        statistics: how the corpus figure is made.
-        tokenizer: set if the definition fixes the words.
-        change: a key of `text.changes.CHANGES`; a part with an @ is the value of that option.
-        shown: fixed signature fields; `computed` names those that only the computation knows.
-        uses_documents: scores depend on the document corpus; `weighs_by_documents`: by document frequencies.
-        check: raises MissingTables before anything is computed.
-        cuts_words: whether Quorum's tokenizer cuts the texts, which is then in the signature.
+        statistics: how the corpus figure follows from the captions.
+        tokenizer: set if the metric's definition fixes the tokenizer.
+        change: a key of `text.changes.CHANGES`; `@name` in it stands for the value of the option `name`.
+        shown: fixed signature fields; `computed` names the fields that only the computation knows.
+        uses_documents: scores depend on the document corpus; `weighs_by_documents`: through document frequencies.
+        check: called before anything is computed; raises MissingTables.
+        cuts_words: Quorum's tokenizer cuts the texts, so it is in the signature.
     """
 
     name: str

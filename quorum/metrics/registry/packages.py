@@ -14,9 +14,9 @@ from quorum.metrics.registry.computing import mean_over_images
 from quorum.metrics.registry.declaration import Compute, ComputedScores, Metric, Option, Settings
 from quorum.numeric.arrays import Floats
 
-GROUP = "quorum.metrics"  # of entry points
+GROUP = "quorum.metrics"  # group of entry points
 
-# What the code of a package may raise.
+# Exceptions that the code of a package may raise.
 FAILURES = (
     *(ArithmeticError, AssertionError, AttributeError, ImportError, LookupError, NameError, OSError),
     *(RuntimeError, SyntaxError, TypeError, ValueError),
@@ -28,9 +28,9 @@ TextScores = Callable[[Sequence[str], Sequence[Sequence[str]], Settings], Sequen
 def text_metric(
     name: str, what: str, function: TextScores, *, options: Mapping[str, Option] | None = None
 ) -> Metric:
-    """Return the declaration of a metric that a function of texts computes; its corpus figure is the mean.
+    """Return the declaration of a metric that `function` computes; its corpus figure is the mean of the scores.
 
-    The function gets n candidates, n lists of references and the options' values, and returns n scores, higher for
+    The function gets n candidates, n lists of references and the options' values. It returns n scores; higher is
     better.
     """
 
@@ -54,7 +54,7 @@ def text_metric(
 
 
 def package_metrics() -> dict[str, EntryPoint]:
-    """Return the metrics of installed packages by name, without loading them; built-in names are Quorum's."""
+    """Return the entry points of installed packages by metric name, without loading them, except of built-in names."""
     points: dict[str, EntryPoint] = {}
     for point in sorted(entry_points(group=GROUP), key=_package_of):
         package, other = _package_of(point), points.get(point.name, point)
@@ -69,7 +69,7 @@ def package_metrics() -> dict[str, EntryPoint]:
 
 
 def package_names() -> list[str]:
-    """Return the names of ``package_metrics``; none where two packages share one, as whoever uses one is told."""
+    """Return the names of ``package_metrics``, or none if two packages share a name, which `metric_named` reports."""
     try:
         return list(package_metrics())
     except PackageFailed:
@@ -81,7 +81,7 @@ def _package_of(point: EntryPoint) -> str:
 
 
 def metric_named(text: str) -> Metric:
-    """Return the metric of a name, which options may follow. Raise UnknownName or PackageFailed."""
+    """Return the metric that `text`, a name or a name with options, names. Raise UnknownName or PackageFailed."""
     name = text.partition("|")[0]
     if name in METRICS:
         return METRICS[name]
@@ -104,7 +104,7 @@ def metric_named(text: str) -> Metric:
 
 
 def _zero_if_empty(metric: Metric) -> Compute:
-    """Return a computation that scores empty candidates 0 and passes only the others to the package's metric."""
+    """Return a computation that scores empty candidates 0 and passes the others to the package's metric."""
 
     def scores(comparison: Comparison, view: View, settings: Settings) -> ComputedScores:
         if not comparison.empty.any():

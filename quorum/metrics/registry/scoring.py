@@ -15,7 +15,7 @@ from quorum.numeric.arrays import Floats
 from quorum.numeric.signatures import BadSignature, Signature, Value, name_given, parse
 
 VERSION = "1.0"
-FEW_DOCUMENTS = 10  # with fewer, common words cannot be told from rare ones
+FEW_DOCUMENTS = 10  # with fewer, document frequencies do not tell common words from rare ones
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,13 +30,13 @@ class MetricScore:
         self.images.flags.writeable = False
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # A new instance, so that a copy is read-only too.
+        # Copy by calling the class, so that the copy is read-only too.
         return MetricScore, (self.corpus, self.images, self.signature)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scores:
-    """The scores of each metric as named; `warnings` tell of scores with little meaning."""
+    """Scores by metric, under the names given to `score`; `warnings` name scores with little meaning."""
 
     scores: Mapping[str, MetricScore]
     tokenizer: str
@@ -65,7 +65,7 @@ def score(
     fixes it. CIDEr's document frequencies count the lists of `document_corpus`; by default every candidate's
     references are one document.
     """
-    tokenizer_named(tokenizer)  # an unknown name is refused before the texts are read
+    tokenizer_named(tokenizer)  # refuse an unknown name before reading the texts
     chosen = _chosen(metrics, options)
     comparison = Comparison.of(candidates, references, document_corpus)
     uses_documents = any(metric.uses_documents for metric, _ in chosen.values())
@@ -80,7 +80,7 @@ def check_metrics(metrics: Iterable[str]) -> None:
 
 @dataclass(frozen=True)
 class PreparedReferences:
-    """References, one list per image, tokenised once for many systems; each is one document of CIDEr's corpus."""
+    """References, one list per image, tokenised once for many systems; each list is one document of CIDEr's corpus."""
 
     references: Sequence[list[str]]
     metrics: tuple[str, ...]
@@ -98,7 +98,7 @@ class PreparedReferences:
         used = dict.fromkeys(metric_named(name).tokenizer or tokenizer for name in names)
         texts = [text for group in references for text in group]
         cuts = tuple(NumberedTexts.of(texts, View(tokenizer_named(name))) for name in used)
-        # Copy each list: one list object for two images would become one group.
+        # Copy each list: two images with the same list object would become one group.
         return cls([list(group) for group in references], names, tokenizer, cuts)
 
     def score(self, candidates: Sequence[str]) -> Scores:

@@ -26,7 +26,7 @@ def _without(texts: TokenizedTexts, dropped: Callable[[], frozenset[str]]) -> To
 
 _STOP: Step = partial(_without, dropped=smart_stop_words)
 
-# By the paper's rules nothing is left of the word `s`; programs that join stems with blanks lose it.
+# Porter's published rules leave nothing of the word `s`; programs that join stems with blanks lose it.
 _EMPTY: Step = partial(_without, dropped=lambda: frozenset([""]))
 
 _PORTER = _stemmed(porter)
@@ -37,9 +37,9 @@ CHANGES: dict[str, tuple[Step, ...]] = {
     "porter": (_PORTER,),
     "porter-1980": (_stemmed(porter_1980), _EMPTY),
     STOP_FIRST: (_STOP, _ROUGE),
-    # The order that fits the filter figures printed in H13 §4.3.2; short words are stemmed as well.
+    # The order that reproduces the filter figures of H13 §4.3.2; short words are stemmed as well.
     STEM_FIRST: (_PORTER, _STOP),
-    # What the ROUGE-1.5.5 script does: stop words kept or dropped, then stems (see `porter`).
+    # The ROUGE-1.5.5 script keeps or drops stop words, then stems (see `porter`).
     "rouge-keep-none": (),
     "rouge-keep-porter": (_ROUGE,),
     "rouge-keep-wordnet": (_WORDNET,),

@@ -1,11 +1,11 @@
-"""Porter's stemmer by his paper, by his program, and as the ROUGE script has it.
+"""Porter's stemmer in three versions: his paper, his program, and the ROUGE script.
 
 Words are lower-case. Porter 1980, *An algorithm for suffix stripping*; Lin 2004, *ROUGE*. Porter's released program,
 which V15 and the ROUGE script use, differs from his paper: words of one or two letters stay, `bli` becomes `ble`
 (paper: `abli` -> `able`), and `logi` becomes `log`.
 
-The ROUGE-1.5.5 script leaves words of up to three letters alone, and its step 4 removes -ment, then -ent or
--ion, from what other suffixes left (`governmental` -> `govern`). With -m it first looks up irregular forms.
+The ROUGE-1.5.5 script leaves words of up to three letters alone. In its step 4, -ment, then -ent or -ion are removed
+after another suffix (`governmental` -> `govern`). With -m it first looks up irregular forms.
 """
 
 import re
@@ -18,7 +18,7 @@ ROUGE_SHORT = 3  # letters; the ROUGE script leaves these alone too
 
 
 def suffix_rules(text: str) -> dict[str, str]:
-    """Return suffix -> what stands in its place, from `suffix:instead` between blanks."""
+    """Return the replacement of each suffix, from a text of `suffix:replacement` separated by blanks."""
     return dict(rule.split(":") for rule in text.split())
 
 
@@ -37,7 +37,7 @@ _STEP_4 = suffix_rules(
 _STEP_4_SCRIPT = (
     {suffix: "" for suffix in _STEP_4 if suffix not in ("ment", "ent", "ion")},
     {"ment": ""},
-    {"ent": "", "ion": ""},  # one of the two: nothing ends in both
+    {"ent": "", "ion": ""},  # only one of the two: no word ends in both
 )
 
 
@@ -51,22 +51,22 @@ _ENDINGS = {id(table): _ending(table) for table in _TABLES}
 
 
 def porter_1980(tokens: Sequence[str]) -> list[str]:
-    """Stem by Porter's paper."""
+    """Stem as in Porter's paper."""
     return [_stem(word, _STEP_2) for word in tokens]
 
 
 def porter(tokens: Sequence[str]) -> list[str]:
-    """Stem by Porter's released program."""
+    """Stem as Porter's released program does."""
     return [word if len(word) <= SHORT else _stem(word, _STEP_2_RELEASED) for word in tokens]
 
 
 def rouge_stems(tokens: Sequence[str]) -> list[str]:
-    """Stem by the ROUGE-1.5.5 script without its irregular forms."""
+    """Stem as the ROUGE-1.5.5 script does, without its irregular forms."""
     return [_rouge_stem(word) for word in tokens]
 
 
 def rouge_wordnet_stems(tokens: Sequence[str]) -> list[str]:
-    """Stem by the ROUGE-1.5.5 script with -m."""
+    """Stem as the ROUGE-1.5.5 script does with -m: look up irregular forms first."""
     irregular = wordnet_exceptions()
     return [irregular.get(word) or _rouge_stem(word) for word in tokens]
 
@@ -87,14 +87,14 @@ def _stem(word: str, step_2: Mapping[str, str], step_4: Sequence[Mapping[str, st
 
 
 def _plural(word: str) -> str:
-    """Step 1a."""
+    """Do step 1a."""
     if word.endswith(("sses", "ies")):
         return word[:-2]
     return word[:-1] if word.endswith("s") and not word.endswith("ss") else word
 
 
 def _past(word: str) -> str:
-    """Step 1b."""
+    """Do step 1b."""
     if word.endswith("eed"):
         return word[:-1] if _measure(word[:-3]) > 0 else word
     for suffix in ("ed", "ing"):
@@ -104,7 +104,7 @@ def _past(word: str) -> str:
 
 
 def _mended(stem: str) -> str:
-    """Repair a stem that lost -ed or -ing in step 1b."""
+    """Restore or remove the last letter of a stem that lost -ed or -ing in step 1b."""
     if stem.endswith(("at", "bl", "iz")):
         return stem + "e"
     if _ends_double(stem) and stem[-1] not in "lsz":
@@ -113,7 +113,7 @@ def _mended(stem: str) -> str:
 
 
 def _replaced(word: str, suffixes: Mapping[str, str], least: int) -> str:
-    """Steps 2 to 4: remove or replace the longest suffix if the stem's m is large enough."""
+    """Do step 2, 3 or 4: remove or replace the longest suffix if the stem's m is at least `least`."""
     match = _ENDINGS[id(suffixes)].fullmatch(word)
     if match is None:
         return word
@@ -124,7 +124,7 @@ def _replaced(word: str, suffixes: Mapping[str, str], least: int) -> str:
 
 
 def _tidied(word: str) -> str:
-    """Steps 5a and 5b."""
+    """Do steps 5a and 5b."""
     if word.endswith("e"):
         measure = _measure(word[:-1])
         if measure > 1 or (measure == 1 and not _ends_cvc(word[:-1])):

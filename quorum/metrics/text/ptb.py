@@ -1,10 +1,10 @@
 """The tokenizer of the MS COCO caption evaluation, without Java.
 
 The evaluation runs Stanford's PTBTokenizer (CoreNLP 3.4.1) with `-preserveLines -lowerCase` and drops punctuation.
-`ptb_rules` says which part of a text is the next token, `ptb_spelling` how the program writes it.
+`ptb_rules` finds the next token of a text, `ptb_spelling` writes it as the program does.
 
-In the program a carriage return or U+2028 in a caption shifts all later captions to other images; here every line
-break is a blank. Tokens that hold a blank (`1 1/2`) hold U+00A0, as in the program.
+In the program, a carriage return or U+2028 in a caption shifts all later captions to other images; this module takes
+every line break as a blank. A blank inside a token (`1 1/2`) is written as U+00A0, as in the program.
 """
 
 import re
@@ -15,8 +15,8 @@ from quorum.metrics.text.ptb_data import ABBREVIATIONS, BEYOND_ASCII
 from quorum.metrics.text.ptb_rules import GLUED, PARTS, URL_INSIDE, rules_at
 from quorum.metrics.text.ptb_spelling import SPELLED, spelled_tokens
 
-# The evaluation's list also names -LRB-, -RRB-, -LCB- and -RCB-, but in capitals: brackets come out of the
-# program in lower case and stay in the captions.
+# The evaluation's list also has -LRB-, -RRB-, -LCB- and -RCB-, but in capitals. The program writes brackets in lower
+# case, so they stay in the captions.
 PUNCTUATION = frozenset(["''", "'", "``", "`", ".", "?", "!", ",", ":", "-", "--", "...", ";"])
 
 LONGEST_TEMPLATE = 64  # bytes; bounds the memory of the cache
@@ -27,12 +27,12 @@ _IGNORED = re.compile(
     )
 )
 
-# Letters, perhaps with hyphens, perhaps with one mark behind: one word, unless it is among those below.
+# Letters, perhaps with hyphens, perhaps with one mark after them: one word, with the exceptions below.
 _PLAIN = re.compile("(?:{L}{{2,}}(?:-{L}+)*)?[.,]?".format(**PARTS))
 
 _NOT_PLAIN = frozenset([*GLUED, *chain.from_iterable(ABBREVIATIONS.values())])
 
-# A word, unless it is among those: no rule goes on behind it, or behind a mark that follows it.
+# A word, with these exceptions: no rule continues after it, or after a mark that follows it.
 _ALONE = re.compile(
     rf"{{L}}{{A}}++(?!{URL_INSIDE}{{{{0,100}}}}@)"
     r"(?![.,:;!?]?+(?:{A}|{APOS}|{AMP}|{HYPHEN}|{SLASH}|[.,:;!?`\u2018_+$]))".format(**PARTS)
@@ -43,7 +43,7 @@ _ZEROS = bytes.maketrans(b"123456789", b"000000000")
 
 
 def raw_tokens(caption: str) -> list[str]:
-    """Return what the program prints for a caption, punctuation included."""
+    """Return the tokens that the program prints for a caption, punctuation included."""
     text = caption.replace("\xad", "")
     tokens: list[str] = []
     at = 0
@@ -68,7 +68,7 @@ def ptb_tokens(caption: str) -> list[str]:
 
 
 def ptb_piece(text: str) -> list[str]:
-    """Cut a blank-separated piece; those that differ in digits alone are cut once."""
+    """Cut a blank-separated piece into tokens; pieces that differ only in their digits share one cached result."""
     if _PLAIN.fullmatch(text):
         word = text.rstrip(".,").lower()
         if word not in _NOT_PLAIN:
@@ -82,7 +82,7 @@ def ptb_piece(text: str) -> list[str]:
 
 @lru_cache(maxsize=1 << 14)
 def _template(raw: bytes) -> str:
-    """Return the tokens, one a line, with %c for each 0: no rule tells ASCII digits apart."""
+    """Return the tokens, one a line, with %c for each digit: no rule distinguishes ASCII digits."""
     return "\n".join(ptb_tokens(raw.decode("utf-8", "surrogatepass"))).replace("%", "%%").replace("0", "%c")
 
 

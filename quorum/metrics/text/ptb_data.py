@@ -1,4 +1,4 @@
-"""What Stanford's PTBTokenizer takes for letters and digits, and the abbreviations that it knows."""
+"""The characters that Stanford's PTBTokenizer takes for letters and digits, and the abbreviations that it knows."""
 
 from importlib import resources
 
@@ -18,11 +18,11 @@ def _character_class(entries: list[str]) -> str:
     return "".join("-".join(chr(int(bound, 16)) for bound in entry.split("-")) for entry in entries)
 
 
-# What the program takes for a letter, a digit or a symbol beyond ASCII.
+# Characters beyond ASCII that the program takes for letters, digits or symbols.
 BEYOND_ASCII = {name: _character_class(entries) for name, entries in _sections("ptb_characters.txt").items()}
 
-# Abbreviations that keep their full stop, by the cases in which they do. After a title a capital does not
-# make the program add a second full stop; after initials only certain words do.
+# Abbreviations that keep their full stop, by case. After other abbreviations a capital makes the program add a second
+# full stop; after a title it does not, and after initials only certain words do.
 ABBREVIATIONS = _sections("ptb_abbreviations.txt")
 
 TITLES = frozenset(f"{word}." for word in ABBREVIATIONS["titles"])

@@ -1,4 +1,4 @@
-"""Pieces between blanks that `ptb` must cut together, as one may change the other's words."""
+"""Find neighbouring pieces that `ptb` must cut together, because one may change the tokens of the other."""
 
 import re
 
@@ -8,10 +8,10 @@ from quorum.metrics.text.ptb_rules import PARTS
 from quorum.numeric.arrays import Flags, Ints, Numbers
 from quorum.numeric.compiling import compiled
 
-# What a piece begins with, and what the end of a piece awaits of the next, as bits, the latter
-# higher; a tag awaits any up to a bracket.
+# Bits for how a piece begins and, shifted by AWAITED, for the beginnings of a next piece that may change this one's
+# tokens. TAG: every next piece, until one has a bracket.
 ANY, NUMBER, STOP, BRACKET, TAG = 1, 2, 4, 8, 16
-AWAITED = 8  # places higher
+AWAITED = 8  # bits to shift by
 _NUMBERS = dict.fromkeys("0123456789", NUMBER)
 _BEGINS = {".": STOP} | _NUMBERS
 _AWAITS = {".": STOP, ")": NUMBER} | _NUMBERS
@@ -20,13 +20,13 @@ _OPEN_TAG = re.compile("<[!?/A-Za-z][^<>]*$")
 
 
 def ptb_edges(text: str) -> int:
-    """Say which neighbours may change a piece's words: tags and numbers hold blanks, `No.` asks for a number."""
+    """Return the bits of a piece: tags and numbers may hold blanks, and `No.` is one token before a number."""
     if text.isalpha():
         return ANY
-    if not text:  # where blanks end a caption
+    if not text:  # of a caption with blanks at its ends
         return 0
     text = text.replace("\xad", "")
-    if not text:  # nothing to the program, and `No.` looks past it
+    if not text:  # the program ignores it, so the next piece counts for `No.`
         return ANY | NUMBER | ANY << AWAITED
     begins, awaited = ANY | _BEGINS.get(text[0], 0), _AWAITS.get(text[-1], 0)
     if awaited == STOP and _ASKS_FOR_NUMBER.search(text):
@@ -41,7 +41,7 @@ def ptb_edges(text: str) -> int:
 
 @compiled
 def joints(pieces: Numbers, starts: Ints, marks: Numbers) -> Flags:
-    """Say for each piece whether the one before may change its words, or the reverse; `ptb_edges` gives the marks."""
+    """Return for each piece whether it and the piece before must be cut together; `marks` are by `ptb_edges`."""
     is_joined = np.zeros(pieces.size, dtype=np.bool_)
     for text in range(starts.size - 1):
         awaited = 0

@@ -1,6 +1,6 @@
 """The rules of Stanford's PTBTokenizer (CoreNLP 3.4.1), found by running it.
 
-At each place the longest match wins, lookahead included, then the first rule.
+At each position the rule with the longest match applies, lookahead included; of several, the first.
 """
 
 import re
@@ -12,10 +12,10 @@ from quorum.metrics.text.ptb_data import ABBREVIATIONS, BEYOND_ASCII
 _LETTERS = "A-Za-z" + BEYOND_ASCII["letters"]
 _DIGITS = "0-9" + BEYOND_ASCII["digits"]
 
-# Words that are written as one and counted as two, and where they are cut.
+# Words written as one that are two tokens, and the position at which they are cut.
 GLUED = {"cannot": 3, "gonna": 3, "gotta": 3, "lemme": 3, "gimme": 3, "wanna": 3}
 
-# Rules that may run over anything are bounded, so that no caption takes more than linear time.
+# Rules that may match any characters have a maximum length, so that time is linear in the length of a caption.
 URL_INSIDE = r'[^\s"<>|()]'
 _URL_END = r'[^\s"<>|.!?(){{}},\-]'
 
@@ -54,8 +54,8 @@ PARTS = {
 PARTS["COMP"] = "(?:[A-Zdol]['\u2019]{A}{A}+|{A}+)".format(**PARTS)
 PARTS["SIMPLE"] = "(?:{A}+(?:{HYPHEN}{A}+)*)".format(**PARTS)
 
-# What a rule begins with spares trying it elsewhere. Where a rule has a group, the group is the token and the rest is
-# what the rule looked ahead at.
+# (first characters, rule). A rule is tried only at its first characters. If a rule has a group, the group is the token,
+# and the rest is lookahead.
 _SOURCES = (
     # Markup, addresses, names of accounts.
     (
@@ -67,7 +67,7 @@ _SOURCES = (
     ("[<A-Za-z0-9]", r'<?[A-Za-z0-9][^\s"<>|()]{{0,100}}@(?:[^\s"<>|().]+\.)*[^\s"<>|().]+>?'),
     ("[@#]", r"@[A-Za-z_][A-Za-z0-9_]*|#{L}+"),
     ("&", r"&[lg]t;|&amp;|&AMP;|&quot;|&nbsp;|&[mn]dash;|&#[0-9]+;"),
-    # Contractions and what is glued together in writing.
+    # Contractions, and words written as one.
     ("[CGLWcglw]", r"(?:{GLUED})(?!{A})"),
     ("{L}", r"({L}*(?![nN]){L})[nN](?:{APOS}|[`\u2018])[tT]"),
     ("[Nn]", r"[nN](?:{APOS}|[`\u2018])[tT](?!{L})"),
@@ -80,7 +80,7 @@ _SOURCES = (
     ("[A-Za-z]", r"[lLdDjJ]{APOS}|([yY]{APOS}){L}|[Dd]unkin{APOS}|[Ss]omethin{APOS}|[Oo][Ll]{APOS}"),
     ("[CELNceln]", r"[eE]{APOS}er|[cC]{APOS}(?:mon|est)|[lL]i{APOS}l|[nN]at{APOS}l"),
     ("{L}", r"{L}+[aeiouyA-Z]{APOS}[aeiouA-Z]{L}*"),
-    # Words, alone and joined by hyphens, slashes, underscores or full stops.
+    # Words, single or joined by hyphens, slashes, underscores or full stops.
     ("{A}", r"{COMP}(?:(?:{HYPHEN}|_){COMP})*"),
     ("[Nn]", r"[nN]['\u2019]{L}{L}+"),
     ("{A}", r"{SIMPLE}{SLASH}{SIMPLE}(?:{SLASH}{SIMPLE})?"),

@@ -1,4 +1,4 @@
-"""How Stanford's PTBTokenizer writes a token that it found: brackets, quotes, currencies, the end of a sentence."""
+"""Write tokens as Stanford's PTBTokenizer does: brackets, quotes, currencies, the end of a sentence."""
 
 import re
 
@@ -45,7 +45,7 @@ _INITIALS = re.compile(r"(?:[a-z]\.)+|ph\.?d\.|ed\.d\.")
 
 
 def spelled_tokens(spelling: str, text: str, after: int) -> list[str]:
-    """Return the token as the program writes it; `after` is its end."""
+    """Return the token as the program writes it, perhaps as several; it ends at position `after` of the text."""
     lower = spelling.lower()
     if lower in GLUED:
         cut = GLUED[lower]

@@ -1,7 +1,8 @@
 """The English stemmer of METEOR 1.5, that of the Snowball project ("Porter 2").
 
-Porter, *The English (Porter2) stemming algorithm*, snowballstem.org, of 2001 to 2009. Words are lower-case. Later
-releases, and so current libraries, stem about one word in a thousand differently (`evening`, `added`, `biologist`).
+Source: Porter, *The English (Porter2) stemming algorithm*, snowballstem.org, as of 2001 to 2009. Words are lower-case.
+Current libraries follow later releases, which stem about one word in a thousand differently (`evening`, `added`,
+`biologist`).
 """
 
 import re
@@ -14,7 +15,7 @@ _IRREGULAR = suffix_rules(
     "singly:singl sky:sky news:news howe:howe atlas:atlas cosmos:cosmos bias:bias andes:andes"
 )
 
-# Words that are not changed further after a plural -s.
+# Words that no step changes after a plural -s is removed.
 _FIXED = ("inning", "outing", "canning", "herring", "earring", "proceed", "exceed", "succeed")
 
 _ENGLISH_2 = suffix_rules(
@@ -29,7 +30,7 @@ _ENGLISH_4 = suffix_rules(
     "al: ance: ence: er: ic: able: ible: ant: ement: ment: ent: ism: ate: iti: ous: ive: ize: ion:"
 )
 
-# A y at the start or behind a vowel is a consonant, written Y; the second y of `ayy` is a vowel again.
+# A y at the start or after a vowel is a consonant, written Y; the second y of `ayy` is a vowel again.
 _CONSONANT_Y = re.compile("(^|[aeiouy])y")
 
 _REGION = re.compile("[aeiouy][^aeiouy]")
@@ -76,13 +77,13 @@ def _english_stem(word: str) -> str:
 
 
 def _after_region(word: str, start: int) -> int:
-    """Return where the region after the first consonant behind a vowel begins."""
+    """Return the start of the region after the first consonant that follows a vowel, searched from `start` on."""
     match = _REGION.search(word, start)
     return match.end() if match else len(word)
 
 
 def _english_plural(word: str) -> str:
-    """Step 1a."""
+    """Do step 1a."""
     if word.endswith("sses"):
         return word[:-2]
     if word.endswith(("ied", "ies")):
@@ -93,7 +94,7 @@ def _english_plural(word: str) -> str:
 
 
 def _english_past(word: str, first: int) -> str:
-    """Step 1b."""
+    """Do step 1b."""
     match = _PAST.search(word)
     if match is None:
         return word
@@ -110,7 +111,7 @@ def _english_past(word: str, first: int) -> str:
 
 
 def _derived(word: str, first: int, second: int) -> str:
-    """Steps 2 to 4: remove or replace the longest suffix in its region."""
+    """Do steps 2 to 4: remove or replace the longest suffix in its region."""
     match = _ENDING_2.search(word)
     if match and match.start() >= first:
         suffix, before = match.group(), word[match.start() - 1]
@@ -127,7 +128,7 @@ def _derived(word: str, first: int, second: int) -> str:
 
 
 def _english_tidied(word: str, first: int, second: int) -> str:
-    """Step 5."""
+    """Do step 5."""
     last = len(word) - 1
     if word.endswith("e"):
         if last >= second or (last >= first and not _SHORT_SYLLABLE.search(word[:-1])):

@@ -9,7 +9,7 @@ from quorum.metrics.inputs import UnknownName
 from quorum.metrics.text.ptb import ptb_piece, ptb_tokens
 from quorum.metrics.text.ptb_joints import ptb_edges
 
-FIRST = "1.0"  # a version that labels leave out
+FIRST = "1.0"  # the version that a label does not show
 _WORD = re.compile(r"\w+")
 _ALPHANUMERIC = re.compile(r"[^\W_]+")
 _ASCII_ALPHANUMERIC = re.compile(r"[a-z0-9]+")
@@ -18,7 +18,11 @@ _ASCII_LOWER = str.maketrans(ascii_uppercase, ascii_lowercase)
 
 @dataclass(frozen=True)
 class Tokenizer:
-    """`tokens` cuts a caption, `piece` what stands between blanks, but for pieces whose `edges` join them."""
+    """A tokenizer.
+
+    tokens: cuts a caption. piece: cuts a piece between blanks. edges: tells which pieces must be cut together with
+    their neighbours (`ptb_edges`); None if none must.
+    """
 
     name: str
     version: str
@@ -36,7 +40,7 @@ def _h13(caption: str) -> list[str]:
 
 
 def _rouge(caption: str) -> list[str]:
-    # The script lower-cases ASCII letters alone and turns every other byte into a blank.
+    # The script lower-cases ASCII letters, and turns every byte that is no ASCII letter or digit into a blank.
     return _ASCII_ALPHANUMERIC.findall(caption.translate(_ASCII_LOWER))
 
 

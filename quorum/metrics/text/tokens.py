@@ -1,7 +1,7 @@
-"""Captions as numbers: every text is tokenised and numbered once, for all metrics.
+"""Texts as numbered words: every text is tokenised and numbered once, for all metrics.
 
-Arrow cuts the texts at blanks, which all line breaks are; the tokenizer sees each distinct piece once. Neighbours that
-may change each other's words are joined before.
+Arrow cuts the texts at blanks, line breaks included, and the tokenizer cuts each distinct piece once. Before that,
+neighbouring pieces that may change each other's tokens are joined.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -19,9 +19,9 @@ from quorum.numeric.compiling import compiled
 from quorum.numeric.packing import declare, declare_kind
 from quorum.numeric.parallel import map_parts
 
-BLOCK = 1 << 14  # texts cut at once; bounds the memory, and the pieces of a block stay in the cache
-PART = 8  # blocks
-Cut = tuple[pa.DictionaryArray, Ints]  # the pieces by number, and the end of each text
+BLOCK = 1 << 14  # texts cut at once, few enough for their pieces to stay in the processor's cache
+PART = 8  # blocks in one part of the work
+Cut = tuple[pa.DictionaryArray, Ints]  # numbered pieces, and the end of each text
 
 declare_kind(
     pa.DictionaryArray,
@@ -32,7 +32,7 @@ declare_kind(
 
 @declare
 class TokenizedTexts:
-    """Texts as `tokens` (N,) int32, positions in `vocabulary`; text t begins at starts[t] (texts + 1,)."""
+    """Texts as `tokens` (N,) int32, positions in `vocabulary`; text t is tokens[starts[t]:starts[t + 1]]."""
 
     def __init__(self, tokens: Numbers, starts: Ints, vocabulary: Sequence[str]) -> None:
         self.tokens = tokens
@@ -66,12 +66,15 @@ def _cut_block(texts: list[str]) -> Cut:
 
 
 class Pieces:
-    """Texts cut at blanks, as `TokenizedTexts` are; blanks at the ends of a text give empty pieces."""
+    """Texts cut at blanks: `numbers`, positions in `distinct`, and `starts` as in `TokenizedTexts`.
+
+    Blanks at the ends of a text give empty pieces.
+    """
 
     def __init__(self, texts: list[str]) -> None:
         self._texts = texts
         blocks = range(0, max(len(texts), 1), BLOCK)
-        # One part unless there are many texts: processes cost more than they save.
+        # Few texts make one part, because further threads would cost more than they save.
         parts = [blocks[at : at + PART] for at in range(0, len(blocks), PART)]
         coded = []
         self.starts: Ints = np.zeros(len(texts) + 1, dtype=np.int64)
@@ -99,7 +102,7 @@ class Pieces:
         return TokenizedTexts(*_replaced(numbers, starts, tokens_of_pieces, ends), vocabulary)
 
     def _joined(self, is_joined: Flags) -> tuple[Numbers, Ints, list[str]]:
-        """Return numbers, starts and distinct pieces, with each piece in `is_joined` as part of the one before."""
+        """Return numbers, starts and distinct pieces, after joining each piece in `is_joined` to the one before."""
         whole = self._with_other_blanks(is_joined)
         for text in whole:
             is_joined[self.starts[text] + 1 : self.starts[text + 1]] = True
@@ -117,7 +120,7 @@ class Pieces:
         return numbers, self.starts - np.searchsorted(inner, self.starts), distinct
 
     def _with_other_blanks(self, is_joined: Flags) -> list[int]:
-        """Return the texts with joined pieces that have blanks other than the single ones that `_runs` inserts."""
+        """Return the texts with joined pieces that have other blanks than single ones, which `_runs` cannot restore."""
         texts = np.flatnonzero(np.diff(np.searchsorted(np.flatnonzero(is_joined), self.starts)))
         return [text for text in texts.tolist() if not _has_single_blanks(self._texts[text])]
 
@@ -142,7 +145,7 @@ def _arrow(texts: list[str]) -> pa.Array:
     try:
         return pa.array(texts, pa.large_string())
     except UnicodeEncodeError:
-        # Half of a surrogate pair, from a text that was cut in the middle, is a mark like any unknown one.
+        # Half of a surrogate pair, from a text that was cut in the middle of a character, becomes U+FFFD.
         whole = [text.encode("utf-16", "surrogatepass").decode("utf-16", "replace") for text in texts]
         return pa.array(whole, pa.large_string())
 
@@ -185,7 +188,7 @@ def encode_texts(texts: Iterable[str], tokenizer: Tokenizer) -> TokenizedTexts:
 
 
 def ranges(starts: Ints, lengths: Ints) -> Ints:
-    """Return starts[0] to starts[0] + lengths[0] - 1, then those of the next pair, and so on."""
+    """Return the concatenation of the ranges starts[i] to starts[i] + lengths[i] - 1."""
     ends = np.cumsum(lengths)
     total = int(ends[-1]) if ends.size else 0
     return np.arange(total) + np.repeat(starts - (ends - lengths), lengths)

@@ -10,7 +10,7 @@ Trie = NDArray[np.int32]
 
 @compiled
 def trie_bits(nodes: int) -> int:
-    """Return the binary logarithm of the size of a hash table that the nodes fill by half at most."""
+    """Return the binary logarithm of the size of a hash table that the nodes fill at most by half."""
     bits = 4
     while (1 << bits) < 2 * nodes:
         bits += 1
@@ -21,14 +21,15 @@ def trie_bits(nodes: int) -> int:
 def empty_trie(nodes: int) -> Trie:
     """Return a trie of n-grams in one hash table; node 0 is the root.
 
-    A row is (owner, node, word, child). Rows of other owners count as free, so that nothing need be cleared.
+    A row is (owner, node, word, child). Rows of other owners count as free, so the table need not be cleared between
+    uses.
     """
     return np.full((1 << trie_bits(nodes), 4), -1, dtype=np.int32)
 
 
 @compiled
 def child(trie: Trie, bits: int, owner: int, node: int, word: int, new: int) -> int:
-    """Return the child of a node by a word; without one, return `new`, and store it unless it is -1."""
+    """Return a node's child by a word. If there is none, return `new`, and store it as the child unless it is -1."""
     mask = (1 << bits) - 1
     # Both factors and both numbers are below 2 ** 31: nothing overflows.
     mixed = np.int64(node) * 1540483477 + np.int64(word) * 739982445
