@@ -1,8 +1,9 @@
-"""Choose the items that tell systems apart, and weigh people's answers back to all items.
+"""Choose the items that tell systems apart, and estimate figures of all items from the chosen ones.
 
-Items are chosen by scores at hand. Usefulness follows Zouhar, Cui, Sachan 2025, *How to Select Datapoints for Efficient
-Human Evaluation of NLG Models?* Here it sets how probable an item is, as in surveys, so that weights of one over the
-probability lead back to all items (Horvitz, Thompson 1952). See docs/choosing.md.
+An item's usefulness is computed from metric scores that exist before people judge, following Zouhar, Cui, Sachan 2025,
+*How to Select Datapoints for Efficient Human Evaluation of NLG Models?* It sets the probability that the item is drawn,
+as in surveys, so that weights of one over the probability give estimates for all items (Horvitz, Thompson 1952). See
+docs/choosing.md.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-import scipy  # its parts load when they are first used
+import scipy  # its submodules load at first use
 from numpy.typing import ArrayLike
 
 from quorum.numeric.arrays import Flags, Floats, Ints
@@ -38,18 +39,18 @@ from quorum.statistics.resampling import Seed, generator_of
 
 METHODS = ("disagreement", "information")
 
-# An item that seems useless is still this probable, in parts of what an even draw would give it: no weight of an item
-# is more than four times that of an even draw, however wrong the scores are (Hesterberg 1995, Technometrics 37).
+# The least probability of an item, as a fraction of that in an even draw. So no item has more than four times the
+# weight that it has in an even draw, however wrong the scores are (Hesterberg 1995, Technometrics 37).
 FLOOR = 0.25
 ESTIMATORS = ("hajek", "horvitz-thompson")
-_COUNT_TOLERANCE = 1e-6  # probabilities may miss a whole number of items by so much
-_PAIRS_AT_ONCE = 4_000_000  # of captions: 32 MB of doubles
+_COUNT_TOLERANCE = 1e-6  # largest difference of the sum of probabilities from a whole number
+_PAIRS_AT_ONCE = 4_000_000  # pairs of captions; 32 MB of doubles
 
 
 def order_disagreement(scores: ArrayLike) -> Floats:
-    """Return (I,) how often two metrics order two captions of an item differently, from (I, S, M) scores.
+    """Return the (I,) shares of cases in which two metrics order two captions of an item differently.
 
-    A metric's tie counts half against another metric's order.
+    scores: (I, S, M) of items, systems and metrics. If only one of the two metrics ties the captions, that counts half.
     """
     table = _scores(scores)
     if table.shape[2] < 2:
@@ -66,9 +67,10 @@ def order_disagreement(scores: ArrayLike) -> Floats:
 
 
 def score_information(scores: ArrayLike) -> Floats:
-    """Return (I,) Fisher information of items about the systems, from (I, S, M) scores, by `item_response`.
+    """Return the (I,) Fisher information of items about systems, from (I, S, M) scores, by `item_response`.
 
-    A system by a metric is a person, right on an item where the score is above the metric's median.
+    The "persons" of the model are the systems by each metric; one is right on an item if its score is above the
+    median of the metric.
     """
     table = _scores(scores)
     item, system, metric = np.nonzero(~np.isnan(table))
@@ -82,8 +84,8 @@ def score_information(scores: ArrayLike) -> Floats:
 def comparison_information(scores: ArrayLike) -> Floats:
     """Return (P,) Fisher information p (1 - p) of a choice between two candidates, from (P, 2, M) scores.
 
-    The first wins with probability p: the normal distribution function of the scores' difference over its root mean
-    square. It is the mean over metrics.
+    The first wins with probability p: the normal distribution function of the difference of scores, divided by the root
+    mean square of these differences. The information is averaged over metrics.
     """
     table = _scores(scores)
     difference = table[:, 0] - table[:, -1]
@@ -105,10 +107,10 @@ def _scores(values: ArrayLike) -> Floats:
 
 
 def inclusion_probabilities(usefulness: ArrayLike, budget: int, *, floor: float = FLOOR) -> Floats:
-    """Return (I,) probabilities with sum `budget`: a `floor` for all, the rest by the root of (I,) usefulness.
+    """Return (I,) probabilities with sum `budget`: an equal part for all, the rest in proportion to sqrt(usefulness).
 
-    The root minimises the error of a sum (Neyman 1934), as usefulness is in squares. An item that would come to more
-    than 1 is certain. `floor` 1 is an even draw.
+    The square root minimises the error of a sum (Neyman 1934), because usefulness is a variance. An item whose
+    probability would exceed 1 is certain. With `floor` 1 all items are equally probable.
     """
     useful = finite_vector(usefulness, "usefulness")
     refuse_values(useful, useful < 0, "usefulness", "a number from zero on")
@@ -132,9 +134,9 @@ def inclusion_probabilities(usefulness: ArrayLike, budget: int, *, floor: float 
 
 
 def draw_items(probabilities: ArrayLike, *, seed: Seed) -> Ints:
-    """Draw as many items as the (I,) probabilities add up to, by systematic sampling in random order; return positions.
+    """Draw items with (I,) probabilities, by systematic sampling in random order; return their positions.
 
-    Probabilities are exact and the number is fixed (Goodman, Kish 1950).
+    The number of items is the sum of the probabilities, and the probabilities are exact (Goodman, Kish 1950).
     """
     chance = _probabilities(probabilities)
     generator, _ = generator_of(seed)
@@ -159,10 +161,10 @@ def _probabilities(values: ArrayLike) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class WeightedEstimate(Inference):
-    """A figure of all items, from those that were chosen.
+    """An estimate for all items, from the chosen ones.
 
-    n: the values. items: what they belong to. effective: the number of items drawn evenly that their weights are worth
-    (Kish 1965).
+    n: number of values. items: number of items that they belong to. effective: number of items of an even draw that
+    would give as precise an estimate (Kish 1965).
     """
 
     value: float
@@ -183,9 +185,9 @@ def mean_of_all_items(
 ) -> WeightedEstimate:
     """Estimate the mean over all items from (N,) values of the chosen ones and their (N,) probabilities.
 
-    "hajek" divides by the sum of the weights (Hajek 1971), "horvitz-thompson" by `population`, the number of values
-    of all items: unbiased, and wider. Values of one of (N,) `items`, such as an image, count together. Intervals take
-    all items as a sample of items of this kind.
+    The estimator "hajek" divides by the sum of the weights (Hajek 1971); "horvitz-thompson" divides by `population`,
+    the number of values of all items, and is unbiased, but has wider intervals. Values of the same one of (N,)
+    `items`, such as an image, form a cluster. Intervals take all items as a sample of possible items.
     """
     value_of_item, chance = finite_vector(values, "values"), _probabilities(probabilities)
     same_length(values=value_of_item, probabilities=chance)
@@ -212,12 +214,12 @@ def weighted_kendall(
     *,
     confidence: float = CONFIDENCE,
 ) -> WeightedEstimate:
-    """Estimate Kendall's tau-b of two (N,) columns over all items; captions' weights multiply."""
+    """Estimate Kendall's tau-b of two (N,) columns over all items; a pair is weighted by both weights' product."""
     x, y = finite_vector(first, "first"), finite_vector(second, "second")
     chance = _probabilities(probabilities)
     same_length(first=x, second=y, probabilities=chance)
     weight = 1 / chance
-    # of each value with all others: same order, apart in first, apart in second
+    # for each value, summed over all others: same order, different in first, different in second
     sums = np.zeros((3, len(x)))
     rows = max(1, _PAIRS_AT_ONCE // len(x))
     for start in range(0, len(x), rows):

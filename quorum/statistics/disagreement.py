@@ -1,12 +1,13 @@
 """Disagreement as data: soft labels, what predicts them, and groups of raters who differ.
 
-Soft labels are people's answers to a unit as a distribution. Cross-entropy and Jensen-Shannon divergence: Uma et al.
-2021, *Learning from Disagreement: A Survey*, section 5; soft labels: Peterson et al. 2019, *Human uncertainty makes
-classification more robust*. All figures are in nats.
+Soft labels are the distribution of people's answers to a unit (Peterson et al. 2019, *Human uncertainty makes
+classification more robust*). Cross-entropy and Jensen-Shannon divergence are as in Uma et al. 2021, *Learning from
+Disagreement: A Survey*, section 5. All figures are in nats.
 
-Groups of raters. Found: a latent class model (Lazarsfeld, Henry 1968) over raters, each class with one table of
-errors (Dawid, Skene 1979). Independent posteriors of labels and classes bound the likelihood from below (Jordan et
-al. 1999). The parametric bootstrap tests the number of classes (McLachlan 1987), which holds for any measure of fit.
+Groups of raters are found by a latent class model (Lazarsfeld, Henry 1968) of raters, in which each class has one table
+of errors (Dawid, Skene 1979). It maximises a lower bound of the likelihood, with independent posteriors of labels and
+classes (Jordan et al. 1999). The parametric bootstrap tests the number of classes (McLachlan 1987); that is valid for
+any measure of fit.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy  # its parts load when they are first used
+import scipy  # its submodules load at first use
 from numpy.typing import ArrayLike, NDArray
 
 from quorum.numeric.arrays import Floats, Ints
@@ -40,29 +41,29 @@ from quorum.statistics.inputs import (
 
 CORRECTIONS = ("dirichlet", "miller-madow", "none")
 
-# Standard deviation of the normal prior of a Dirichlet's log-parameters: it only keeps them finite.
+# Standard deviation of the normal prior on a Dirichlet's log-parameters, which only keeps them finite.
 _LOOSE = 3.0
-# Standard deviation of the normal prior of logits: it only keeps them finite where a score parts all answers.
+# Standard deviation of the normal prior on logits, which keeps them finite if a score separates all answers.
 _LOGITS = 10.0
-# Imagined answers that a judge's answer is met with, in the shares of all answers.
+# Weight, in answers, of the overall shares that are added to people's answers for each answer of a judge.
 _IMAGINED = 1.0
-# Probabilities of a row may miss one by so much.
+# Largest difference from 1 of a row of probabilities.
 _SUM = 1e-6
 FEW_GROUPS = "all raters are of one group, expected two or more to compare"
 NO_PAIRS = "no two raters {of} have a unit in common"
-# Imagined answers of each kind in every group: a table without them would rule out answers that were not seen.
+# Added to every cell of a group's table of errors, so that answers not seen do not become impossible.
 _SMOOTHING = 0.5
-# How far random starts' memberships are from even.
+# Standard deviation of the logits of memberships in random starts.
 _SCATTER = 2.0
 
 
 @dataclass(frozen=True, slots=True)
 class SoftLabels(Result):
-    """Answers to each unit as a distribution.
+    """The distribution of answers to each unit.
 
-    counts, shares: (U, L). judgments: (U,). entropy: (U,) floor of any prediction's expected cross-entropy; nan where
-    one judgment says nothing. floor: its mean. concentration: (L,) of the units' Dirichlet; nan unless `correction` is
-    "dirichlet".
+    counts, shares: (U, L). judgments: (U,) number of answers. entropy: (U,) estimated entropy, the lowest expected
+    cross-entropy that a prediction can reach; nan if a single judgment allows no estimate. floor: mean entropy.
+    concentration: (L,) parameters of the Dirichlet distribution of units; nan unless `correction` is "dirichlet".
     """
 
     units: NDArray[Any]
@@ -84,11 +85,12 @@ def soft_labels(
     labels: Sequence[Any] | None = None,
     correction: str = "dirichlet",
 ) -> SoftLabels:
-    """Count two (N,) columns, and estimate the entropy of what people in general would answer.
+    """Count the answers in two (N,) columns, and estimate the entropy of the population's answers.
 
-    The entropy of n answers is too low by about (L - 1) / 2n. `correction` is "miller-madow" (the labels that
-    occurred, less one, over 2n: Miller 1955), "none", or "dirichlet": the expected entropy given the counts (Wolpert,
-    Wolf 1995, Phys. Rev. E 52, 6841) under the Dirichlet that makes all units' counts likeliest.
+    The entropy of n observed answers is too low by about (L - 1) / 2n. `correction` is "none", "miller-madow", which
+    adds (labels that occurred - 1) / 2n (Miller 1955), or "dirichlet", the expected entropy given the counts
+    (Wolpert, Wolf 1995, Phys. Rev. E 52, 6841) under the Dirichlet distribution with the highest likelihood of all
+    units' counts.
     """
     one_of(correction, CORRECTIONS, "correction")
     names, unit = encode(units, "units")
@@ -155,7 +157,7 @@ def _expected_entropy(alpha: Floats) -> Floats:
 class DivergenceResult(Result):
     """Cross-entropy and Jensen-Shannon divergence (U,) of predictions from people's distributions, and their means.
 
-    A prediction of zero where people answered so has an infinite cross-entropy.
+    If the predicted probability of an answer is zero and people gave it, the cross-entropy is infinite.
     """
 
     cross_entropy: Floats
@@ -168,7 +170,7 @@ class DivergenceResult(Result):
 def divergence(shares: ArrayLike, predictions: ArrayLike) -> DivergenceResult:
     """Compare (U, L) distributions of answers with (U, L) predicted ones.
 
-    Cross-entropy of shares is unbiased whatever the number of answers; the divergence of few answers is too high.
+    The cross-entropy is unbiased for any number of answers; the divergence is too high for few answers.
     """
     people, predicted = _distributions(shares, "shares"), _distributions(predictions, "predictions")
     if people.shape != predicted.shape:
@@ -197,11 +199,11 @@ def _distributions(values: ArrayLike, name: str) -> Floats:
 def metric_probabilities(
     scores: ArrayLike, counts: ArrayLike, folds: ArrayLike, *, symmetric: bool = False
 ) -> Floats:
-    """Return (U, L) probabilities of people's answers by (U,) scores of a metric.
+    """Return the (U, L) probabilities of people's answers that (U,) scores of a metric predict.
 
-    A multinomial logit of the score is fitted to the (U, L) counts of answers of all other folds, never of the unit's
-    own. `symmetric` is for a difference of two candidates' scores and two labels, the first for the first: without a
-    constant, equal scores mean one half.
+    A multinomial logit model of the score is fitted to the (U, L) counts of answers in all folds but the unit's own.
+    `symmetric` is for scores that are the first candidate's minus the second's, and two labels in that order: the model
+    then has no constant, so that equal scores give one half.
     """
     score, table = finite_vector(scores, "scores"), floats_of(counts, "counts")
     fold = encode(np.asarray(folds), "folds")[1]
@@ -225,7 +227,7 @@ def metric_probabilities(
 
 
 def _fit_logistic(score: Floats, counts: Floats, symmetric: bool) -> Floats:
-    """Return (2, L) constants and slopes; the last label's are zero, as are constants where symmetric."""
+    """Return (2, L) constants and slopes of the logits; the last label's are zero, and so are `symmetric` constants."""
     free = counts.shape[1] - 1
 
     def table(point: Floats) -> Floats:
@@ -250,10 +252,11 @@ def _logits(table: Floats, score: Floats) -> Floats:
 
 
 def judge_probabilities(answers: Iterable[int], counts: ArrayLike) -> Floats:
-    """Return (U, L) probabilities of people's answers by a judge's single answers, (U,) positions 0 to L - 1.
+    """Return the (U, L) probabilities of people's answers that a judge's single answers predict.
 
-    They are people's shares on the other units that the judge answered alike, with one imagined answer in the shares
-    of all others.
+    answers: (U,) the judge's labels, from 0 to L - 1. counts: (U, L) people's answers. The probabilities are people's
+    shares on the other units to which the judge gave this answer, plus one answer spread over the labels as in all
+    other units.
     """
     table = floats_of(counts, "counts")
     answer = np.asarray(list(answers))
@@ -272,13 +275,14 @@ def judge_probabilities(answers: Iterable[int], counts: ArrayLike) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class RaterGroupsResult(Result):
-    """Two groups against one.
+    """The fit of two groups of raters, compared with one group.
 
-    membership: (W, 2) probability of each group, the larger one first. shares: (2,). prior: (L,) of true labels.
-    confusion: (2, L, L) probability of the given label (last axis) by the true one. accuracy: (2,) over `prior`.
-    gain: of the bound of the log-likelihood by two groups. p: share of samples from one group that gain as much,
-    (c + 1) / (bootstraps + 1). within: (2,) share of agreeing pairs of raters of each group, by their likelier one;
-    between: of pairs across. nan where there are none.
+    membership: (W, 2) probability that the worker is in each group, the larger group first. shares: (2,) of workers.
+    prior: (L,) shares of true labels. confusion: (2, L, L) probability of the given label (last axis) by true label.
+    accuracy: (2,) probability of a right answer. gain: increase of the bound of the log-likelihood from one group to
+    two. p: share of samples simulated with one group that gain as much, (c + 1) / (bootstraps + 1). within: (2,)
+    share of agreeing pairs of raters of a group, each in the likelier group; between: share among pairs of different
+    groups. nan without such pairs.
     """
 
     workers: NDArray[Any]
@@ -310,10 +314,11 @@ def rater_groups(
     max_iterations: int = 500,
     tolerance: float = 1e-3,
 ) -> RaterGroupsResult:
-    """Split raters into two groups that err differently, by three (N,) columns, and test that against one group.
+    """Fit two groups of raters with different errors to three (N,) columns, and test them against one group.
 
-    The highest of `restarts` seeded starts counts, for the data and for each sample. Raters of unlike care are two
-    groups as well: those who guess agree no more within their group than across.
+    Of `restarts` seeded starts the one with the highest bound is used, for the data and for each bootstrap sample.
+    Careful and careless raters are found as two groups, too; those who guess do not agree more within their group
+    than across.
     """
     positive(bootstraps, "bootstraps")
     positive(restarts, "restarts")
@@ -325,7 +330,7 @@ def rater_groups(
 
     def gain_of(data: _Data) -> tuple[float, _Fit, _Fit]:
         single = _fit_classes(data, np.ones((data.workers, 1)), *limits)
-        # Even memberships are a saddle from which two groups never part.
+        # Do not start with equal memberships: two groups would stay equal.
         logits = (generator.normal(0.0, _SCATTER, (data.workers, 2)) for _ in range(restarts))
         double = max(
             (_fit_classes(data, scipy.special.softmax(start, axis=1), *limits) for start in logits),
@@ -366,7 +371,7 @@ def rater_groups(
 
 
 class _Data:
-    """Judgments as a sparse table (W * L, U) of how often a worker gave a label to a unit."""
+    """Judgments as a sparse (W * L, U) table: how often a worker gave a label to a unit."""
 
     def __init__(self, unit: Ints, worker: Ints, value: Ints, shape: tuple[int, int, int]) -> None:
         self.unit, self.worker, self.shape = unit, worker, shape
@@ -398,7 +403,7 @@ class _Fit:
 
 
 def _fit_classes(data: _Data, membership: Floats, max_iterations: int, tolerance: float) -> _Fit:
-    """Raise the bound from (W, G) memberships and the shares of votes until a step gains at most `tolerance`."""
+    """Maximise the bound from (W, G) memberships and shares of votes, until a step gains at most `tolerance`."""
     _, workers, width = data.shape
     truth, bound, converged = data.votes, -np.inf, False
     groups = membership.shape[1]
@@ -409,7 +414,7 @@ def _fit_classes(data: _Data, membership: Floats, max_iterations: int, tolerance
         confusion = met / met.sum(axis=2, keepdims=True)
         prior, shares = truth.mean(axis=0), membership.mean(axis=0)
         logs = np.log(confusion)
-        # The smoothing is part of the objective, else steps might lower it.
+        # Count the smoothing in the objective; without it, steps might lower the objective.
         value = _SMOOTHING * float(logs.sum())
         pull = np.einsum("wvl,glv->wg", expected_answers, logs) + np.log(np.maximum(shares, 1e-300))
         membership = scipy.special.softmax(pull, axis=1)
@@ -425,7 +430,7 @@ def _fit_classes(data: _Data, membership: Floats, max_iterations: int, tolerance
         bound = value
         if converged:
             break
-    # Empty rows of a group weigh as many imagined answers as others; two groups have twice as many.
+    # Remove what the smoothing adds to the objective for uniform tables, so that numbers of groups are comparable.
     bound += _SMOOTHING * groups * width * width * np.log(width)
     return _Fit(membership, shares, prior, confusion, bound, converged)
 
@@ -446,7 +451,7 @@ def _pairs(answers: WorkerAnswers) -> _Pairs:
     judged = scipy.sparse.csr_array((ones, (answers.worker, answers.unit)), shape=(workers, units))
     both = scipy.sparse.coo_array(scipy.sparse.triu(judged @ judged.T, k=1))
     first, second = (np.asarray(coordinates, dtype=np.int64) for coordinates in both.coords)
-    # A sparse table cannot be read at no place.
+    # A sparse table cannot be indexed with empty arrays.
     agreeing = scipy.sparse.csr_array(answer_table @ answer_table.T)[first, second] if len(first) else ()
     return _Pairs(first, second, both.data, np.asarray(agreeing, dtype=np.float64).ravel())
 
@@ -458,11 +463,12 @@ def _agreement(pairs: _Pairs, among: NDArray[np.bool_]) -> float:
 
 @dataclass(frozen=True, slots=True)
 class KnownGroupsResult(Result):
-    """Agreement within groups against agreement between them.
+    """Agreement within groups compared with agreement between them.
 
-    within: (G,) share of agreeing pairs of raters of each group, over the units they share; nan where there is none.
-    overall: the same over all pairs of one group. between: of pairs across groups. difference: overall - between.
-    p: share of shufflings with as large a difference, (c + 1) / (permutations + 1). raters: (G,).
+    within: (G,) share of agreeing pairs of raters of a group, over common units; nan without such pairs. overall:
+    that share over the pairs of all groups. between: share among pairs of different groups. difference: overall -
+    between. p: share of permutations with as large a difference, (c + 1) / (permutations + 1). raters: (G,) number of
+    raters.
     """
 
     groups: NDArray[Any]
@@ -487,8 +493,8 @@ def known_groups(
 ) -> KnownGroupsResult:
     """Test whether raters of one group agree more with each other than with those of others.
 
-    Takes four (N,) columns, the last one the rater's group. The test is exact and one-sided; it shuffles raters over
-    groups.
+    Each row of the four (N,) columns is a judgment, with the rater's group. The test is exact and one-sided; it
+    permutes the groups of raters.
     """
     positive(permutations, "permutations")
     group_names, group = encode(groups, "groups")
@@ -521,7 +527,7 @@ def known_groups(
     if not reason:
         generator = np.random.default_rng(seed)
         gap = overall - between
-        # A shuffling under which no pair is of one group, or none across, is no evidence against chance.
+        # Count a permutation without pairs within groups, or without pairs across, as extreme.
         shuffled_gaps = (apart(generator.permutation(of_rater)) for _ in range(permutations))
         as_extreme = sum(not shuffled < gap - 1e-12 for shuffled in shuffled_gaps)
         p = (as_extreme + 1) / (permutations + 1)

@@ -1,7 +1,8 @@
-"""Choose the next comparison, for Bradley-Terry strengths.
+"""Choose the next comparison for Bradley-Terry strengths.
 
-A pair's chance to be drawn grows with what one more comparison tells, and is never zero. Weights of one over the chance
-give the strengths of even drawing (Chiang et al. 2024, *Chatbot Arena*, section 5).
+A pair is drawn with a probability that grows with the information of one more comparison and is never zero. Comparisons
+weighted by one over that probability give the same strengths, on average, as equally probable pairs (Chiang et al.
+2024, *Chatbot Arena*, section 5).
 """
 
 from __future__ import annotations
@@ -9,24 +10,25 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import scipy  # its parts load when they are first used
+import scipy  # its submodules load at first use
 from numpy.typing import ArrayLike
 
 from quorum.numeric.arrays import Floats, Ints
 from quorum.statistics.inputs import BadShape, BadValue, finite_vector, floats_of
 
-PRIOR = 1.0  # variance of each strength before any comparison, so that there is a first draw
-_STEPS = 100  # of Newton's method, which takes about ten
-_FARTHEST = 4.0  # change of a strength in one step: beyond it the logistic curve is flat
-_TOLERANCE = 1e-9  # the last step changes no strength by more
-_TINIEST = 1e-300  # a gain that has underflowed is still one, or all chances would be 0 / 0
+PRIOR = 1.0  # prior variance of each strength, which the first draws need
+_STEPS = 100  # most steps of Newton's method, which takes about ten
+_FARTHEST = 4.0  # largest change of a strength in one step: farther away the logistic curve is flat
+_TOLERANCE = 1e-9  # largest change of a strength in the last step
+_TINIEST = 1e-300  # least gain, so that chances are not 0 / 0 if all gains underflow
 
 
 def prior_strengths(first: ArrayLike, second: ArrayLike, counts: ArrayLike, *, items: int) -> Floats:
-    """Return (K,) most probable log-strengths, given (P, 3) counts of wins of `first`, ties and losses.
+    """Return the (K,) most probable log-strengths of items.
 
-    A tie is half a win each. Strengths are normal around 0 with variance ``PRIOR``, so that a maximum exists.
-    ``first`` and ``second`` are (P,) numbers of the items, from 0.
+    ``first`` and ``second`` are (P,) items, from 0; ``counts`` (P, 3) are wins of the first, ties, and losses. A tie
+    counts as half a win for each. The prior of strengths is normal around 0 with variance ``PRIOR``, so a maximum
+    exists.
     """
     first_item, second_item = _items(first, items), _items(second, items)
     table = floats_of(counts, "counts", "something that is no number")
@@ -55,11 +57,11 @@ def prior_strengths(first: ArrayLike, second: ArrayLike, counts: ArrayLike, *, i
 
 @dataclass(slots=True)
 class Drawing:
-    """Draw pairs of items one after the other, each as if those before it were answered.
+    """Draw pairs of items one after the other, each as if the pairs before it were answered.
 
-    A pair weighs log(1 + I v), with the information I about the difference d of its strengths and the variance v of d
-    (D-optimality, Fedorov 1972), times 2 F(-|d| / sqrt v), with the normal F: without it, systems far apart would be
-    compared for ever.
+    The weight of a pair is log(1 + I v), where I is the information about the difference d of its strengths and v the
+    variance of d (D-optimality, Fedorov 1972), times 2 F(-|d| / sqrt v) with the normal distribution function F.
+    Without the second factor, items far apart would be drawn again and again.
     """
 
     first: Ints
@@ -73,7 +75,7 @@ class Drawing:
     def of(
         cls, first: ArrayLike, second: ArrayLike, answered: ArrayLike, strengths: ArrayLike, *, even: float
     ) -> Drawing:
-        """Prepare draws after (P,) comparisons ``answered`` of each pair, at (K,) log-strengths.
+        """Prepare draws, given (P,) numbers ``answered`` of comparisons of each pair, and (K,) log-strengths.
 
         ``even`` is the share of draws in which all pairs are equally probable, above 0 and up to 1.
         """
@@ -88,7 +90,7 @@ class Drawing:
         return cls(first_item, second_item, difference, each, np.asarray(variance, dtype=np.float64), even)
 
     def chances(self, open_pairs: ArrayLike) -> Floats:
-        """Return (P,) chances with sum 1, 0 for pairs that are not open."""
+        """Return the (P,) chances of pairs to be drawn next, with sum 1; 0 for pairs that are not open."""
         is_open = np.asarray(open_pairs, dtype=bool)
         if not is_open.any():
             raise BadValue("no pair is open")
@@ -98,7 +100,7 @@ class Drawing:
         )
         gains = np.where(is_open, np.maximum(gains, _TINIEST), 0.0)
         chances: Floats = self.even * is_open / is_open.sum() + (1 - self.even) * gains / gains.sum()
-        # Without it, that of a single open pair may be above 1 in the last digit.
+        # Normalise again: the chance of a single open pair may exceed 1 by rounding.
         return chances / chances.sum()
 
     def draw(self, open_pairs: ArrayLike, rng: np.random.Generator) -> tuple[int, float]:

@@ -45,7 +45,7 @@ DEFAULTS: Mapping[str, Any] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """What every result says besides its figures; see `quorum.statistics` for the fields."""
+    """Fields that all results have in addition to their figures; see `quorum.statistics`."""
 
     seed: int | None = None
     reason: str = ""
@@ -54,13 +54,13 @@ class Result:
     signature: str = ""
 
     def shared(self) -> dict[str, Any]:
-        """Return all fields, for a result that adds further ones."""
+        """Return all fields by name, to construct a result with further fields."""
         return {entry.name: getattr(self, entry.name) for entry in fields(self)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inference(Result):
-    """An interval, and how it was made; nan where there is none."""
+    """A result with an interval, whose ends are nan if there is none."""
 
     low: float = math.nan
     high: float = math.nan
@@ -79,23 +79,23 @@ class Sampling(TypedDict, total=False):
 
 
 class Clustering(TypedDict, total=False):
-    """Options of functions that resample nothing."""
+    """The options of functions that do not resample."""
 
     confidence: float
     clusters: ClusterColumns
 
 
 class RaterSampling(Sampling, total=False):
-    """Options of coefficients of units and raters, which are both random unless `clusters` says otherwise."""
+    """The options of coefficients of agreement; units and raters are random unless `clusters` says otherwise."""
 
 
-# By the annotation of a function's options.
+# By the annotation of a function's `**options`.
 OPTIONS = {f"Unpack[{kind.__name__}]": kind for kind in (Sampling, Clustering, RaterSampling)}
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """Checked options of an interval."""
+    """The checked options of an interval."""
 
     confidence: float
     resamples: int
@@ -112,12 +112,12 @@ class Options:
 
     @classmethod
     def with_raters(cls, **options: Unpack[Sampling]) -> tuple[Options, RaterDeletions | None]:
-        """Return the options, and apart from the columns of clusters what people say without each rater."""
+        """Return the options without `RaterDeletions` in `clusters`, and these, or None."""
         options["clusters"], deletions = columns_and_deletions(options.get("clusters", NAIVE))
         return cls.of(**options), deletions
 
     def clusters_of(self, row: str, keep: Flags) -> Clusters:
-        """Return the clusters of the rows to `keep`; without columns each row is one, and is not counted."""
+        """Return the clusters of the rows that `keep` marks; without columns, each row is one and `counts` is empty."""
         if self.columns:
             return Clusters.of(self.columns, len(keep), keep)
         return replace(Clusters.of({row: range(len(keep))}, len(keep), keep), counts={})
@@ -126,7 +126,7 @@ class Options:
         return Inference(confidence=self.confidence, resamples=self.resamples, seed=self.seed, reason=reason)
 
     def resampled(self, statistic: Callable[[Floats], Floats], frequency: Ints, width: int = 1) -> Inference:
-        """Return the interval of a statistic of resampled units, by `bootstrap`."""
+        """Return the percentile interval of a statistic of resampled units; arguments are those of `bootstrap`."""
         draws = bootstrap(
             statistic, frequency, resamples=self.resamples, generator=self.generator, width=width
         )
@@ -138,7 +138,7 @@ class Options:
         return replace(self.undefined(), low=low, high=high, undefined_resamples=undefined)
 
     def clustered(self, clusters: Clusters, ends: tuple[float, float]) -> Inference:
-        """Return the interval with these ends, which were computed from the clusters."""
+        """Return the interval with these `ends`, and with the reason, note and counts of the clusters."""
         return Inference(
             low=ends[0],
             high=ends[1],
@@ -151,7 +151,7 @@ class Options:
 
 
 class Statistic(NamedTuple):
-    """A signed function's name, and the fields that distinguish functions of one name."""
+    """The name of a signed function, and the fixed fields that distinguish functions with one name."""
 
     name: str
     fixed: Mapping[str, str]
@@ -168,8 +168,8 @@ def signed(
     """Add a signature to a function's result: a dataclass with a field `signature`, or a mapping of such.
 
     Parameters with a default are part of the signature, except those named in `data`. `fixed` fields distinguish
-    functions of one name (`input="rows"`). Where the function takes clusters and the call names none, the result notes
-    what it assumes.
+    functions with one name (`input="rows"`). If the function takes clusters and the call names none, the result's
+    note says that rows are taken as independent.
     """
 
     def decorate(function: Callable[Parameters, Returned]) -> Callable[Parameters, Returned]:
@@ -188,7 +188,7 @@ def signed(
             bound.apply_defaults()
             values = {key: _value(bound.arguments[key]) for key in options}
             if values.get("clusters") == NAIVE == parameters.parameters["clusters"].default:
-                del values["clusters"]  # as before there were others
+                del values["clusters"]  # keep the signatures of the time before other clusters existed
             note = INDEPENDENT if assumes and assumes.default == NAIVE else ""
             return _with_signature(result, str(Signature(name, {**fixed, **values}, VERSION)), note)
 
@@ -199,7 +199,7 @@ def signed(
 
 
 def _signature_of(function: Callable[..., Any]) -> inspect.Signature:
-    """Return the signature with the keys of `Sampling` and its like as parameters of their own."""
+    """Return the signature, with `**options` replaced by the keys of `Sampling` or another of `OPTIONS`."""
     signature = inspect.signature(function)
     parameters: list[inspect.Parameter] = []
     for parameter in signature.parameters.values():

@@ -13,16 +13,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from quorum.numeric.arrays import Flags, Floats, Ints
 
-# Sums of the same numbers in another order differ by rounding: less than this part of their size is none.
+# Relative difference below which sums are equal: the order of the terms changes their last digits.
 ROUNDING = 1e-12
-# Whole numbers that span at most so many values, or twice as many as there are, are coded by subtraction, not sorting.
+# Whole numbers in a range of this size, or of twice their number, are coded by subtraction instead of sorting.
 _SMALL_RANGE = 1 << 16
-# Up to here a double holds every whole number.
+# A double represents every whole number up to this one.
 _EXACT = 2.0**53
 
-# Sums of squares of a million numbers of this size are far from the largest double.
+# Largest number accepted; the sum of a million of its squares is far from overflow.
 LARGEST = 1e100
-# Tables of units by labels, or of workers by labels by labels; this many float64 are 800 MB.
+# Most cells of a table, of units by labels or workers by labels by labels; 800 MB of float64.
 LARGEST_TABLE = 100_000_000
 
 
@@ -43,13 +43,13 @@ class BadOption(StatisticsError):
 
 
 class DuplicateJudgment(StatisticsError):
-    """A second judgment of a unit by one worker."""
+    """A worker judged a unit twice."""
 
 
 def encode(values: Iterable[Any], name: str = "values") -> tuple[NDArray[Any], Ints]:
-    """Return (K,) distinct values in ascending order and (N,) codes 0..K-1; refuse nan and None.
+    """Return the (K,) distinct values in ascending order, and (N,) codes 0..K-1. Raise BadValue for nan and None.
 
-    Types that cannot be compared are ordered by type first.
+    Values of types that cannot be compared are ordered by type first.
     """
     array = _numeric(values, name)
     if array is None:
@@ -70,12 +70,12 @@ def _numeric(values: Iterable[Any], name: str) -> NDArray[Any] | None:
     if isinstance(values, np.ndarray):
         array = values
     elif isinstance(values, list | tuple) and values and isinstance(values[0], str):
-        return None  # numpy would copy a million names only to show that they are no numbers
+        return None  # do not let numpy copy a million names only to find that they are no numbers
     else:
-        # A list that mixes numbers and text becomes text in numpy, so only a numeric outcome is trusted.
+        # numpy turns a list of numbers and texts into texts, so use its array only if it is numeric.
         try:
             array = np.asarray(values)
-        except ValueError:  # ragged: the elements are themselves sequences
+        except ValueError:  # the elements are sequences of different lengths
             return None
     if array.dtype.kind not in "biuf":
         return None
@@ -104,7 +104,7 @@ def _encode_hashable(values: Iterable[Any], name: str) -> tuple[NDArray[Any], In
         raise BadShape(f"{name} has {values.ndim} dimensions, expected one")
     refuse_nan_texts(values, name)
     items = values.tolist() if isinstance(values, np.ndarray) else one_per_row(values, name)
-    # A dictionary that numbers a new key itself is looked up without a line of Python per item.
+    # A defaultdict that numbers new keys needs no Python code for each item.
     index: defaultdict[Hashable, int] = defaultdict(count().__next__)
     try:
         first_seen = np.fromiter(map(index.__getitem__, items), dtype=np.int64, count=len(items))
@@ -137,9 +137,9 @@ def refuse_nan_texts(values: object, name: str) -> None:
 def encode_with(
     values: Sequence[Any] | NDArray[Any], scale: Sequence[Any] | NDArray[Any], name: str = "values"
 ) -> Ints:
-    """Return (N,) positions of `values` in `scale`, which must hold them all."""
+    """Return the (N,) positions of `values` in `scale`. Raise BadValue for a value that it does not hold."""
     labels, codes = encode(values, name)
-    scale = scale.tolist() if isinstance(scale, np.ndarray) else scale  # so that a message reads the same
+    scale = scale.tolist() if isinstance(scale, np.ndarray) else scale  # for equal messages
     try:
         places = {label: position for position, label in enumerate(scale)}
     except TypeError as error:
@@ -157,7 +157,7 @@ def encode_with(
 def encode_both(
     first: Iterable[Any], second: Iterable[Any], name: str, other: str
 ) -> tuple[NDArray[Any], Ints, Ints]:
-    """Encode two (N,) columns together: (K,) labels, ascending, and (N,) codes of both."""
+    """Encode two (N,) columns together: return (K,) labels, ascending, and the (N,) codes of each column."""
     labels, first_codes = encode(first, name)
     other_labels, second_codes = encode(second, other)
     same_length(**{name: first_codes, other: second_codes})
@@ -196,7 +196,7 @@ def refuse_values(values: NDArray[Any], wrong: Flags, name: str, expected: str) 
 
 
 def first_repeated(rows: Ints, columns: Ints) -> tuple[int, int] | None:
-    """Return the smallest (row, column) that occurs twice in (N,) codes."""
+    """Return the smallest (row, column) that occurs twice in two columns of (N,) codes; None if all are distinct."""
     width = int(columns.max(initial=0)) + 1
     keys = np.sort(rows * width + columns)
     twice = keys[:-1][keys[1:] == keys[:-1]]
@@ -214,7 +214,7 @@ def finite_vector(values: ArrayLike, name: str) -> Floats:
 
 
 def float_vector(values: ArrayLike, name: str) -> Floats:
-    """Return (N,) float64 where nan means missing."""
+    """Return the values as (N,) float64, in which nan means missing."""
     vector = floats_of(values, name, "something that is no number, expected numbers")
     if vector.ndim != 1:
         raise BadShape(f"{name} has {vector.ndim} dimensions, expected one")
@@ -260,17 +260,17 @@ def positive(value: int, name: str) -> int:
 
 
 def score_vector(values: ArrayLike, name: str) -> Floats:
-    """Return (N,) finite float64 of moderate size."""
+    """Return the values as (N,) float64. Raise BadValue if one is not finite or is larger than LARGEST."""
     return _moderate(finite_vector(values, name), name)
 
 
 def gappy_vector(values: ArrayLike, name: str) -> Floats:
-    """Return (N,) float64 of moderate size where nan means missing."""
+    """Return the values as (N,) float64, in which nan means missing. Raise BadValue if one is larger than LARGEST."""
     return _moderate(float_vector(values, name), name)
 
 
 def score_table(values: ArrayLike, name: str) -> Floats:
-    """Return (systems, items) float64 of moderate size where nan means missing."""
+    """Return (systems, items) float64, in which nan means missing. Raise BadValue if one is larger than LARGEST."""
     table = floats_of(values, name)
     if table.ndim != 2:
         raise BadShape(f"{name} has {table.ndim} dimensions, expected two: systems and items")
@@ -285,7 +285,7 @@ def _moderate(vector: Floats, name: str) -> Floats:
 
 
 def encode_on_scale(values: Iterable[Any], labels: Sequence[Any] | None) -> tuple[NDArray[Any], Ints]:
-    """Return (L,) labels and (N,) codes 0..L-1."""
+    """Return (L,) labels, by default those that occur, and the (N,) codes 0..L-1 of the values."""
     if labels is None:
         return encode(values, "values")
     names = one_per_row(labels, "labels")
@@ -299,7 +299,7 @@ def encode_on_scale(values: Iterable[Any], labels: Sequence[Any] | None) -> tupl
 
 
 def check_cells(rows: int, row: str, labels: int, cells: int) -> None:
-    """Refuse a table that would not fit into memory."""
+    """Raise BadValue for a table that would not fit into memory."""
     if cells > LARGEST_TABLE:
         raise BadValue(
             f"there are {rows:,} {row} and {labels:,} different answers, expected a scale of a few values"

@@ -1,7 +1,8 @@
-"""Judges, such as language models: may one stand in for people, and what would people say where only it answered?
+"""Judges, such as language models: whether one may replace people, and people's mean from a judge's answers.
 
-The alternative annotator test: Calderon, Reichart, Dror 2025. Prediction-powered inference: Angelopoulos, Bates,
-Fannjiang, Jordan, Zrnic 2023; its power tuning: Angelopoulos, Duchi, Zrnic 2023, "PPI++". See contrib/judges/README.md.
+The alternative annotator test is by Calderon, Reichart, Dror 2025. Prediction-powered inference is by Angelopoulos,
+Bates, Fannjiang, Jordan, Zrnic 2023; its power tuning by Angelopoulos, Duchi, Zrnic 2023, "PPI++". See
+contrib/judges/README.md.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import scipy  # its parts load when they are first used; scipy.stats alone takes half a second
+import scipy  # its submodules load at first use; scipy.stats alone takes half a second
 from numpy.typing import ArrayLike
 
 from quorum.numeric.arrays import Flags, Floats, Ints
@@ -52,13 +53,13 @@ SCORINGS = (ACCURACY, RMSE)
 LEAVE_OUT, T_TEST, WILCOXON = "leave-out", "t", "wilcoxon"
 FEW = (LEAVE_OUT, T_TEST, WILCOXON)
 
-# The paper's advice (section 3): 0.2 beside experts, 0.15 beside skilled people, 0.1 beside a crowd.
+# The paper's advice (section 3): 0.2 if people are experts, 0.15 if they are skilled, 0.1 for a crowd.
 EPSILON = 0.2
-# With fewer units, the mean of a person's comparisons is not near to normal.
+# With fewer units, the mean of a person's comparisons is not close to normal.
 FEWEST_UNITS = 30
 PASSES = 0.5
 SHORTEST_CURVE = 5
-DENSE_CELLS = 20_000_000  # units times labels that are counted in one array
+DENSE_CELLS = 20_000_000  # most cells (units times labels) that are counted in a dense array
 NOBODY = "no person judged {least} or more of the units that the judge and somebody else judged"
 TOO_FEW_CLUSTERS = "no person's units lie in enough clusters to be tested"
 NO_LABELS = "people judged {n} of the units, expected two or more"
@@ -71,15 +72,15 @@ class AlternativeAnnotatorResult(Inference):
     """Whether the judge may replace a person of this group.
 
     Attributes:
-        raters: the R people who were tested, ascending; `left_out` had too few units.
-        units: (R,) how many units each was compared on.
-        judge_advantage: (R,) share of them where the judge is as near to the others as the person, or nearer (rho f).
-        rater_advantage: (R,) the same of the person (rho h).
-        p: (R,) one-sided, of rho_h - rho_f >= epsilon; `adjusted_p` by Benjamini and Yekutieli.
-        won: (R,) bool, `adjusted_p` is at most `level`.
-        winning_rate: share of the people with a p whom the judge won against (omega); it passes from 0.5.
-        advantage: mean of `judge_advantage` (rho), with an interval over units or clusters.
-        all_units: with answers of the judge and of two people or more.
+    raters: the R people who were tested, ascending; `left_out` others had too few units.
+    units: (R,) number of units on which each was compared with the judge.
+    judge_advantage: (R,) share of these where the judge is at least as near to the others as the person (rho f).
+    rater_advantage: (R,) share of these where the person is at least as near as the judge (rho h).
+    p: (R,) one-sided, of rho_h - rho_f >= epsilon; `adjusted_p` by Benjamini and Yekutieli.
+    won: (R,) bool, whether `adjusted_p` is at most `level`.
+    winning_rate: share of `won` among the people with a p (omega); the judge passes the test at 0.5 or more.
+    advantage: mean of `judge_advantage` (rho), with an interval over units or clusters.
+    all_units: number of units with answers of the judge and of two people or more.
     """
 
     raters: tuple[Any, ...]
@@ -115,15 +116,15 @@ def alternative_annotator_test(
     few: str = LEAVE_OUT,
     clusters: ClusterColumns = NAIVE,
 ) -> AlternativeAnnotatorResult:
-    """Compare the judge with each person by how near both are to the others, from (N,) answers of people.
+    """Compare the judge with each person: which of them is nearer to the other people's (N,) answers.
 
     Args:
-        judge: (N,) the judge's answer to the unit of each row. scoring: "accuracy" (mean agreement with the others,
-        any values) or "rmse" (root mean squared distance, numbers). epsilon: what the judge may be worse by, since it
-        costs less. least_units: a person with fewer is left out, tested by t all the same, or by Wilcoxon's signed
-        ranks, as `few`
-            says (contrib/judges/README.md).
-        clusters: one column of what units share; by default each unit is its own.
+    judge: (N,) the judge's answer to the unit of each row.
+    scoring: "accuracy" (mean agreement with the others, any values) or "rmse" (root mean squared distance, numbers).
+    epsilon: by how much the judge may be worse, because it costs less.
+    least_units: people with fewer units are treated as `few` says: left out, tested by t all the same, or tested
+    by Wilcoxon's signed ranks (contrib/judges/README.md).
+    clusters: one column of clusters of units; by default each unit is a cluster.
     """
     one_of(scoring, SCORINGS, "scoring")
     one_of(few, FEW, "few")
@@ -146,27 +147,27 @@ def alternative_annotator_test(
         )
         same_length(units=unit, answers=values, judge=predictions)
         nearness, judge_nearness = _nearness(unit, values, predictions)
-    # With less than two units nothing varies, whatever is asked for.
+    # One unit shows no variance, so two are needed in any case.
     least = max(positive(least_units, "least_units"), 2) if few == LEAVE_OUT else 2
     name, cluster = _one_column(clusters, unit, "a row")
-    # Leave out rows that nobody else judged, and people with few units.
+    # Leave out rows whose unit nobody else judged, and people with few units.
     usable = ~np.isnan(nearness) & ~np.isnan(judge_nearness)
     counts = np.bincount(rater[usable], minlength=len(names))
     tested = np.flatnonzero(counts >= least)
     keep = usable & np.isin(rater, tested)
     unit, rater, cluster = unit[keep], renumber_codes(rater[keep]), cluster[keep]
-    # Who is nearer to the others, row by row, and how often.
+    # Find who is nearer to the others, row by row, and how often.
     judge_wins = (judge_nearness >= nearness)[keep].astype(np.float64)
     person_wins = (nearness >= judge_nearness)[keep].astype(np.float64)
     n = counts[tested]
     by_judge = np.bincount(rater, weights=judge_wins) / np.maximum(n, 1)
     by_person = np.bincount(rater, weights=person_wins) / np.maximum(n, 1)
-    # Test each person's differences, whose rows lie together by cluster.
+    # Test each person's differences; rows of a cluster are adjacent.
     differences = person_wins - judge_wins
     order = np.lexsort((cluster, rater))
     starts = np.cumsum(n) - n
     changes = (np.diff(cluster[order], prepend=-1) != 0) | (np.diff(rater[order], prepend=-1) != 0)
-    number = np.cumsum(changes) - 1  # of a person's cluster
+    number = np.cumsum(changes) - 1  # number of the person's cluster in each row
     p = np.empty(len(tested))
     for position, (start, size) in enumerate(zip(starts.tolist(), n.tolist(), strict=True)):
         rows = order[start : start + size]
@@ -176,7 +177,7 @@ def alternative_annotator_test(
             cluster_of_row = number[start : start + size] - number[start]
             p[position] = _one_sided(differences[rows], cluster_of_row, name, epsilon)
     adjusted = adjusted_p_values(p, "benjamini-yekutieli").values
-    # The mean advantage over people, with an interval over what all their units share.
+    # The mean advantage over people, with an interval over the clusters of all their units.
     advantage = float(by_judge.mean()) if len(tested) else math.nan
     low = high = math.nan
     counted: Mapping[str, int] = {}
@@ -210,7 +211,10 @@ def alternative_annotator_test(
 
 
 def _agreements(unit: Ints, answer: Ints, judge: Ints, labels: int) -> tuple[Floats, Floats]:
-    """Return (N,) shares of a unit's other answers that equal the row's own, and the judge's; nan without others."""
+    """Return the (N,) shares of a unit's other answers that equal the row's answer, and that equal the judge's.
+
+    Both are nan for units without other answers.
+    """
     others = np.bincount(unit)[unit] - 1.0
     others[others == 0] = np.nan
     mine, wanted = unit * labels + answer, unit * labels + judge
@@ -224,14 +228,17 @@ def _agreements(unit: Ints, answer: Ints, judge: Ints, labels: int) -> tuple[Flo
 
 
 def _nearness(unit: Ints, answer: Floats, judge: Floats) -> tuple[Floats, Floats]:
-    """Return (N,) negative mean squared distances from a unit's other answers; nan without others."""
+    """Return (N,) negative mean squared distances of the row's answer, and of the judge's, from a unit's other answers.
+
+    Both are nan for units without other answers.
+    """
     count = np.bincount(unit)[unit]
     total = np.bincount(unit, weights=answer)[unit]
     squares = np.bincount(unit, weights=answer * answer)[unit]
     others = np.where(count > 1, count - 1.0, np.nan)
     person = squares - 2 * answer * total + count * answer * answer
     beside = squares - 2 * judge * total + count * judge * judge - (judge - answer) ** 2
-    # Sums of decimals that should be equal differ in their last digits.
+    # Sums of decimals that should be equal differ in their last digits: round.
     size = squares + count * np.maximum(answer * answer, judge * judge)
     beside = np.where(np.abs(beside - person) <= 1e-12 * size, person, beside)
     return -person / others, -beside / others
@@ -260,10 +267,10 @@ class PredictionPoweredResult(Inference):
     Attributes:
         value, low, high: the prediction-powered estimate.
         people, people_low, people_high: from people's answers alone.
-        judge: the mean of the judge's answers, with the judge's bias.
-        power: lambda, how far the judge is relied on: 0 not at all, 1 as in the paper of 2023.
-        labelled, unlabelled: units with people's answers, and with the judge's alone.
-        effective: units that people alone would have to judge for an interval as narrow.
+        judge: the mean of the judge's answers, which includes the judge's bias.
+        power: lambda, the weight of the judge's answers: 0 ignores them, 1 is as in the paper of 2023.
+        labelled, unlabelled: number of units with people's answers, and with only the judge's.
+        effective: number of units that people alone would have to judge for an equally narrow interval.
     """
 
     value: float
@@ -290,15 +297,15 @@ def prediction_powered_mean(
     confidence: float = CONFIDENCE,
     clusters: ClusterColumns = NAIVE,
 ) -> PredictionPoweredResult:
-    """Return the mean of people's answers to (U,) units, nan where people said nothing.
+    """Estimate the mean of people's answers to (U,) units; `people` is nan where only the judge answered.
 
-    The units that people judged must be a random sample. The estimate is lambda times the mean of the judge where it is
-    alone, plus the mean of people less lambda times the judge where both answered. t of the degrees of freedom of both
-    parts gives its interval.
+    The units that people judged must be a random sample. The estimate is lambda times the judge's mean over the units
+    without people, plus the mean of (people - lambda * judge) over the units with both. The interval is by t, with
+    degrees of freedom from both parts.
 
     Args:
         power: lambda, from 0 to 1; by default `tuned_power`.
-        clusters: one (U,) column of what units share.
+        clusters: one (U,) column of clusters of units.
     """
     check_confidence(confidence)
     label, prediction = float_vector(people, "people"), finite_vector(judge, "judge")
@@ -349,9 +356,9 @@ def prediction_powered_mean(
 
 
 def tuned_power(people: Floats, judge: Floats) -> float:
-    """Return the lambda of PPI++ (equation 6) of (U,) units, from 0 to 1.
+    """Return the lambda of PPI++ (equation 6) for (U,) units, limited to 0 to 1.
 
-    It is cov(people, judge) / ((1 + n / N) var(judge)), with the variance pooled over the n units that people judged
+    It is cov(people, judge) / ((1 + n / N) var(judge)); the variance is pooled over the n units that people judged
     and the N others, as in the authors' program ppi_py.
     """
     labelled = ~np.isnan(people)
@@ -362,7 +369,7 @@ def tuned_power(people: Floats, judge: Floats) -> float:
 
 
 def _one_column(clusters: ClusterColumns, alone: Ints, row: str) -> tuple[str, Ints]:
-    """Return the name and the codes of the only cluster column; without one, each unit is a cluster (`alone`)."""
+    """Return the name and the codes of the only column of clusters; without one, `row` and the codes `alone`."""
     columns = cluster_columns(clusters)
     if not columns:
         return ITEM, alone
@@ -374,10 +381,11 @@ def _one_column(clusters: ClusterColumns, alone: Ints, row: str) -> tuple[str, I
 
 @dataclass(frozen=True, slots=True)
 class _Parts:
-    """Influences of labelled units (people, judge) and of the others (judge).
+    """Influences of units on the parts of the estimate.
 
-    shift: the judge's mean where it is alone less that beside people. overlap: summed products of the labelled
-    influences, of people and of the judge, with the others', over clusters in both.
+    labels, beside: of labelled units on the means of people and of the judge. alone: of the other units on the
+    judge's mean. shift: the judge's mean over the other units minus that over labelled units. overlap: sums, over
+    clusters that have both kinds of units, of the products of `labels`, and of `beside`, with `alone`.
     """
 
     labels: Floats
@@ -430,13 +438,14 @@ class _Parts:
 
 @dataclass(frozen=True, slots=True)
 class SavingsCurve(Result):
-    """The worth of prediction-powered intervals if people had judged fewer units.
+    """Properties of prediction-powered intervals if people had judged fewer units.
 
     Attributes:
-        sizes: (S,) units that people judge.
-        coverage, people_coverage: (S,) share of draws whose interval holds the mean of all units.
-        width, people_width: (S,) mean width of the interval, with the judge and of people alone.
-        effective: (S,) mean of the results' `effective`.
+    sizes: (S,) number of units that people judge.
+    coverage, people_coverage: (S,) share of draws whose interval contains the mean of all units, with the judge and
+    from people alone.
+    width, people_width: (S,) mean width of the interval, with the judge and from people alone.
+    effective: (S,) mean of `PredictionPoweredResult.effective`.
     """
 
     sizes: tuple[int, ...]
@@ -458,10 +467,9 @@ def savings_curve(
     confidence: float = CONFIDENCE,
     seed: Seed = 0,
 ) -> SavingsCurve:
-    """Draw studies of (U,) units that people and the judge both answered, with people at some of the units alone.
+    """Simulate studies in which people judge only some units, from (U,) units with answers of people and the judge.
 
-    Each study draws as many units as there are with replacement, and people judge the first of them. Intervals take
-    units as independent.
+    Each study draws U units with replacement; people judge the first of them. Intervals take units as independent.
     """
     label, prediction = finite_vector(people, "people"), finite_vector(judge, "judge")
     count = same_length(people=label, judge=prediction)

@@ -1,9 +1,9 @@
 """How well systems rank captions for an image, or images for a caption (H13 section 4.3).
 
-A ranking is a query's list of items from best to worst. `relevant` is, for each query, a collection of the relevant
-items, or a mapping from judged items to grades (relevant above zero). `JudgedRankings` can replace both. `unjudged`
-items that a measure looks at are counted ("count"), taken out of the list ("leave-out", Sakai 2007), or refused
-("refuse").
+A ranking is a query's list of items from best to worst. `relevant` has, for each query, a collection of the relevant
+items, or a mapping from judged items to grades (relevant if above zero). `JudgedRankings` can replace both. `unjudged`
+says what happens to items without a judgment: "count" takes them as not relevant and counts them, "leave-out" removes
+them from the list (Sakai 2007), "refuse" raises an error.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ MEDIAN_RANK = "median rank"
 ORDER_COEFFICIENTS = ("spearman", "kendall-tau-b")
 NO_ORDER = "fewer than two systems differ in both measures"
 
-# Codes of the items of a list.
+# Codes of items in a list.
 _UNJUDGED, _IRRELEVANT, _RELEVANT = -1, 0, 1
 
 
@@ -48,9 +48,10 @@ _UNJUDGED, _IRRELEVANT, _RELEVANT = -1, 0, 1
 class RankingResult(Result):
     """One measure, such as "R@5".
 
-    value: mean over the queries with a relevant item (median rank: median). per_query: (Q,); a rank is inf where no
-    relevant item was returned. `undefined` queries have no relevant item and are nan. unjudged: items in total; None
-    if `relevant` does not tell. best_case, best_per_query: if these were relevant.
+    value: mean (for the median rank, median) over the queries with a relevant item. per_query: (Q,) values, nan for the
+    `undefined` queries without a relevant item; a rank is inf if no relevant item was returned. unjudged: number of
+    unjudged items that the measure looked at; None if `relevant` does not say which are judged. best_case,
+    best_per_query: the values if these items were relevant.
     """
 
     measure: str
@@ -65,10 +66,11 @@ class RankingResult(Result):
 
 @dataclass(frozen=True, slots=True)
 class JudgedRankings:
-    """Lists laid end to end, with the judgment of every item.
+    """Rankings with the judgment of every item, concatenated.
 
-    starts: (Q + 1,). codes: (N,) int8, 1 relevant, 0 not relevant, -1 unjudged. total: (Q,) relevant items, returned or
-    not. judged: whether unjudged items are known. left_out: (Q,) unjudged items that were taken out.
+    starts: (Q + 1,). codes: (N,) int8, 1 relevant, 0 not relevant, -1 unjudged. total: (Q,) number of relevant items,
+    returned or not. judged: whether it is known which items are unjudged. left_out: (Q,) number of unjudged items
+    removed.
     """
 
     starts: Ints
@@ -86,7 +88,7 @@ def recall_at_k(
     *,
     unjudged: str = "count",
 ) -> RankingResult:
-    """Return R@k: the share of a query's relevant items among its first k (H13: of the one original item)."""
+    """Return R@k: the share of a query's relevant items that are among its first k (H13: one item, the original)."""
     cut, lists, hits, blank = _first_k(rankings, relevant, k, unjudged)
     share, best = _share(hits, lists.total), _share(hits + blank, lists.total + blank)
     return _result(f"R@{cut}", lists, blank, unjudged, share, best)
@@ -113,7 +115,7 @@ def r_precision(
     *,
     unjudged: str = "count",
 ) -> RankingResult:
-    """Return the precision at rank r for a query with r relevant items; a shorter list counts as r long."""
+    """Return the precision at rank r for a query with r relevant items, also if its list is shorter than r."""
     lists = _judged_rankings(rankings, relevant, unjudged)
     hits, blank = _counts_within(lists, lists.total)
     share, best = _share(hits, lists.total), _share(hits + blank, lists.total)
@@ -138,7 +140,7 @@ def median_rank(
 
 @dataclass(frozen=True, slots=True)
 class OrderCorrelation(Result):
-    """How alike two measures, such as "S@5" and "R@5", order the `systems` that have both."""
+    """Rank correlation of the orders that two measures, such as "S@5" and "R@5", give `systems`."""
 
     value: float
     systems: int
@@ -148,13 +150,13 @@ class OrderCorrelation(Result):
 def order_correlation(
     first: Sequence[RankingResult], second: Sequence[RankingResult], coefficient: str = "spearman"
 ) -> OrderCorrelation:
-    """Return rho or tau-b between the orders of S systems by two measures of each (H13 4.3.5, Table 7).
+    """Return rho or tau-b between the orders of systems by a first and by a second measure (H13 4.3.5, Table 7).
 
-    A lower median rank is better. Systems without a value of either measure are left out.
+    A lower median rank is better. Systems that lack a value of one of the measures are left out.
     """
     one_of(coefficient, ORDER_COEFFICIENTS, "coefficient")
     same_length(first=first, second=second)
-    # Rounded, so that equal shares tie whatever they were summed from.
+    # Round, so that shares that differ only by rounding errors are tied.
     values = np.round(
         [
             [-result.value if result.measure == MEDIAN_RANK else result.value for result in results]
@@ -168,9 +170,9 @@ def order_correlation(
 
 
 def judge_rankings(rankings: Sequence[Ranking], relevant: Sequence[Relevant]) -> JudgedRankings:
-    """Look every item up once, for any number of measures."""
+    """Look up the judgments of all items, once for any number of measures."""
     for name, lists in (("rankings", rankings), ("relevant", relevant)):
-        # A text is a collection of its letters: one item that is in no set would find nothing, in silence.
+        # Refuse a text as a collection of items: it would be read as its letters, and nothing would be found.
         wrong = [
             position
             for position, entry in enumerate(one_per_row(lists, name))
@@ -228,7 +230,7 @@ def _judge(
         raise BadValue(f"ranking {int(twice[0]) // size} has an item twice, expected every item at most once")
     best = np.lexsort((-grades, judged))
     judged, grades = judged[best], grades[best]
-    # An item judged twice is relevant if one of its grades says so.
+    # An item judged twice is relevant if one of its grades is above zero.
     first = np.ones(len(judged), dtype=bool)
     first[1:] = judged[1:] != judged[:-1]
     judged, grades = judged[first], grades[first]
@@ -270,7 +272,7 @@ def _first_k(
 
 
 def _counts_within(lists: JudgedRankings, depth: Ints) -> tuple[Ints, Ints]:
-    """Return (Q,) relevant and unjudged items among the first `depth` (Q,)."""
+    """Return the (Q,) numbers of relevant and of unjudged items among the first `depth` (Q,) items."""
     ends = np.minimum(lists.starts[:-1] + depth, lists.starts[1:])
     hits, blank = (starts_of(lists.codes == code) for code in (_RELEVANT, _UNJUDGED))
     return hits[ends] - hits[lists.starts[:-1]], blank[ends] - blank[lists.starts[:-1]]

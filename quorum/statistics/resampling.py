@@ -1,7 +1,7 @@
-"""Bootstrap and random numbers of all statistics.
+"""Bootstrap and random numbers for all statistics.
 
-Bootstrap by weights copies no data: equal units form a pattern, and a resample is a vector of how often each pattern
-was drawn.
+The bootstrap works with weights instead of copies of data: equal units form a pattern, and a resample is a vector of
+how often each pattern is drawn.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ ALTERNATIVES = ("two-sided", "greater", "less")
 Seed = int | np.integer[Any] | np.random.Generator
 RESAMPLES = 2000
 
-# Numbers held at once while resampling: 4 million doubles are 32 MB.
+# Numbers in memory at once while resampling; 4 million doubles are 32 MB.
 CELLS = 4_000_000
-DRAWN_AT_ONCE = 32_768  # units, which the processor's cache holds
-BLOCK = 2000  # resamples of one stream of random numbers
-WORTH_PROCESSES = 1e8  # numbers, about a second of work
+DRAWN_AT_ONCE = 32_768  # units drawn at once, few enough for the processor's cache
+BLOCK = 2000  # resamples drawn from one stream of random numbers
+WORTH_PROCESSES = 1e8  # numbers to compute, about a second of work, from which on further processes are used
 Estimator = Callable[[Floats], Floats]
 
 
@@ -45,9 +45,10 @@ def generator_of(seed: Seed) -> tuple[np.random.Generator, int | None]:
 def pattern_weights(
     frequency: Ints, resamples: int, generator: np.random.Generator, width: int = 1
 ) -> Iterator[Floats]:
-    """Yield resamples in chunks of (chunk, P) float64: how often each pattern of `frequency` (P,) units was drawn.
+    """Yield resamples in chunks of (chunk, P) float64: how often each pattern is drawn.
 
-    `width` numbers are made per resample; chunks fit into memory.
+    frequency: (P,) units with each pattern. width: how many numbers the statistic needs for one resample, which
+    limits the size of a chunk.
     """
     total = int(frequency.sum())
     patterns = len(frequency)
@@ -74,7 +75,7 @@ def pattern_weights(
 
 
 def _by_unit(frequency: Ints) -> bool:
-    """Tell whether drawing unit by unit beats one binomial per pattern: nearly every unit is its own pattern."""
+    """Return whether drawing units one by one is faster than one binomial per pattern, as patterns have few units."""
     return len(frequency) * 4 > int(frequency.sum())
 
 
@@ -86,10 +87,10 @@ def bootstrap(
     generator: np.random.Generator,
     width: int = 1,
 ) -> Floats:
-    """Return (resamples,) values of a statistic of resampled units, or rows of columns if it returns them.
+    """Return the values of a statistic in all resamples, (resamples,) or (resamples, columns) as the statistic returns.
 
-    Every BLOCK resamples have a stream of random numbers of their own (numpy's `BitGenerator.jumped`), so that the
-    values are the same whoever computes a block, and in whatever order.
+    Every BLOCK resamples have their own stream of random numbers (numpy's `BitGenerator.jumped`), so that values do not
+    depend on which process computes a block, or in which order.
     """
     positive(resamples, "resamples")
     shared = statistic, frequency, width
@@ -106,7 +107,7 @@ def bootstrap(
 
 def streams(generator: np.random.Generator, count: int) -> list[np.random.Generator]:
     """Return ``count`` independent generators; the first starts at the state of ``generator``, which is unchanged."""
-    bits: Any = generator.bit_generator  # numpy's types know no `jumped`
+    bits: Any = generator.bit_generator  # numpy's type stubs lack `jumped`
     return [np.random.Generator(bits.jumped(number)) for number in range(count)]
 
 
@@ -120,7 +121,7 @@ def _draw_block(shared: tuple[Estimator, Ints, int], block: tuple[np.random.Gene
 
 
 def percentile_interval(draws: Floats, confidence: float) -> tuple[float, float, int]:
-    """Return low, high and the number of undefined (nan) draws, which are left out."""
+    """Return the low and high percentile of the defined draws, and the number of undefined (nan) ones."""
     defined = draws[~np.isnan(draws)]
     left_out = len(draws) - len(defined)
     if not len(defined):
@@ -131,7 +132,7 @@ def percentile_interval(draws: Floats, confidence: float) -> tuple[float, float,
 
 
 def count_extreme(drawn: Floats, difference: float, scale: float, alternative: str) -> int:
-    """Count the drawn differences at least as extreme as the observed one, of scores up to `scale`."""
+    """Count the drawn differences at least as extreme as the observed one, up to rounding errors of size `scale`."""
     slack = ROUNDING * scale
     if alternative == "two-sided":
         return int((np.abs(drawn) >= abs(difference) - slack).sum())

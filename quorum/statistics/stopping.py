@@ -1,7 +1,8 @@
-"""Stop early where no further vote can change an outcome.
+"""Early stopping: end voting when no further vote can change the outcome.
 
-In V15 section 3 a candidate wins a pair with most of its triplets. An outcome is 1 (first), -1 (second) or 0 (a tie). A
-range holds the lowest and highest outcome still possible, equal once it is decided.
+As in V15 section 3, the candidate that wins more triplets wins a pair. An outcome is 1 (first), -1 (second) or 0 (a
+tie). A range is the lowest and the highest outcome that are still possible; they are equal when the outcome is
+decided.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from quorum.numeric.arrays import Ints
 from quorum.statistics.aggregation.relevance import RELEVANT
 from quorum.statistics.inputs import BadOption, BadValue
 
-OPEN = (-1, 1)  # nothing is known yet
+OPEN = (-1, 1)  # range before any vote
 RULES = ("settled", "margin")
 Range = tuple[int, int]
 Signs = NDArray[np.int8]
@@ -28,9 +29,12 @@ def majority_range(first: int, second: int, remaining: int) -> Range:
 
 
 def plurality_range(first: int, second: int, other: int, remaining: int) -> Range:
-    """Return the range of the most frequent answer; `other` are the votes of the most frequent one that is no side."""
+    """Return the range of the outcome by the most frequent answer.
+
+    `other` is the number of votes for the most frequent answer that names neither side.
+    """
     low, high = -1, 1
-    if second + remaining <= max(first, other):  # the second cannot win any more
+    if second + remaining <= max(first, other):  # the second can no longer win
         low = 1 if first > max(second, other) + remaining else 0
     if first + remaining <= max(second, other):
         high = -1 if second > max(first, other) + remaining else 0
@@ -38,7 +42,7 @@ def plurality_range(first: int, second: int, other: int, remaining: int) -> Rang
 
 
 def relevance_range(yes: int, no: int, remaining: int) -> Range:
-    """Return the range of H13's rule: relevant (1) from two yes of three on, else -1."""
+    """Return the range of the outcome by H13's rule: 1 (relevant) if at least two thirds say yes, else -1."""
     part, whole = RELEVANT
     votes = yes + no + remaining
     lowest = 1 if whole * yes >= part * votes else -1
@@ -51,13 +55,13 @@ def leads_enough(first: int, second: int, *, minimum: int, margin: int) -> bool:
 
 
 def expected_votes(range_of: Callable[[int, int, int], Range], *, votes: int, accuracy: float) -> float:
-    """Return the exact mean number of votes, of up to `votes`, until `range_of(first, second, remaining)` is decided.
+    """Return the exact mean number of votes, at most `votes`, until the outcome is decided.
 
-    Each vote is for the first answer with probability `accuracy`.
+    `range_of(first, second, remaining)` returns the range. Each vote is for the first with probability `accuracy`.
     """
     if not 0 <= accuracy <= 1 or votes < 1:
         raise BadValue(f"votes {votes}, accuracy {accuracy}; expected 1 or more, and 0 to 1")
-    reached = {(0, 0): 1.0}  # votes of each kind -> the chance to come by there unsettled
+    reached = {(0, 0): 1.0}  # (first, second) votes -> chance that they occur before a decision
     expected = 0.0
     for cast in range(votes):
         after: dict[tuple[int, int], float] = {}
@@ -77,10 +81,10 @@ def _sign(number: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class StoppingResult:
-    """Votes used by early stopping, against full depth on the same votes.
+    """Votes used with early stopping, compared with using all votes.
 
-    share: of votes at full depth; error: its standard error over pairs. flipped: pairs with another outcome than at
-    full depth; tied: pairs tied there. right: share of right outcomes.
+    share: votes used / all votes. error: its standard error over pairs. flipped: number of pairs whose outcome
+    differs from that of all votes. tied: number of pairs tied by all votes. right: share of right outcomes.
     """
 
     share: float
@@ -101,9 +105,9 @@ def simulate_stopping(
     margin: int = 2,
     seed: int = 0,
 ) -> StoppingResult:
-    """Simulate pairs judged vote by vote, triplet after triplet, each vote right with probability `accuracy`.
+    """Simulate pairs judged one triplet after the other, vote by vote; each vote is right with probability `accuracy`.
 
-    With the rule "margin" a triplet also ends when `leads_enough`, which may flip it.
+    With the rule "margin", a triplet also ends when `leads_enough` is true, which may change its outcome.
     """
     if rule not in RULES:
         raise BadOption(f"rule is {rule!r}, expected one of {', '.join(RULES)}")
@@ -126,11 +130,11 @@ def simulate_stopping(
 def _run(cast: Signs, *, rule: str, minimum: int, margin: int) -> tuple[Ints, Ints]:
     pairs, references, votes = cast.shape
     used = np.zeros(pairs, dtype=np.int64)
-    lead = np.zeros(pairs, dtype=np.int64)  # triplets won less triplets lost, among those that ended
+    lead = np.zeros(pairs, dtype=np.int64)  # triplets won minus triplets lost so far
     going = np.ones(pairs, dtype=bool)
     for reference in range(references):
         left = references - reference - 1
-        inner = np.zeros(pairs, dtype=np.int64)  # the same among the votes of this triplet
+        inner = np.zeros(pairs, dtype=np.int64)  # votes for minus votes against in this triplet
         waits = going.copy()
         for vote in range(votes):
             inner += np.where(waits, cast[:, reference, vote], 0)
@@ -140,7 +144,7 @@ def _run(cast: Signs, *, rule: str, minimum: int, margin: int) -> tuple[Ints, In
             if rule == "margin":
                 enough = (vote + 1 >= minimum) & (np.abs(inner) >= margin)
                 low, high = np.where(enough, np.sign(inner), low), np.where(enough, np.sign(inner), high)
-            # the triplet in hand may settle the pair before it is settled itself: 2 of 4 votes exclude a loss
+            # the present triplet may decide the pair before it is decided itself: 2 of 4 votes exclude a loss
             going &= ~((lead + low > left) | (lead + high < -left))
             waits &= going & (low < high)
         lead += np.sign(inner)

@@ -1,4 +1,4 @@
-"""How much of the variance of answers is between items, between raters, and within both."""
+"""Components of the variance of answers: between items, between raters, and the rest."""
 
 from __future__ import annotations
 
@@ -21,9 +21,10 @@ ONE_ANSWER = "all answers are the same"
 
 @dataclass(frozen=True, slots=True)
 class VarianceComponents(Result):
-    """Variances between items, between raters, and of the rest; `standard_error` is that of the mean answer.
+    """Variances between items, between raters, and of the rest.
 
-    `residual` is within an item and a rater: the noise of one answer, and how much raters differ by item.
+    residual: the noise of single answers, and differences between raters that depend on the item. standard_error: of
+    the mean answer.
     """
 
     mean: float
@@ -36,20 +37,20 @@ class VarianceComponents(Result):
     judgments: int
 
     def shares(self) -> tuple[float, float, float]:
-        """Return the shares of items, raters and the rest in the variance of an answer."""
+        """Return the shares of items, raters and the rest in the variance of a single answer."""
         total = self.item + self.rater + self.residual
         return self.item / total, self.rater / total, self.residual / total
 
     def error_with(self, *, items: float, raters: float, judgments: float) -> float:
-        """Return the standard error of the mean of so many judgments, even over items and raters."""
+        """Return the standard error of the mean answer in a study of this size, balanced over items and raters."""
         return math.sqrt(self.item / items + self.rater / raters + self.residual / judgments)
 
 
 def components_of_clusters(value: Floats, clusters: Clusters) -> VarianceComponents:
-    """Return the components as `variance_components`, unsigned, of (N,) values by item and by rater."""
+    """Return `variance_components`, without signature, of (N,) values clustered by item and by rater."""
     variances = np.full(3, math.nan)
     reason = clusters.reason or clusters.note
-    if not reason and len(clusters.sizes[-1]) in clusters.counts.values():  # a cell is an item, or a rater
+    if not reason and len(clusters.sizes[-1]) in clusters.counts.values():  # a cell is a whole item or rater
         reason = ONE_KIND
     error = math.nan
     if not reason and np.all(value == value[0]):
@@ -73,6 +74,6 @@ def components_of_clusters(value: Floats, clusters: Clusters) -> VarianceCompone
 
 @signed("variance-components")
 def variance_components(values: ArrayLike, items: Iterable[Any], raters: Iterable[Any]) -> VarianceComponents:
-    """Return the components of (N,) values of items and raters, by the moments of `inference`, none below zero."""
+    """Return the variance components of (N,) values by item and rater, by the method of moments; none is below zero."""
     value = score_vector(values, "values")
     return components_of_clusters(value, Clusters.of({ITEM: items, RATER: raters}, len(value)))

@@ -1,10 +1,11 @@
 """Joint answers of judges: votes, means, models of workers, and rankings of items.
 
-Models of workers (Dawid-Skene, GLAD, MACE) count a repeated judgment twice. Their results share these fields:
+Models of workers (Dawid-Skene, GLAD, MACE) count every judgment, a worker's second on a unit too. Their results share
+these fields:
 
-posterior: (U, L). winner: (U,) position in `labels`, -1 for a tie. judgments: (W,).
-objective: its maximum. starts_at_optimum: starts that ended as high. note: a warning if the data cannot tell errors
-from truth.
+posterior: (U, L) probabilities of the labels. winner: (U,) position in `labels`, -1 for a tie. judgments: (W,) number
+of each worker's judgments. objective: maximum of the objective. starts_at_optimum: number of starts that reached it.
+note: a warning if the data do not distinguish errors from true labels.
 """
 
 from quorum.statistics.aggregation.best_worst import (

@@ -1,8 +1,8 @@
 """Best-worst scaling.
 
-Columns are (N,) lists of shown items, and the best and the worst of each list. The score is the share of showings as
-best minus that as worst, from -1 to 1 (Louviere, Flynn, Marley 2015; counting of Orme 2009). Split-half reliability:
-Kiritchenko, Mohammad 2016 and 2017.
+Columns are (N,) lists of shown items, and the best and the worst item of each list. An item's score, from -1 to 1, is
+how often it was the best minus how often it was the worst, over how often it was shown (Louviere, Flynn, Marley 2015;
+counting of Orme 2009). Split-half reliability: Kiritchenko, Mohammad 2016 and 2017.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ NO_HALVES = "no two items have answers in both halves, with scores that differ"
 
 @dataclass(frozen=True, slots=True)
 class BestWorstResult(Result):
-    """(K,) items, counts and scores (best - worst) / shown; low and high are nan without clusters."""
+    """Counts and scores, (best - worst) / shown, of (K,) items; low and high are nan without clusters."""
 
     items: NDArray[Any]
     shown: Ints
@@ -49,10 +49,10 @@ class BestWorstResult(Result):
 
 @dataclass(frozen=True, slots=True)
 class SplitHalfResult(Result):
-    """Mean and deviation, over `splits` splits, of the correlation between scores of two random halves of the answers.
+    """Mean and standard deviation over random splits of the correlation between the scores of both halves.
 
-    There is no Spearman-Brown correction. `items`: mean number of items with answers in both halves. `undefined` splits
-    have no coefficient.
+    There is no Spearman-Brown correction. items: mean number of items with answers in both halves. undefined: number of
+    the `splits` without a coefficient.
     """
 
     pearson: float
@@ -73,9 +73,9 @@ def best_worst_scores(
     *,
     clusters: ClusterColumns = NAIVE,
 ) -> BestWorstResult:
-    """Return the items' scores; with `clusters` (one entry an answer) also their 95 % intervals.
+    """Return the items' scores; with `clusters`, columns with one entry for each list, also their 95 % intervals.
 
-    An interval is that of the mean of the item's showings.
+    A score is the mean over the lists that show the item, and the interval is that of this mean.
     """
     columns = cluster_columns(clusters)
     rows = _read(shown, best, worst)
@@ -146,7 +146,7 @@ def split_half_reliability(
     splits: int = SPLITS,
     seed: Seed = 0,
 ) -> SplitHalfResult:
-    """Correlate scores from two random halves of the answers; those to each list of `tuples` (N,) are split evenly."""
+    """Correlate the scores of random halves of the answers; the answers to each of `tuples` (N,) are split evenly."""
     positive(splits, "splits")
     generator, reported = generator_of(seed)
     rows = _read(shown, best, worst)
@@ -228,7 +228,7 @@ def _halves(groups: Ints, generator: np.random.Generator) -> Flags:
 
 
 def _half_scores(rows: _Answers, half: Flags) -> Floats:
-    """Return (K, 2) scores of the items in both halves; nan where not shown."""
+    """Return the (K, 2) scores of the items in both halves; nan if an item is not shown in a half."""
     size = len(rows.names)
     cells = rows.item * 2 + half[rows.answer]
     times = np.bincount(cells, minlength=2 * size)

@@ -1,6 +1,6 @@
 """Borda's count (H13 section 4.1.3).
 
-Of N items the one ranked r = 0..N-1 gets N - r points; ties of the sums are ordered by the median rank.
+Of N items, the item at rank r = 0..N-1 gets N - r points; items with equal sums are ordered by their median rank.
 """
 
 from __future__ import annotations

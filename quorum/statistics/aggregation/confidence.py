@@ -1,4 +1,4 @@
-"""Votes weighted by how sure people were, or by how often they were right."""
+"""Votes weighted by people's confidence, or by how often they were right."""
 
 from __future__ import annotations
 
@@ -19,11 +19,12 @@ from quorum.statistics.inputs import BadOption, BadValue, encode, encode_on_scal
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfidenceResult(WorkerModel):
-    """Votes weighted by how sure people were, and what their confidence is worth.
+    """Votes weighted by the workers' confidence, and the weight of each level of confidence.
 
-    posterior: (U, L) shares of the weights, even where all are zero. levels: (C,) confidences, 0 for none. answers:
-    (C,) judgments of each; right of compared: (C,) how many are the answer of most others, where these have one.
-    weights: (C,). confidence: (W,) the mean of each worker.
+    posterior: (U, L) shares of the weights; equal shares if all weights of a unit are zero. levels: (C,) confidences, 0
+    for judgments without one. answers: (C,) number of judgments. compared: (C,) number of judgments whose unit has a
+    majority of the others; right: (C,) how many of these agree with it. weights: (C,). confidence: (W,) each worker's
+    mean.
     """
 
     levels: Ints
@@ -43,11 +44,11 @@ def confidence_vote(
     *,
     labels: Sequence[Any] | None = None,
 ) -> ConfidenceResult:
-    """Return the answers with the most weight, where (N,) confidences such as 1 to 3, or nan, weigh judgments.
+    """Return the answers with the most weight, where (N,) confidences, such as 1 to 3 or nan, weight the judgments.
 
-    A level weighs the log-odds of being right (Nitzan, Paroush 1982; for confidence Meyen et al. 2021), at least zero.
-    Right is the answer of most others on the unit: so the data say what "certain" is worth, and a scale that means
-    nothing has equal weights.
+    The weight of a level is the log-odds that its judgments are right, at least zero (Nitzan, Paroush 1982; for
+    confidence Meyen et al. 2021). A judgment is right if it is the answer of most others on the unit. So the data
+    decide how much "certain" counts, and levels that tell nothing have equal weights.
     """
     names, unit = encode(units, "units")
     people, worker = encode(workers, "workers")
@@ -82,10 +83,10 @@ def confidence_vote(
 
 
 def accuracy_weights(right: ArrayLike, seen: ArrayLike, labels: int = 2, *, rule: str = "log-odds") -> Floats:
-    """Return (W,) weights of workers who got (W,) `right` of `seen` control items right.
+    """Return the (W,) weights of workers who answered `right` (W,) of `seen` (W,) control items correctly.
 
-    With p = (right + 1) / (seen + labels), the rule "accuracy" takes p; "log-odds" takes
-    log(p (labels - 1) / (1 - p)), best for independent workers (Nitzan, Paroush 1982), and at least zero.
+    With p = (right + 1) / (seen + labels), the weight by the rule "accuracy" is p. By "log-odds" it is
+    log(p (labels - 1) / (1 - p)), at least zero, which is optimal for independent workers (Nitzan, Paroush 1982).
     """
     one_of(rule, ("log-odds", "accuracy"), "rule")
     if isinstance(labels, bool) or not isinstance(labels, (int, np.integer)) or labels < 2:
@@ -98,5 +99,5 @@ def accuracy_weights(right: ArrayLike, seen: ArrayLike, labels: int = 2, *, rule
     choices = float(labels)
     if rule == "accuracy":
         return np.asarray((hits + 1) / (tries + choices), dtype=np.float64)
-    # p / (1 - p) in counts, which stays a number where p is one but for rounding.
+    # p / (1 - p) from counts, which is finite even if p rounds to one.
     return np.maximum(np.log((hits + 1) * (choices - 1) / (tries - hits + (choices - 1))), 0.0)

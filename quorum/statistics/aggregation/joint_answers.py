@@ -1,4 +1,4 @@
-"""Joint answers to units, which votes and models of workers give alike."""
+"""Joint answers to units: the results that votes and models of workers share."""
 
 from __future__ import annotations
 

@@ -1,10 +1,9 @@
 """Luce's choice model (1959).
 
-Item i of a list S is chosen with probability s_i / sum_S s_j; with lists of two it is Bradley-Terry's model, and a
-ranking is a row of choices from what is left (Plackett 1975). The log-likelihood is concave in theta = log s; Newton's
-method finds the maximum to which Hunter's (2004) MM steps climb. An option that several items share, such as a text
-that two systems gave, counts for each of m items as 1 / m: m items of weight 1 / m in the list's sum, and 1 / m of a
-choice each.
+Item i of a list S is chosen with probability s_i / sum_S s_j. For lists of two items this is Bradley-Terry's model; a
+ranking is a series of choices from the items that are left (Plackett 1975). The log-likelihood is concave in
+theta = log s; Newton's method finds the same maximum as Hunter's (2004) MM algorithm. An option that m items share,
+such as a text that two systems gave, counts 1 / m for each of them: in the list's sum, and in the choice.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import scipy  # its parts load when they are first used
+import scipy  # its submodules load at first use
 from numpy.typing import NDArray
 
 from quorum.numeric.arrays import Floats, Ints, starts_of
@@ -50,10 +49,10 @@ from quorum.statistics.inputs import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LuceResult(ItemStrengths):
-    """Strengths by choices.
+    """Strengths from choices.
 
-    strength: (K,) with sum 1, the chance to be the best of all items. shown, best: (K,) how often an item was shown,
-    and was the best. choices: number of lists.
+    strength: (K,) with sum 1: the chance to be chosen among all items. shown, best: (K,) how often an item was shown,
+    and how often it was the best. choices: number of lists.
     """
 
     strength: Floats
@@ -75,15 +74,15 @@ def luce_choice(
     tolerance: float = 1e-7,
     clusters: ClusterColumns = NAIVE,
 ) -> LuceResult:
-    """Fit strengths to (N,) lists of options, and the option of each that was named the best.
+    """Fit strengths to (N,) lists of options and the (N,) options chosen from them.
 
-    `owners`: the items that share an option; without it, options are items. `prior` adds that many wins each way to
-    every pair of items. `clusters` are columns of one entry a list, as in `bradley_terry_of_comparisons`; covariance
-    and intervals are then the sandwich's.
+    owners[option] has the items that share the option; without `owners`, options are items. `prior` adds that many wins
+    of each item to every pair. `clusters` are columns with one entry for each list, as in
+    `bradley_terry_of_comparisons`; covariance and intervals are then by the sandwich estimator.
 
     Raises:
-        BadValue, BadShape, BadOption: a list of fewer than two different options, a best one that it does not hold, an
-            option without owners, or a wrong setting.
+    BadValue, BadShape, BadOption: a list has fewer than two different options, or not the best one; an option has
+    no owners; a setting is wrong.
     """
     check_confidence(confidence)
     positive(max_iterations, "max_iterations")
@@ -115,7 +114,8 @@ def luce_choice(
 class _Lists:
     """N lists over K items.
 
-    weights, wins: (N, K) each list's shares of items, and shares of its choice. shown, best: (K,) counts.
+    weights: (N, K) how much of each item is in a list. wins: (N, K) how much of each item was chosen. shown, best: (K,)
+    numbers of lists.
     """
 
     items: NDArray[Any]
@@ -148,7 +148,7 @@ class _Lists:
         if len(items) ** 2 > LARGEST_TABLE:
             raise BadValue(f"there are {len(items):,} items, expected {math.isqrt(LARGEST_TABLE):,} at most")
         sizes = np.array([len(group) for group in members], dtype=np.int64)
-        # of each option, its items with equal shares
+        # (options, items): the items of an option have equal shares
         shares = scipy.sparse.csr_array(
             (np.repeat(1 / np.maximum(sizes, 1), sizes), member, starts_of(sizes)),
             shape=(len(options), len(items)),
@@ -156,7 +156,7 @@ class _Lists:
         bounds = starts_of([len(row) for row in lists])
         ones = np.ones(len(option))
         lists_of_options = scipy.sparse.csr_array((ones, option, bounds), shape=(len(lists), len(options)))
-        # the place of the best option in its list
+        # position of the best option in its list
         at = bounds[:-1] + np.array(
             [row.index(option_name) for row, option_name in zip(lists, chosen, strict=True)], dtype=np.int64
         )
@@ -167,7 +167,10 @@ class _Lists:
         return cls(items, weights, wins, _times(weights), _times(wins))
 
     def no_maximum_reason(self, prior: float) -> str:
-        """Return why no finite strengths fit best: from each item, wins must lead to each (Hunter 2004, section 2)."""
+        """Return why the likelihood has no maximum, or "".
+
+        It has one if chains of wins lead from each item to every other one (Hunter 2004, section 2).
+        """
         count = len(self.items)
         if count < 2:
             return NO_GAMES
@@ -194,9 +197,9 @@ def _times(table: scipy.sparse.csr_array) -> Ints:
 
 
 def _chances(rows: _Lists, theta: Floats) -> tuple[scipy.sparse.csr_array, Floats]:
-    """Return (N, K) chances of the items of each list, and (N,) logarithms of the lists' sums.
+    """Return the (N, K) chances that items are chosen from lists, and the (N,) logarithms of the lists' strengths.
 
-    The largest strength of all stands in for each list's own; strengths of a fit lie well within a float's range.
+    Strengths are divided by the largest of all items, not of each list; they do not differ enough to underflow.
     """
     top = float(theta.max())
     scaled = rows.weights.multiply(np.exp(theta - top)[np.newaxis, :]).tocsr()
@@ -218,7 +221,7 @@ def _log_likelihood(rows: _Lists, theta: Floats, sums: Floats, prior: float) -> 
 def _derivatives(
     theta: Floats, chances: scipy.sparse.csr_array, won: Floats, prior: float
 ) -> tuple[Floats, Floats]:
-    """Return (K,) slope and (K, K) information."""
+    """Return the (K,) slope of the log-likelihood in theta, and the (K, K) information."""
     expected = np.asarray(chances.sum(axis=0)).ravel()
     slope = won - expected
     information = np.diag(expected) - (chances.T @ chances).toarray()

@@ -1,7 +1,7 @@
 """Mean grades of units, raw, weighted and standardised by rater.
 
-Grades are standardised as WMT does: Graham, Baldwin, Moffat, Zobel 2013; Bojar et al. 2016 (WMT16): z = (x - mean of
-the rater) / (standard deviation of the rater), averaged over a unit.
+Grades are standardised as at WMT (Graham, Baldwin, Moffat, Zobel 2013; Bojar et al. 2016): z = (x - mean of the rater's
+grades) / (their standard deviation), averaged over the judgments of a unit.
 """
 
 from __future__ import annotations
@@ -22,15 +22,16 @@ from quorum.statistics.inputs import ROUNDING, encode, finite_column, same_lengt
 # H13 Table 1: the thresholds at which mean grades are reported.
 GRADE_THRESHOLDS = (4.0, 3.66, 3.33, 3.0, 2.66, 2.33, 2.0)
 
-# Freedom that is a smaller part of the weight is rounding: one judgment has all of it.
+# A divisor below this part of the sum of weights is a rounding error: one judgment has all the weight.
 _LIGHT = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
 class StandardisedResult(Result):
-    """Mean of (U,) n ratings, and mean z of the z_n ratings whose raters have one.
+    """Mean ratings and mean z-scores of (U,) units.
 
-    `left_out` of the (R,) raters have no z: one rating, or all equal.
+    n, z_n: (U,) number of ratings, and of ratings whose raters have a z-score. left_out: number of the (R,) raters
+    without one, because they have a single rating or all their ratings are equal.
     """
 
     units: NDArray[Any]
@@ -74,9 +75,10 @@ def standardised_mean(
 
 @dataclass(frozen=True, slots=True)
 class MeanResult(Result):
-    """(U,) mean grades of n judgments, and standard deviations (n - 1).
+    """Mean grades of (U,) units.
 
-    With sums of weights the deviation divides by sum(w) - sum(w^2) / sum(w), which is n - 1 for equal ones.
+    n: (U,) number of judgments. deviation: (U,) standard deviation, with the divisor n - 1; with weights, the divisor
+    is sum(w) - sum(w^2) / sum(w), which corresponds to n - 1. weight: (U,) sum of the weights, None without weights.
     """
 
     units: NDArray[Any]
@@ -94,7 +96,7 @@ def mean_grade(units: Iterable[Any], values: Iterable[Any]) -> MeanResult:
 
 @signed("weighted-mean")
 def weighted_mean(units: Iterable[Any], values: Iterable[Any], weights: ArrayLike) -> MeanResult:
-    """Return the mean grade of each unit with (N,) weights from zero on."""
+    """Return the mean grade of each unit, weighted by (N,) weights of zero or more."""
     return _mean(units, values, judgment_weights(weights))
 
 
@@ -106,7 +108,7 @@ def _mean(units: Iterable[Any], values: Iterable[Any], weights: Floats | None) -
     weighted = np.ones(len(grades)) if weights is None else weights
     same_length(units=unit_codes, weights=weighted)
     weight: Floats = np.bincount(unit_codes, weights=weighted, minlength=len(names)).astype(np.float64)
-    # Grades of any size, without overflow: a power of two changes no digit.
+    # Scale by a power of two, which is exact, so that large grades do not overflow.
     size = int(np.frexp(np.abs(grades).max(initial=0.0))[1])
     scaled = np.ldexp(grades, -size)
     empty = weight == 0
@@ -116,7 +118,7 @@ def _mean(units: Iterable[Any], values: Iterable[Any], weights: Floats | None) -
     squares = np.bincount(unit_codes, weights=away, minlength=len(names))
     freedom = whole - np.bincount(unit_codes, weights=weighted**2, minlength=len(names)) / whole
     deviation = ratio(squares, freedom, where=freedom > _LIGHT * whole)
-    with np.errstate(over="ignore"):  # grades near both ends of the doubles differ by more than a double
+    with np.errstate(over="ignore"):  # the difference of two large grades may overflow
         deviation = np.ldexp(np.sqrt(deviation), size)
     return MeanResult(
         units=names,
@@ -129,7 +131,7 @@ def _mean(units: Iterable[Any], values: Iterable[Any], weights: Floats | None) -
 
 
 def unit_medians(units: Iterable[Any], values: Iterable[Any]) -> tuple[NDArray[Any], Floats]:
-    """Return (U,) units and their median grades."""
+    """Return the (U,) units and their (U,) median grades."""
     names, codes = encode(units, "units")
     grades = finite_column(values, "values")
     same_length(units=codes, values=grades)

@@ -1,7 +1,8 @@
-"""Answers to "which of two is better".
+"""Codes of answers to "which of two is better".
 
-One is a whole number. Its last digit is the side: 1 the first, 2 the second, 0 no difference, 3 neither. 10 more says
-much better; 100, 200 or 300 more how sure the person is. Without both, answers are 1 and 2, as in Vedantam et al. 2015.
+An answer is a whole number. Its last digit is the side: 1 the first, 2 the second, 0 no difference, 3 neither. 10 is
+added for "much better", and 100, 200 or 300 for the person's confidence. Without degree and confidence, answers are 1
+and 2, as in Vedantam et al. 2015.
 """
 
 from __future__ import annotations
@@ -33,13 +34,13 @@ def sides_of(answers: ArrayLike) -> Ints:
 
 
 def other_side(answers: Floats) -> Floats:
-    """Return the (N,) answers that say the same of the two texts in exchanged order."""
+    """Return the (N,) answers that mean the same if the two texts are exchanged."""
     side = sides_of(answers)
     return np.asarray(answers + np.array([0, 1, -1, 0])[side], dtype=np.float64)
 
 
 def preferences_of(answers: ArrayLike) -> Floats:
-    """Return (N,) preferences: 2 or 1 for the first, much or slightly, 0, -1 or -2 for the second; nan for neither."""
+    """Return (N,) preferences: 2 (much) or 1 (slightly) for the first, 0, -1 or -2 for the second; nan for neither."""
     side = sides_of(answers)
     much = np.asarray(answers, dtype=np.int64) // MUCH % 10
     sign = np.array([0.0, 1.0, -1.0, np.nan])[side]
@@ -47,7 +48,7 @@ def preferences_of(answers: ArrayLike) -> Floats:
 
 
 def confidences_of(answers: ArrayLike) -> Floats:
-    """Return (N,) confidences from 1 (a guess) to 3 (certain); nan where not given."""
+    """Return (N,) confidences from 1 (a guess) to 3 (certain); nan if the answer has none."""
     sides_of(answers)
     confidence = np.asarray(answers, dtype=np.int64) // SURE
     return np.where(confidence > 0, confidence, np.nan)

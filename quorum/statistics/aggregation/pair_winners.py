@@ -1,4 +1,4 @@
-"""The winner of a candidate pair, by its triplets (V15 section 3)."""
+"""The winner of a candidate pair by the answers to its triplets (V15 section 3)."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ TRIPLET_TIES = ("set-aside", "count")
 
 @dataclass(frozen=True, slots=True)
 class PairResult(Result):
-    """Wins, losses and ties of the first candidate in the triplets of (P,) pairs, and the winners.
+    """Winners of (P,) pairs, and the triplets that the first candidate won, lost or tied.
 
-    share: the larger part of all triplets. margin: |wins - losses| over all triplets.
+    share: max(wins, losses) / triplets. margin: |wins - losses| / triplets.
     """
 
     pairs: NDArray[Any]
@@ -35,7 +35,7 @@ class PairResult(Result):
 
 
 def outcomes_of(winners: ArrayLike) -> Ints:
-    """Return (N,) int64 winners; raise BadValue."""
+    """Return (N,) int64 winners, 1, 2 or 0. Raise BadValue for other values."""
     if not isinstance(winners, np.ndarray) or winners.dtype.kind in "OUS":
         named = np.asarray(winners, dtype=object)
         for position, winner in enumerate(named.tolist() if named.ndim == 1 else []):
@@ -50,9 +50,10 @@ def outcomes_of(winners: ArrayLike) -> Ints:
 
 @signed("pair-winners")
 def pair_winners(pairs: Iterable[Any], winners: ArrayLike, *, triplet_ties: str = "set-aside") -> PairResult:
-    """Return the winner of each pair by majority of its (N,) triplets (V15 section 3).
+    """Return the winner of each pair: the candidate that won more triplets (V15 section 3).
 
-    With `triplet_ties` "count" (not "set-aside") a winner needs more than half of all.
+    `pairs` and `winners` have one entry for each triplet. With `triplet_ties` "count" instead of "set-aside", a winner
+    needs more than half of all triplets, tied ones included.
     """
     one_of(triplet_ties, TRIPLET_TIES, "triplet_ties")
     names, codes = encode(pairs, "pairs")

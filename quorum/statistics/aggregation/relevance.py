@@ -1,4 +1,4 @@
-"""Whether a caption is relevant by the votes of its judges (H13 section 4.3.2)."""
+"""The relevance of captions by the votes of their judges (H13 section 4.3.2)."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class RelevanceResult(Result):
 def relevance_vote(
     units: Iterable[Any], values: Iterable[Any], *, at_least_share: tuple[int, int] = RELEVANT
 ) -> RelevanceResult:
-    """Return the share of yes (1, else 0) of each unit, and its relevance (H13 section 4.3.2)."""
+    """Return each unit's share of yes votes (1, else 0), and whether it is relevant (H13 section 4.3.2)."""
     names, unit_codes = encode(units, "units")
     answers = finite_column(values, "values")
     same_length(units=unit_codes, values=answers)
@@ -51,7 +51,7 @@ def relevance_vote(
 
 
 def is_relevant(yes: ArrayLike, n: ArrayLike, at_least_share: tuple[int, int] = RELEVANT) -> Flags:
-    """Return (U,) whether `yes` of `n` reach a share such as (2, 3), in exact whole numbers."""
+    """Return (U,) flags: whether yes / n is at least a share such as (2, 3), compared exactly in whole numbers."""
     share = one_per_row(at_least_share, "the share")
     if not all(isinstance(part, (int, np.integer)) for part in share) or len(share) != 2:
         raise BadOption(f"the share is {at_least_share!r}, expected two whole numbers such as (2, 3)")

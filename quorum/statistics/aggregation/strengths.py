@@ -1,13 +1,13 @@
 """Ordinal Bradley-Terry models: strengths from comparisons with ties, degrees of preference, covariates and weights.
 
-A preference is a whole number: above zero for the first item, below for the second, 0 for no difference; 2 is much
-better, 1 slightly. With d = theta_i - theta_j + x'beta there are two models (Agresti 1992, *Analysis of Ordinal Paired
-Comparison Data*), symmetric in first and second:
+A preference is a whole number: positive for the first item, negative for the second, 0 for no difference; 2 is much
+better, 1 slightly better. With d = theta_i - theta_j + x'beta, there are two models (Agresti 1992, *Analysis of Ordinal
+Paired Comparison Data*), both symmetric in first and second:
 
-adjacent: P(c) is proportional to exp(c d / 2 + a_|c|). With -1, 0, 1 it is Davidson's (1970), nu = exp(a_0).
-cumulative: P(preference <= c) = F(t_c - d) with the logistic F. With -1, 0, 1 it is Rao and Kupper's (1967).
+adjacent: P(c) is proportional to exp(c d / 2 + a_|c|). For preferences -1, 0, 1 it is Davidson's (1970), nu = exp(a_0).
+cumulative: P(preference <= c) = F(t_c - d) with the logistic F. For -1, 0, 1 it is Rao and Kupper's (1967).
 
-Covariates control for style, weights undo adaptive drawing.
+Covariates control for style; weights correct for adaptive drawing of pairs.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import scipy  # its parts load when they are first used
+import scipy  # its submodules load at first use
 from numpy.typing import ArrayLike, NDArray
 
 from quorum.numeric.arrays import Floats, Ints
@@ -62,7 +62,7 @@ RISING = (
     "no finite strengths fit best: the answers rule out some outcome, and the likelihood rises for ever as the "
     "parameters grow"
 )
-# A variance above is that of a parameter that grows for ever, until the chances are 0 and 1 but for rounding.
+# A larger variance belongs to a parameter without a maximum, which grows until the chances round to 0 and 1.
 _VAGUEST = 1e8
 _SINGULAR = 1e-10
 _TINIEST = 1e-300
@@ -70,11 +70,11 @@ _TINIEST = 1e-300
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StrengthResult(ItemStrengths):
-    """Strengths by preferences, on the scale of d.
+    """Strengths from preferences, on the scale of d.
 
-    levels: (C,) observed preferences and their opposites. cuts: a_|c| of the levels c >= 0 except the lowest above 0,
-    whose a is 0; or the thresholds t above zero. coefficients: (P,) of the covariates. information: (K, K)
-    about d in one more comparison.
+    levels: (C,) observed preferences and their opposites. cuts: a_|c| of the levels c >= 0 except the lowest positive
+    one, whose a is 0; in the cumulative model, the thresholds t above zero. coefficients: (P,) of the covariates.
+    information: (K, K) Fisher information about d in one more comparison.
     """
 
     model: str
@@ -87,14 +87,15 @@ class StrengthResult(ItemStrengths):
     comparisons: int
 
     def chances(self, first: int, second: int) -> Floats:
-        """Return (C,) chances of the levels for two positions in `items`, with covariates of zero."""
+        """Return the (C,) chances of the levels when two positions in `items` are compared, with covariates of zero."""
         difference = np.array([self.log_strength[first] - self.log_strength[second]])
         return _Model(self.model, self.levels).chances(difference, self.cuts)[0]
 
     def gains(self) -> Floats:
-        """Return (K, K) drops log(1 + I v) of the log of the strengths' joint variance by one more comparison.
+        """Return (K, K) gains log(1 + I v) of one more comparison of a pair.
 
-        The largest is the D-optimal next pair (Fedorov 1972).
+        A gain is the decrease of the log determinant of the strengths' covariance. The pair with the largest gain is
+        the D-optimal next pair (Fedorov 1972).
         """
         variance = np.diag(self.covariance)
         of_pairs = variance[:, np.newaxis] + variance[np.newaxis, :] - 2 * self.covariance
@@ -116,7 +117,7 @@ class _Model:
 
     @property
     def free(self) -> list[int]:
-        """Return the places of the magnitudes with a free a: all but the lowest above zero."""
+        """Return the positions of the magnitudes with a free parameter a: all but the lowest positive one."""
         reference = 1 if self.has_ties else 0
         return [level for level in range(len(self.magnitudes)) if level != reference]
 
@@ -138,11 +139,11 @@ class _Model:
             return weight / weight.sum(axis=1, keepdims=True)
         bounds = self._bounds(cuts) - difference[:, np.newaxis]
         lower, upper = bounds[:, :-1], bounds[:, 1:]
-        # Of two numbers near 1 the difference would be lost: take them from the other end.
+        # Near 1, differences of the distribution function lose digits: take them from the other tail.
         turned = lower + np.where(np.isinf(upper), 0.0, upper) > 0
         below = scipy.special.expit(upper) - scipy.special.expit(lower)
         above = scipy.special.expit(-lower) - scipy.special.expit(-upper)
-        # Cuts that are out of order have no chances, so that a step to them is halved.
+        # Thresholds out of order give negative chances: return tiny ones, so that the step to them is halved.
         return np.maximum(np.where(turned, above, below), _TINIEST)
 
     def slopes(self, difference: Floats, cuts: Floats, chances: Floats) -> Floats:
@@ -160,7 +161,7 @@ class _Model:
         density = under * (1 - under)
         slopes += density[:, 1:, np.newaxis] * pull[1:] - density[:, :-1, np.newaxis] * pull[:-1]
         slopes /= chances[:, :, np.newaxis]
-        slopes[:, :, 0] = under[:, 1:] + under[:, :-1] - 1  # the same, without a quotient of small numbers
+        slopes[:, :, 0] = under[:, 1:] + under[:, :-1] - 1  # the same slope, without a quotient of small numbers
         return slopes
 
     def information(
@@ -213,10 +214,10 @@ def preference_strengths(
     tolerance: float = 1e-7,
     clusters: ClusterColumns = NAIVE,
 ) -> StrengthResult:
-    """Fit strengths to (N,) first and second items and preferences by maximum likelihood (Newton).
+    """Fit strengths to (N,) first items, second items and preferences by maximum likelihood (Newton's method).
 
-    `covariates`: (N, P) of the first less the second; a column of ones is the advantage of being first. `weights`:
-    (N,) above zero. With weights or clusters, intervals are the sandwich's.
+    `covariates`: (N, P) values of the first item minus those of the second; a column of ones is the advantage of the
+    first. `weights`: (N,) positive. With weights or clusters, intervals are by the sandwich estimator.
     """
     check_confidence(confidence)
     positive(max_iterations, "max_iterations")
@@ -265,7 +266,7 @@ class _Rows:
             row = int(np.flatnonzero((whole != preference) | (np.abs(preference) > MOST_LEVELS))[0])
             raise BadValue(f"preferences[{row}] is {preference[row]:g}, expected a whole number, -2 to 2")
         if len(np.unique(np.abs(whole[whole != 0]))) == 1:
-            whole = np.sign(whole)  # one strength for all is no strength, and keeps the scale of log-odds
+            whole = np.sign(whole)  # a single magnitude is no degree of preference; keep the scale of log-odds
         seen = np.unique(np.abs(whole))
         levels = np.unique(np.r_[-seen, seen])
         table = np.zeros((len(first_item), 0))
@@ -296,7 +297,7 @@ class _Rows:
         return UNBOUNDED.format(parts, group_names(groups, self.items)) if parts > 1 else ""
 
     def patterns(self) -> tuple[scipy.sparse.csr_array, Floats]:
-        """Return the design (R, K + P) of distinct rows, and their (R, C) weights by level."""
+        """Return the (R, K + P) design of distinct rows, and their (R, C) summed weights by level."""
         count, width = len(self.items), self.covariates.shape[1]
         if width:
             first, second, covariates = self.first, self.second, self.covariates
@@ -315,7 +316,7 @@ class _Rows:
 
 
 def _fit(rows: _Rows, name: str, limits: tuple[int, float]) -> tuple[Fit | None, str]:
-    """Return the fit, or why there is none."""
+    """Return the fit and "", or None and the reason."""
     model = _Model(name, rows.levels)
     design, counts = rows.patterns()
     items, width = len(rows.items), design.shape[1]
@@ -346,7 +347,7 @@ def _fit(rows: _Rows, name: str, limits: tuple[int, float]) -> tuple[Fit | None,
     fit = maximise(evaluate, derivatives, start, np.ones(len(start), dtype=np.bool_), items, limits)
     if not np.diag(fit.covariance).max() < _VAGUEST:
         return None, RISING
-    # The constant that held the strengths in place is no part of their covariance.
+    # Remove the constant that fixed the mean of the strengths from their covariance.
     constant = float(fit.information[:items, :items].max()) / items
     fit.covariance[:items, :items] -= 1 / (constant * items**2)
     return fit, ""
@@ -428,9 +429,9 @@ def _scores(rows: _Rows, model: _Model, fit: Fit) -> scipy.sparse.csr_array:
 
 @dataclass(frozen=True, slots=True)
 class RankBands(Result):
-    """(K,) best and worst ranks, which hold all true ranks together with the given confidence.
+    """The (K,) best and worst ranks of items; all true ranks together lie between them with the given confidence.
 
-    critical: that quantile of the largest |t| of all pairs.
+    critical: quantile, at that confidence, of the largest |t| of all pairs.
     """
 
     best: Ints
@@ -452,8 +453,8 @@ def rank_bands(
 ) -> RankBands:
     """Return the ranks that (K,) strengths with (K, K) covariance allow (Mogstad et al. 2024, *Inference for Ranks*).
 
-    An item is below those that beat it by more than the critical value of all differences at once, drawn from the
-    multivariate t of the least `freedom`.
+    An item ranks below those that exceed it by more than the critical value for all differences together. That is
+    simulated from the multivariate t distribution with the lowest of `freedom`.
     """
     check_confidence(confidence)
     positive(draws, "draws")
@@ -476,7 +477,7 @@ def rank_bands(
         )
     first, second = np.triu_indices(items, 1)
     spread = np.sqrt(np.maximum(table[first, first] + table[second, second] - 2 * table[first, second], 0.0))
-    # Draw the largest |t| of all pairs, from the multivariate t of the strengths.
+    # Draw the largest |t| of all pairs from the multivariate t distribution of the strengths.
     values, vectors = np.linalg.eigh(table)
     root = vectors * np.sqrt(np.maximum(values, 0.0))
     known = spread > 0

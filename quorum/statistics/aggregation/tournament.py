@@ -1,6 +1,6 @@
 """Tournaments of systems (V15 section 7.3).
 
-With w_ij wins of i over j in n_ij comparisons, a system's fraction is sum_j w_ij / sum_j n_ij.
+If system i won w_ij of its n_ij comparisons with j, its fraction of wins is sum_j w_ij / sum_j n_ij.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy  # its parts load when they are first used
+import scipy  # its submodules load at first use
 from numpy.typing import ArrayLike, NDArray
 
 from quorum.numeric.arrays import Floats, Ints, ratio
@@ -35,10 +35,10 @@ TOO_FEW = "there are fewer than two {}, which give no interval"
 
 @dataclass(frozen=True, slots=True)
 class TournamentResult:
-    """Fractions of comparisons won by (K,) systems, with an interval over `resampled` rows or clusters.
+    """Fractions of comparisons that (K,) systems won, with intervals.
 
-    table: (K, K) fraction of comparisons with the column's system that the row's won. compared: (K, K) comparisons.
-    order: (K,) positions from the largest fraction, nan last.
+    table: (K, K) fraction of the comparisons of two systems that the row's system won. compared: (K, K) number of
+    comparisons. order: (K,) positions from the largest fraction down, nan last. resampled: what the bootstrap draws.
     """
 
     systems: NDArray[Any]
@@ -75,10 +75,11 @@ def tournament(
     resamples: int = RESAMPLES,
     seed: Seed = 0,
 ) -> TournamentResult:
-    """Return fractions of wins of (N,) systems.
+    """Return the fractions of wins of the systems in (N,) comparisons.
 
-    A tie is "half" a win each, "no-win" (but a comparison, as V15 count a metric's tie), or "set-aside". `clusters` as
-    one (N,) column, such as images, are resampled whole. `resamples=0` gives no intervals.
+    A tie counts as "half" a win for each, as a comparison without a win ("no-win", as V15 count a metric's tie), or
+    not at all ("set-aside"). If `clusters` is one (N,) column, such as images, whole clusters are resampled.
+    `resamples=0` gives no intervals.
     """
     one_of(ties, TIE_RULES, "ties")
     check_confidence(confidence)
@@ -92,7 +93,7 @@ def tournament(
     missing = [str(systems.tolist()[position]) for position in np.flatnonzero(np.isnan(fraction))]
     reason = NOTHING_DECIDED.format(", ".join(missing)) if missing else ""
 
-    # What is resampled: rows, one column of clusters, or nothing where several columns give the intervals.
+    # Resample rows, or one column of clusters, or nothing if intervals follow from several columns.
     resampled, units = "rows", rows
     if isinstance(clusters, str) and clusters == NAIVE:
         clusters = None
@@ -158,7 +159,7 @@ class _Comparisons:
     def interval(
         self, system: int, clusters: Mapping[str, Iterable[Any]], confidence: float
     ) -> ClusteredInterval:
-        """Return the interval of a system's fraction by clusters."""
+        """Return the interval of a system's fraction of wins, with clustered rows."""
         keep = (self.first == system) | (self.second == system)
         if self.ties == "set-aside":
             keep &= self.outcome != 0
@@ -167,7 +168,7 @@ class _Comparisons:
         return share_of_rows(won, clusters, confidence, keep=keep)
 
     def redrawn(self, cluster: Ints, systems: int, resamples: int, generator: np.random.Generator) -> Floats:
-        """Return (resamples, systems) fractions after drawing whole clusters."""
+        """Return the (resamples, systems) fractions of wins in resamples of whole clusters."""
         clusters = int(cluster.max()) + 1
         half = 0.5 if self.ties == "half" else 0.0
         tied = self.outcome == 0

@@ -1,4 +1,4 @@
-"""A unit's most frequent answer, plain or weighted by workers' accuracy or by how sure people were."""
+"""A unit's most frequent answer, plain or weighted by the workers' accuracy or confidence."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from quorum.statistics.resampling import Seed, generator_of
 
 TIE_RULES = ("none", "lowest", "random")
 
-# Sums of weights that differ by a smaller part are tied: 0.1 + 0.2 against 0.3.
+# Sums of weights whose relative difference is smaller are tied, such as 0.1 + 0.2 and 0.3.
 _ROUNDING = 1e-9
 
 
@@ -27,9 +27,9 @@ _ROUNDING = 1e-9
 class MajorityResult(JointAnswers):
     """The most frequent answer of each unit.
 
-    counts: (U, L) votes. share: (U,) of the most frequent answer. margin: (U,) share minus the runner-up's. tie: (U,)
-    whether labels share the lead, whatever was decided. weight: (U, L) sums of weights, which then make share, margin
-    and tie; without weight no label wins.
+    counts: (U, L) votes. share: (U,) of the most frequent answer. margin: (U,) that share minus the second highest.
+    tie: (U,) whether several labels have the most votes, however `ties` decided. weight: (U, L) sums of weights, None
+    without weights; share, margin and tie are then of these sums, and no label wins a unit of weight zero.
     """
 
     counts: Ints
@@ -55,7 +55,7 @@ def majority_vote(
 ) -> MajorityResult:
     """Return the most frequent answer of each unit.
 
-    `ties` decides "none", the "lowest" tied label, or a "random" one.
+    In a tie, the winner is "none", the "lowest" tied label, or a "random" one, as `ties` says.
     """
     return weigh_votes(units, values, None, labels, ties, seed)
 
@@ -70,12 +70,12 @@ def weighted_vote(
     ties: str = "none",
     seed: Seed = 0,
 ) -> MajorityResult:
-    """Return the answer with the largest sum of (N,) weights; sums that differ by a part in 10^9 are tied."""
+    """Return each unit's answer with the largest sum of (N,) weights; a relative difference below 10^-9 is a tie."""
     return weigh_votes(units, values, judgment_weights(weights), labels, ties, seed)
 
 
 def majority_of_others(unit: Ints, value: ArrayLike) -> Floats:
-    """Return (N,) the value of most other judgments of a judgment's unit; nan where these are tied or missing."""
+    """Return for each of (N,) judgments the majority value of the unit's other judgments; nan if tied or missing."""
     known, rows = encode(unit, "units")
     labels, columns = encode(np.asarray(value, dtype=np.float64), "values")
     cells = np.bincount(rows * len(labels) + columns, minlength=len(known) * len(labels))
@@ -87,7 +87,7 @@ def majority_of_others(unit: Ints, value: ArrayLike) -> Floats:
 
 
 def agrees_with_others(unit: Ints, value: ArrayLike) -> Floats:
-    """Return (N,) 1 where a judgment is that of most others on its unit, 0 where not, nan where these are tied."""
+    """Return (N,) 1 if a judgment agrees with most other judgments of its unit, 0 if not, nan if these are tied."""
     _, codes = encode(np.asarray(value), "values")
     others = majority_of_others(unit, codes)
     return np.where(np.isnan(others), np.nan, (others == codes).astype(np.float64))
@@ -114,7 +114,7 @@ def weigh_votes(
     if weights is not None:
         same_length(units=unit_codes, weights=weights)
         sums = np.bincount(cells, weights=weights, minlength=shape[0] * shape[1]).reshape(shape)
-    # The label in the lead, the labels that share it, and the runner-up.
+    # The highest sum, the labels that have it, and the second highest.
     total = sums.sum(axis=1)
     empty = total == 0
     most = sums.max(axis=1, initial=0)

@@ -1,4 +1,4 @@
-"""Counts and weights of judgments."""
+"""Checks of counts and weights of judgments."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from numpy.typing import ArrayLike
 from quorum.numeric.arrays import Floats, Ints
 from quorum.statistics.inputs import finite_vector, refuse_values
 
-# Judgments of a unit, and the parts of a share: their product is a whole number of 64 bits.
+# Limits of a unit's judgments, and of a share's denominator; their product fits into 64 bits.
 _MOST, MOST_PARTS = 2**52, 2**10
 
-# Sums of squares of such weights are still numbers.
+# Sums of squares of such weights are finite.
 _HEAVIEST = 1e100
 WEIGHTLESS = "{} of {} units have only judgments of weight zero, which decide nothing"
 

@@ -1,12 +1,12 @@
 """How much judges agree beyond chance.
 
-`reliability_data` is a (raters, units) table in which nan or None is missing, or `Ratings`, which
-`ratings_of_judgments` makes of one judgment a row.
+`reliability_data` is a (raters, units) table in which nan or None is a missing answer, or `Ratings`, which
+`ratings_of_judgments` makes from columns with one judgment in each row.
 
-`agreement(data, coefficient)` returns any coefficient with its interval: `Alpha`, `AlphaOfParts`
-(Krippendorff), `CohenKappa`, `FleissKappa`, `Gwet`, `Percent`. Each also has a function for its value alone
-(`krippendorff_alpha`) and one for a signed result (`alpha_interval`) with the options of `agreement`. `span_alpha`
-and `span_f1` are of marked spans. `BothOrders(coefficient, other_side)` is of choices between two texts.
+`agreement(data, coefficient)` returns any coefficient with its interval: `Alpha`, `AlphaOfParts` (both Krippendorff's),
+`CohenKappa`, `FleissKappa`, `Gwet`, `Percent`. For each there is also a function that returns only the value
+(`krippendorff_alpha`), and one that returns a signed result (`alpha_interval`), with the options of `agreement`.
+`span_alpha` and `span_f1` compare marked spans. `BothOrders(coefficient, other_side)` is for choices between two texts.
 """
 
 from quorum.statistics.agreement.alpha import (

@@ -1,14 +1,15 @@
 """Krippendorff's alpha.
 
-Alpha = 1 - D_o / D_e (H13 section 4.2.1 reports it). Krippendorff, *Computing Krippendorff's Alpha-Reliability* (2011).
-With n_uv the count of value v in unit u and m_u its judgments, units with m_u < 2 are dropped, and
+Alpha = 1 - D_o / D_e, as in Krippendorff, *Computing Krippendorff's Alpha-Reliability* (2011); H13 section 4.2.1
+reports it. With n_uv the count of value v in unit u, and m_u the number of judgments of u (units with m_u < 2 are
+dropped),
 
     alpha = 1 - (n - 1) sum_u sum_vw n_uv n_uw d(v, w) / (m_u - 1)  /  sum_vw n_v n_w d(v, w)
 
-with d the squared distance of the level. The ordinal distance is the interval distance of mid-ranks.
+where d is the squared distance of the level. The ordinal distance is the interval distance of mid-ranks.
 
-Alpha of parts compares answers of several values (links of words to boxes, best and worst options) part by
-part. Resamples draw whole units, as their parts depend on each other.
+Alpha of parts is for answers that consist of several values (links of words to boxes, best and worst options), and
+compares them part by part. Resamples draw whole units, because the parts of a unit depend on each other.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Unpack
 
 import numpy as np
-import scipy  # its parts load when they are first used
+import scipy  # its submodules load at first use
 
 from quorum.numeric.arrays import Floats, Ints, ratio
 from quorum.numeric.packing import declare
@@ -30,11 +31,11 @@ from quorum.statistics.agreement.ratings import Data, Ratings, check_numeric, ra
 from quorum.statistics.inference import RaterSampling, signed
 from quorum.statistics.inputs import DuplicateJudgment, encode, first_repeated, one_of, same_length
 
-# Columns of units, parts, workers and values.
+# The four columns units, parts, workers and values.
 Parts = tuple[Iterable[Any], Iterable[Any], Iterable[Any], Iterable[Any]]
 LEVELS = ("nominal", "ordinal", "interval", "ratio")
 
-# Distances of the ratio level are made for this many pairs of values at once.
+# Distances of the ratio level are computed for at most so many pairs of values at once.
 _PAIRS = 1 << 22
 NO_VARIATION = "every judgment that can be compared has the same value"
 NEGATIVE_RATIO = "the ratio level has no meaning for negative numbers; two opposite numbers count as equal"
@@ -63,7 +64,7 @@ def alpha_of_judgments(
     level: str = "nominal",
     **options: Unpack[RaterSampling],
 ) -> AgreementResult:
-    """Return alpha of (N,) columns, one judgment a row; nominal values need not be numbers.
+    """Return alpha of (N,) columns with one judgment in each row; nominal values need not be numbers.
 
     Raise DuplicateJudgment if a worker judged a unit twice.
     """
@@ -81,7 +82,7 @@ def alpha_of_parts(
     level: str = "nominal",
     **options: Unpack[RaterSampling],
 ) -> AgreementResult:
-    """Return alpha of (N,) columns with one value of one part a row; the result counts whole units and answers.
+    """Return alpha of (N,) columns with one value of one part in each row; the result counts whole units and judgments.
 
     Raise DuplicateJudgment if a worker gave a part two values.
     """
@@ -109,7 +110,7 @@ class Alpha:
 
 @dataclass(frozen=True, slots=True)
 class AlphaOfParts:
-    """Alpha over parts, of (N,) units, parts, workers and values."""
+    """Alpha of the parts of answers; the data are four (N,) columns: units, parts, workers and values."""
 
     level: str = "nominal"
     name: ClassVar[str] = ALPHA
@@ -148,12 +149,12 @@ class AlphaOfParts:
     def influences(self, data: Parts) -> Influences | None:
         _, unit, cells = _cells(data)
         influences = alpha_influences(cells, self.level)
-        # The parts of a unit are answered together.
+        # One judgment answers all parts of a unit, so cluster by unit.
         return influences and replace(influences, items=unit[influences.counts])
 
 
 def _cells(data: Parts) -> tuple[int, Ints, Ratings]:
-    """Return the number of units, the (N,) unit of each row, and ratings of the parts of units."""
+    """Return the number of units, the (N,) unit of each row, and the ratings of the units' parts."""
     units, unit = encode(data[0], "units")
     _, part = encode(data[1], "parts")
     workers, worker = encode(data[2], "workers")
@@ -175,7 +176,7 @@ class AlphaOfWeights:
             squares = np.asarray(patterns.counts.power(2).sum(axis=1))
             self._observed = (self._size**2 - squares) / (self._size - 1)
         elif level == "interval":
-            # Centred values keep the moments small where the values lie far from zero.
+            # Centre the values, so that moments are small even if the values are far from zero.
             totals = patterns.frequency @ patterns.counts
             self._values = self._values - totals @ self._values / max(totals.sum(), 1)
             mean = self._counts @ self._values / self._size
@@ -203,7 +204,7 @@ class AlphaOfWeights:
             first = weights @ (self._counts @ self._values)
             second = weights @ (self._counts @ self._values**2)
             spread = 2 * (n * second - first**2)
-            # What is left of equal values after rounding is no variation.
+            # A variation that is only the rounding error of equal values is zero.
             return np.where(spread > 1e-12 * n * second, spread, 0.0)
         totals = weights @ self._counts
         if self._level == "nominal":
@@ -219,7 +220,7 @@ class AlphaOfWeights:
         size = self._size[:, np.newaxis]
         within = 2 * (size * second - first**2) / (size - 1)
         observed = np.einsum("bp,pb->b", weights, within)
-        # Mid-ranks weighted by their totals sum to zero around n / 2, so the second moment is enough.
+        # Weighted by their totals, mid-ranks have the mean n / 2, so the second moment is enough.
         expected = 2 * n * (totals * ranks**2).sum(axis=1)
         return observed, expected, n
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import scipy  # its parts load when they are first used
+import scipy  # its submodules load at first use
 from numpy.typing import NDArray
 
 from quorum.numeric.arrays import Floats, Ints
@@ -20,7 +20,7 @@ Exchange = Callable[[Floats], Floats]
 
 
 def in_both_orders(data: Data, exchange: Exchange) -> Ratings:
-    """Return the judgments, followed by a copy with the texts in exchanged order, as further units."""
+    """Return the judgments, followed by a copy of them as further units, with the two texts exchanged."""
     ratings = ratings_of(data, numeric=True)
     labels, unit, code = _columns_of_orders(ratings, exchange)
     units, rater = np.tile(ratings.units, 2), np.tile(ratings.rater, 2)
@@ -31,10 +31,11 @@ def in_both_orders(data: Data, exchange: Exchange) -> Ratings:
 class BothOrders:
     """A coefficient of choices between the two texts of a unit, where each unit counts in both orders of its texts.
 
-    Which text is called the first is arbitrary, but moves the expected disagreement. Here both labels are equally
-    frequent, and exchanging the texts of any unit changes nothing. Without ties, and with equally many judgments a
-    unit, Fleiss' kappa is the coefficient of agreement of paired comparisons, 1 - 2 D_o (Kendall and Babington Smith
-    1940). `exchange` maps (V,) answers to those of the other order.
+    Which text is called the first is arbitrary, but it changes the expected disagreement. With both orders, both labels
+    are equally frequent, and exchanging the texts of a unit changes nothing. Without ties, and with equally many
+    judgments of every unit, Fleiss' kappa is then the coefficient of agreement of paired comparisons, 1 - 2 D_o
+    (Kendall and Babington Smith 1940). `exchange` maps (V,) answers to the answers that mean the same in the other
+    order.
     """
 
     coefficient: ClusteredCoefficient
@@ -62,7 +63,7 @@ class BothOrders:
         sample = self.coefficient.sample(
             replace(patterns, labels=labels, counts=counts, frequency=np.tile(patterns.frequency, 2))
         )
-        # A resample draws both orders of a unit.
+        # A resample draws a unit in both orders.
         return replace(
             sample,
             of_units=lambda weights: sample.of_units(np.tile(weights, 2)),
@@ -72,7 +73,7 @@ class BothOrders:
 
     def influences(self, data: Data) -> Influences | None:
         ratings = ratings_of(data, numeric=True)
-        # Names of units and raters change nothing, nor does who judged; views of one number take no memory.
+        # Influences do not depend on the names of units, or on who judged; pass broadcast zeros, which take no memory.
         nobody, units = (np.broadcast_to(np.int64(0), 2 * len(of)) for of in (ratings.code, ratings.units))
         labels, unit, code = _columns_of_orders(ratings, self.exchange)
         influences = self.coefficient.influences(Ratings(units, ratings.raters, labels, unit, nobody, code))
@@ -86,7 +87,7 @@ class BothOrders:
 
 
 def _labels_of_orders(labels: NDArray[Any], exchange: Exchange) -> tuple[Floats, Ints, Ints]:
-    """Return the (L,) labels of both orders, and the (V,) positions in them of each label and of its counterpart."""
+    """Return the (L,) labels of both orders, and the (V,) positions in them of given labels and their counterparts."""
     values = labels.astype(np.float64)
     every, places = np.unique(np.stack([values, exchange(values)]), return_inverse=True)
     first, second = places.reshape(2, -1)
@@ -94,7 +95,7 @@ def _labels_of_orders(labels: NDArray[Any], exchange: Exchange) -> tuple[Floats,
 
 
 def _columns_of_orders(ratings: Ratings, exchange: Exchange) -> tuple[Floats, Ints, Ints]:
-    """Return the labels, and (2 N,) units and codes, first of the order given."""
+    """Return the labels, and (2 N,) units and codes: first those of the given order, then those of the other."""
     n = len(ratings.code)
     labels, *orders = _labels_of_orders(ratings.labels, exchange)
     unit, code = np.empty((2, 2 * n), dtype=np.int64)

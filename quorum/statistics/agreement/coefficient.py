@@ -1,4 +1,4 @@
-"""A coefficient of agreement with its interval: it reads the data, and `agreement` resamples them."""
+"""Coefficients of agreement with their intervals: a coefficient reads the data, and `agreement` resamples them."""
 
 from __future__ import annotations
 
@@ -31,15 +31,16 @@ CARELESS = 0.15  # the share of people who answer at random that a study should 
 NO_PAIRS = "no unit has two judgments"
 CLUSTERED = (ITEM, RATER, BOTH, NAIVE)
 
-# A figure of many weightings of the same patterns of units: (B, P) weights to (B,) values.
+# Maps (B, P) weights of patterns of units to (B,) values of a coefficient.
 OfUnits = Callable[[Floats], Floats]
 
 
 @dataclass(frozen=True, slots=True)
 class ReadData:
-    """Data as a coefficient reads them: (P,) patterns of units, and the coefficient of any weights of theirs.
+    """Data as read by a coefficient.
 
-    `width` numbers are made per resample. For the other fields see `AgreementResult`.
+    of_units: the coefficient as a function of (B, P) weights of patterns of units. frequency: (P,) units of each
+    pattern. width: how many numbers one resample needs in memory. For the other fields see `AgreementResult`.
     """
 
     of_units: OfUnits
@@ -73,7 +74,7 @@ class ReadData:
 
 
 class Coefficient(Protocol):
-    """A coefficient with its settings; `level` names the distance of two answers."""
+    """A coefficient with its settings; `level` names the distance between two answers."""
 
     @property
     def name(self) -> str: ...
@@ -93,7 +94,7 @@ class ClusteredCoefficient(Coefficient, Protocol):
 class AgreementResult(Inference):
     """An agreement coefficient with its interval.
 
-    `pairable` units have two judgments or more. `clusters` is empty where units were resampled.
+    pairable: number of units with two judgments or more. clusters: empty if units were resampled.
     """
 
     statistic: str
@@ -117,9 +118,10 @@ def agreement(
 ) -> AgreementResult:
     """Return a coefficient with its interval.
 
-    `clusters` is "both" for the data's own units and raters, "item" or "rater", columns with one entry a judgment, or
-    `Clusters` that serve several coefficients. With "naive" units are resampled, as if raters were these alone.
-    `control_items`: whether these keep careless raters out, who else may be missing by chance (`careless_note`).
+    `clusters` is "both" (the data's units and raters), "item" or "rater" (one of them), columns with one entry for each
+    judgment, or `Clusters` shared by several coefficients. With "naive" units are resampled, and the interval holds
+    only for these raters. `control_items`: whether the study excludes careless raters by control items; if not, a
+    result may need `careless_note`.
     """
     naive = isinstance(clusters, str) and clusters == NAIVE
     options = Options.of(confidence=confidence, resamples=resamples if naive else 0, seed=seed)
@@ -139,7 +141,7 @@ def agreement(
             inference = options.clustered(grouped, ends)
             if coefficient.name == ALPHA and RATER in grouped.used and not control_items:
                 careless = careless_note(value, ends[0], grouped.counts[RATER], options.confidence)
-    elif not math.isnan(value):  # nothing is drawn for a figure that is undefined
+    elif not math.isnan(value):  # resample only if the coefficient is defined
         inference = options.resampled(sample.of_units, sample.frequency, sample.width)
     note = "; ".join(filter(None, (sample.note, inference.note, careless)))
     return AgreementResult(
@@ -155,10 +157,10 @@ def agreement(
 
 
 def careless_note(value: float, low: float, raters: int, confidence: float) -> str:
-    """Return the note on an interval of alpha that would be too high if nobody careless came by chance; "" for none.
+    """Return a note if alpha's interval may be too high because no rater happens to be careless; else "".
 
-    Where a share c of people answers at random, none of R does so with chance (1 - c)^R, and both judgments of a pair
-    are by others with chance (1 - c)^2: about that part of alpha is left.
+    If a share c of people answers at random, none of R raters does so with probability (1 - c)^R. Both judgments of a
+    pair are by careful raters with probability (1 - c)^2, so alpha would be about (1 - c)^2 of its value.
     """
     none_careless, alpha = (1 - CARELESS) ** raters, value * (1 - CARELESS) ** 2
     if none_careless <= 1 - confidence or not low > alpha:

@@ -1,4 +1,4 @@
-"""Cohen's kappa for two raters, also weighted.
+"""Cohen's kappa for two raters, plain or weighted.
 
 With n_ij of n units labelled i by the first and j by the second rater, and d(i, j) = [i != j], |i - j| ("linear")
 or (i - j)^2 ("quadratic") of the labels' positions (Cohen 1960, 1968; H13 Tables 8 to 10):
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Unpack
 
 import numpy as np
-import scipy  # its parts load when they are first used
+import scipy  # its submodules load at first use
 from numpy.typing import NDArray
 
 from quorum.numeric.arrays import Floats, Ints, ratio
@@ -38,8 +38,8 @@ def cohen_kappa(
 ) -> float:
     """Return Cohen's kappa of two raters' (N,) labels without missing answers.
 
-    `weights` is None, "linear" or "quadratic". The default `labels` are those that occur, ascending: an unused point of
-    the scale does not count. Weights of texts need `labels`, in their order.
+    `weights` is None, "linear" or "quadratic". By default `labels` are those that occur, ascending, so an unused
+    point of the scale does not count. If labels are texts, weights need the `labels` in order.
     """
     return CohenKappa(weights, labels).sample((first, second)).value()
 
@@ -53,7 +53,7 @@ def kappa_interval(
     labels: Sequence[Any] | NDArray[Any] | None = None,
     **options: Unpack[Sampling],
 ) -> AgreementResult:
-    """Return `cohen_kappa` with its interval; columns of `clusters` have one entry a unit."""
+    """Return `cohen_kappa` with its interval; columns of `clusters` have one entry for each unit."""
     coefficient = CohenKappa(weights, labels)
     options.setdefault("clusters", NAIVE)
     return agreement((first, second), coefficient, **options)
@@ -129,7 +129,7 @@ class _Cells:
         self._weights = weights
         self.labels = labels
         self.n = len(first)
-        keys = first  # made by `sample`, so it may be written over
+        keys = first  # an array of `sample`, which may be overwritten
         keys *= labels
         keys += second
         if self.labels**2 <= max(1 << 16, 4 * self.n):
@@ -161,7 +161,7 @@ class _Cells:
         if self._weights is None:
             return n**2 - (first * second).sum(axis=1)
         if self._weights == "linear":
-            # |i - j| counts the steps between the two positions; sum over the steps instead of the cells.
+            # |i - j| is the number of steps between the positions: sum over steps instead of cells.
             below_first = np.cumsum(first, axis=1)[:, :-1]
             below_second = np.cumsum(second, axis=1)[:, :-1]
             total = n[:, np.newaxis]
@@ -180,6 +180,6 @@ def check_weights(weights: str | None) -> None:
 
 
 def check_order(weights: str | None, labels: NDArray[Any], expected: str) -> None:
-    """Refuse texts, whose order is that of an alphabet, where distances count."""
+    """Raise BadOption if distances count and labels are texts, which sort only alphabetically."""
     if weights is not None and len(labels) and labels.dtype.kind not in "biuf":
         raise BadOption(f"weights is {weights!r} and answers are text, expected {expected}")

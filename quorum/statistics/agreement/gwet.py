@@ -5,10 +5,10 @@ Gwet 2008; 2014, *Handbook of Inter-Rater Reliability*:
     p_a = 1/n' sum_i sum_k r_ik (r*_ik - 1) / (r_i (r_i - 1)),  r*_ik = sum_l w_kl r_il
     AC = (p_a - p_e) / (1 - p_e),  p_e = T_w / (q (q - 1)) sum_k pi_k (1 - pi_k),  pi_k = 1/n sum_i r_ik / r_i
 
-with r_ik of the r_i judges of unit i in category k, n' the units with r_i >= 2, n all units, q the categories, and
-T_w the sum of all weights w(k, l) = 1 - d(k, l) / D (Cohen 1968), with d one of `distances.distance` and D that of the
-lowest and the highest category. Numbers count by value, text by its position in the given categories; ordinal weights
-always take positions.
+where r_ik of the r_i judgments of unit i are category k, n' is the number of units with r_i >= 2, n that of all
+units, q that of categories, and T_w the sum of all weights w(k, l) = 1 - d(k, l) / D (Cohen 1968). d is one of
+`distances.distance`, and D that of the lowest and the highest category. The position of a number is its value, that
+of a text its place among the given categories; ordinal weights always use places.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Unpack
 
 import numpy as np
-import scipy  # its parts load when they are first used
+import scipy  # its submodules load at first use
 from numpy.typing import NDArray
 
 from quorum.numeric.arrays import Floats, parts_of, ratio
@@ -38,10 +38,10 @@ WEIGHTS = ("identity", "linear", "quadratic", "ordinal", "radical", "ratio")
 def percent_agreement(
     reliability_data: Data, weights: str = "identity", *, categories: Sequence[Any] | None = None
 ) -> float:
-    """Return the share of agreeing pairs of judges.
+    """Return the share of pairs of judgments of a unit that agree, averaged over units.
 
-    `weights` other than identity give near misses partial credit. `categories` is the whole scale, by default
-    what occurs.
+    `weights` other than "identity" give similar answers partial credit. `categories` is the whole scale, by default the
+    values that occur.
     """
     return Percent(weights, categories).sample(reliability_data).value()
 
@@ -146,9 +146,10 @@ class Gwet:
 
 @dataclass(frozen=True, slots=True)
 class _Scale:
-    """Positions of the labels that occur (V,), and of the whole scale (Q,).
+    """The scale of the answers.
 
-    kind is one of `kernels.distances`; longest is D, or 1 without a distance.
+    occurring: (V,) positions of the labels that occur. positions: (Q,) of all categories. kind: a distance of
+    `kernels.distances`. longest: D, or 1 if that is zero.
     """
 
     kind: int
@@ -195,7 +196,7 @@ def _percent_of_units(patterns: UnitPatterns, scale: _Scale) -> OfUnits:
     starts, codes = counts.indptr.astype(np.int64), counts.indices.astype(np.int64)
     unit_disagreement(starts, codes, counts.data, scale.kind, scale.occurring, apart, sizes, most)
     comparable = (sizes >= 2).astype(np.float64)
-    # A unit judged once has no pair; any divisor but zero leaves it at nothing.
+    # A unit judged once has no pair: divide its zero by one.
     pairs = np.where(sizes >= 2, sizes * (sizes - 1), 1.0)
     agreeing = comparable * (1 - apart / pairs / scale.longest)
 
@@ -206,7 +207,7 @@ def _percent_of_units(patterns: UnitPatterns, scale: _Scale) -> OfUnits:
 
 
 def _chance_factor(scale: _Scale) -> float:
-    """Return T_w / (q (q - 1)); nan for a single category, whatever was observed."""
+    """Return T_w / (q (q - 1)); nan for a single category."""
     from quorum.statistics.kernels.distances import all_distances
 
     size = len(scale.positions)

@@ -1,7 +1,7 @@
 """The influence of each judgment: the derivative of the coefficient by the judgment's weight.
 
-Over a unit or a rater, influences add up to its part in the coefficient; intervals by item and by rater are made of
-them.
+Summed over the judgments of a unit or of a rater, influences are what the unit or rater contributes to the coefficient.
+Intervals over items and raters are computed from these sums.
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ from quorum.statistics.crossed import Clusters, coefficient_interval, share_inte
 
 @dataclass(frozen=True, slots=True)
 class Influences:
-    """values (N,) of the judgments that count; `counts` (M,) marks these among all.
+    """Influences of judgments on a coefficient.
 
-    items, raters: (N,) codes, raters None where they are two. judges: judgments a unit. chance_of_difference: of two
-    judgments at random. share: the coefficient is a mean from 0 to 1.
+    values: (N,) influences of the judgments that count. counts: (M,) which of all judgments these are. items, raters:
+    (N,) codes; None if the data do not name them. judges: mean number of judgments of a unit. chance_of_difference:
+    probability that two random judgments differ. share: whether the coefficient is a mean of values from 0 to 1.
     """
 
     values: Floats
@@ -33,7 +34,7 @@ class Influences:
     share: bool = False
 
     def interval(self, value: float, clusters: Clusters, confidence: float) -> tuple[float, float]:
-        """Return the interval of the coefficient over the clusters' kinds."""
+        """Return the interval of the coefficient for rows with these clusters."""
         spread = clusters.spread(self.values)
         if self.share:
             return share_interval(value, spread, clusters.number, confidence)
@@ -49,10 +50,10 @@ class Influences:
 
 @dataclass(frozen=True, slots=True)
 class _ComparedJudgments:
-    """The judgments of units judged twice or more.
+    """The judgments of units that have two or more.
 
-    counts: (M,) which of all judgments these are. unit, rater, code: (N,). apart: (N,) summed distances from the unit's
-    others. sizes, disagreement: (U,) judgments, and summed distances over ordered pairs.
+    counts: (M,) which of all judgments these are. unit, rater, code: (N,). apart: (N,) summed distances from the other
+    judgments of the unit. sizes: (U,) number of judgments. disagreement: (U,) summed distances over ordered pairs.
     """
 
     counts: Flags
@@ -88,10 +89,11 @@ def distances_within(groups: Ints, codes: Ints, kind: int, positions: Floats) ->
 
 
 def alpha_influences(ratings: Ratings, level: str) -> Influences | None:
-    """Return the influences on alpha = 1 - (n - 1) O / E, None where it is undefined.
+    """Return the influences on alpha = 1 - (n - 1) O / E, or None if alpha is undefined.
 
-    A judgment changes O by 2 D / (m - 1) - P / (m (m - 1)), with its distances D from the unit's other judgments, and
-    all of the unit's distances P. At the ordinal level it also moves the ranks of the values above it.
+    A judgment changes O by 2 D / (m - 1) - P / (m (m - 1)), where D is the sum of its distances from the unit's other
+    m - 1 judgments, and P the sum over all ordered pairs of the unit. At the ordinal level it also moves the ranks of
+    higher values.
     """
     from quorum.statistics.kernels.distances import value_distances
 
@@ -110,7 +112,7 @@ def alpha_influences(ratings: Ratings, level: str) -> Influences | None:
     expected = float(totals @ from_all)
     if not expected > 0:
         return None
-    # What a value changes in O by the ranks, which move at the ordinal level, and in E.
+    # The effect of one more judgment of a value on O through the ranks (ordinal level only), and on E.
     of_ranks, of_expected = np.zeros(values), 2 * from_all
     if level == "ordinal":
         of_ranks = _of_ranks(_observed_slopes(compared, positions))
@@ -121,7 +123,7 @@ def alpha_influences(ratings: Ratings, level: str) -> Influences | None:
     rows = compared.apart
     for part in parts_of(len(rows)):
         unit, code = compared.unit[part], compared.code[part]
-        # What a judgment changes in O, and the derivative of the quotient.
+        # The effect of a judgment on O, then on alpha by the derivative of the quotient.
         of_observed = (2 * rows[part] - of_unit[unit]) / less[unit] + of_ranks[code]
         rows[part] = of_observed * ((1 - n) / expected) + of_value[code]
     chance = float(totals @ (n - totals)) / (n * (n - 1))
@@ -138,13 +140,16 @@ def _observed_slopes(compared: _ComparedJudgments, positions: Floats) -> Floats:
 
 
 def _of_ranks(slopes: Floats) -> Floats:
-    """Return (V,) effects of one more judgment of a value on mid-ranks: half its own, all above."""
+    """Return the (V,) effects of one more judgment of a value through the ranks.
+
+    The mid-rank of the value rises by 1/2, and those of higher values by 1. slopes: (V,) derivatives by the mid-ranks.
+    """
     above = np.cumsum(slopes[::-1])[::-1]
     return np.asarray(above - slopes / 2, dtype=np.float64)
 
 
 def percent_influences(ratings: Ratings, kind: int, positions: Floats, longest: float) -> Influences | None:
-    """Return the influences on percent agreement, the mean over units of 1 - P / (m (m - 1) longest)."""
+    """Return the influences on percent agreement, the mean of 1 - P / (m (m - 1) longest); None if no unit counts."""
     compared = _ComparedJudgments.of(ratings, kind, positions)
     if not len(compared.sizes):
         return None

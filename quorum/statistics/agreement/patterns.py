@@ -1,4 +1,4 @@
-"""The units with equal answers, which resamples count together."""
+"""Patterns: units with equal answers, which resamples count together."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy  # its parts load when they are first used
+import scipy  # its submodules load at first use
 from numpy.typing import NDArray
 
 from quorum.numeric.arrays import Floats, Ints, parts_of
@@ -21,10 +21,10 @@ from quorum.statistics.agreement.ratings import (
 )
 from quorum.statistics.inputs import BadValue, encode
 
-# Keys of so many bits are counted in a table, longer ones by sorting.
+# Keys of up to so many bits are counted in a table, longer ones by sorting.
 _TABLE_BITS = 20
 
-# A unit's answers, rater by rater, are digits of one number as long as they fit in so many bits.
+# A unit's counts of answers are packed into one number if they fit into so many bits.
 KEY_BITS = 62
 
 declare_kind(
@@ -37,10 +37,10 @@ declare_kind(
 @declare
 @dataclass(frozen=True, slots=True)
 class UnitPatterns:
-    """The distinct ways in which units were answered; where hardly two units share one, each unit is a pattern.
+    """The distinct patterns of answers to a unit; if hardly any units share one, each unit is a pattern.
 
-    labels: (V,), ascending. counts: (P, V) sparse float64 answers. frequency: (P,) units. `units`, `raters`
-    and `judgments` count all data.
+    labels: (V,), ascending. counts: (P, V) sparse float64 number of answers by label. frequency: (P,) number of units
+    with the pattern. units, raters, judgments: numbers in all data.
     """
 
     labels: NDArray[Any]
@@ -54,7 +54,7 @@ class UnitPatterns:
         return np.asarray(self.counts.sum(axis=1), dtype=np.float64)
 
     def comparable(self) -> UnitPatterns:
-        """Return the patterns of units with two judgments or more; counts of all data stay."""
+        """Return the patterns with two judgments or more; `units`, `raters` and `judgments` still count all data."""
         pairable = np.flatnonzero(self.sizes() >= 2)
         counts = scipy.sparse.csr_array(self.counts[pairable])
         counts.sort_indices()
@@ -100,14 +100,14 @@ def patterns_of_rows(units: Ints, values: Ints, labels: NDArray[Any], *, raters:
 
 
 def count_rows(table: Ints) -> tuple[Ints, Ints]:
-    """Return the distinct rows of a (U, V) table, in a fixed order, and how often each occurs."""
+    """Return the distinct rows of a (U, V) table, in an order given by their values, and how often each occurs."""
     if not len(table):
         return table, np.empty(0, dtype=np.int64)
     radix = table.max(axis=0) + 1
     if float(np.prod(radix.astype(np.float64))) >= 2.0**KEY_BITS:
         rows, frequency = np.unique(table, axis=0, return_counts=True)
         return rows, frequency
-    # Counts as digits of one number: sorting numbers is many times faster than sorting rows.
+    # Take counts as digits of one number, because numbers sort many times faster than rows.
     strides = np.concatenate([np.cumprod(radix[::-1])[::-1][1:], [1]])
     keys, frequency = np.unique(table @ strides, return_counts=True)
     return keys[:, np.newaxis] // strides % radix, frequency
@@ -116,7 +116,7 @@ def count_rows(table: Ints) -> tuple[Ints, Ints]:
 def _of_numbers(matrix: Floats) -> UnitPatterns:
     low = float(np.fmin.reduce(matrix, axis=None, initial=np.inf))
     high = float(np.fmax.reduce(matrix, axis=None, initial=-np.inf))
-    if low > high:  # nothing was given
+    if low > high:  # no answers at all
         return _of_keys(np.empty(0, dtype=np.int64), 1, np.empty(0), 0)
     if not (np.isfinite(low) and np.isfinite(high)):
         raise BadValue(INFINITE)
@@ -150,7 +150,7 @@ def _keys(matrix: Floats, low: float, bits: int) -> tuple[Ints, int] | None:
 
 
 def _of_keys(keys: Ints, bits: int, labels: NDArray[Any], raters: int) -> UnitPatterns:
-    # In ascending order of their keys, so that resamples do not depend on the units' order.
+    # Sort by key, so that resamples do not depend on the order of the units.
     if bits * len(labels) <= _TABLE_BITS:
         table = np.bincount(keys, minlength=1)
         table[0] = 0  # units without an answer

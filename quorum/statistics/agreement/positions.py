@@ -1,4 +1,4 @@
-"""Positions of labels at a level, and how far apart they are there."""
+"""Positions of labels at a level of alpha, and the kind of distance between them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from quorum.numeric.arrays import Floats
 
 
 def exact_positions(labels: NDArray[Any]) -> Floats:
-    """Return (V,) float64, scaled by a power of two so that no square overflows."""
+    """Return the (V,) labels as float64, scaled by a power of two so that no square overflows."""
     values = labels.astype(np.float64)
     _, exponent = np.frexp(np.abs(values).max(initial=0.0))
     return np.ldexp(values, -exponent)
@@ -24,7 +24,7 @@ def positions_at(level: str, labels: NDArray[Any]) -> Floats:
 
 
 def distance_at(level: str) -> int:
-    """Return the kind of `distances.distance` at a level; the ordinal one is of mid-ranks."""
+    """Return the kind of `distances.distance` for a level; for "ordinal", positions must be mid-ranks."""
     from quorum.statistics.kernels import distances
 
     return {"nominal": distances.DIFFERENT, "ratio": distances.RATIO}.get(level, distances.SQUARED)

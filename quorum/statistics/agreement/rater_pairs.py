@@ -1,4 +1,4 @@
-"""Agreement by pair of raters: every two raters on their common units alone."""
+"""Agreement by pair of raters: of every two raters, on the units that both judged."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ SAME_ANSWER = "kappa and alpha are undefined for raters who gave one and the sam
 
 @dataclass(frozen=True, slots=True)
 class PairAgreement(Result):
-    """Every two raters with a common unit, (P,) each, in the order of the raters.
+    """Agreement of the P pairs of raters with a common unit, in the order of the raters.
 
-    raters: (R,) names. first, second: positions among them, first < second. units: common ones. Weights of kappa take
-    positions among all labels of the data.
+    raters: (R,) names. first, second: (P,) positions in `raters`, first < second. units: (P,) number of common units.
+    Weighted kappa uses the positions among all labels of the data, not only of the pair.
     """
 
     raters: NDArray[Any]
@@ -40,7 +40,7 @@ class PairAgreement(Result):
     weights: str | None
 
     def matrix(self, figure: str) -> Floats:
-        """Return (R, R) of one of FIGURES: symmetric, nan on the diagonal and without common units."""
+        """Return one of FIGURES as a symmetric (R, R) matrix; nan on the diagonal and without common units."""
         one_of(figure, FIGURES, "figure")
         table = np.full((len(self.raters), len(self.raters)), np.nan)
         table[self.first, self.second] = getattr(self, figure)
@@ -52,7 +52,7 @@ class PairAgreement(Result):
 def agreement_by_pair(
     reliability_data: Data, level: str = "nominal", weights: str | None = None
 ) -> PairAgreement:
-    """Return percent agreement, kappa and alpha of every two raters; `level` is alpha's, `weights` kappa's."""
+    """Return percent agreement, kappa (by `weights`) and alpha (at `level`) of every two raters."""
     from quorum.statistics.kernels.rater_pairs import count_rater_pairs, pair_figures
 
     one_of(level, LEVELS, "level")

@@ -1,4 +1,4 @@
-"""Answers of raters to units: a (raters, units) table in which nan or None is missing, or `Ratings`."""
+"""Answers of raters to units: a (raters, units) table in which nan or None is a missing answer, or `Ratings`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy  # its parts load when they are first used
+import scipy  # its submodules load at first use
 from numpy.typing import ArrayLike, NDArray
 
 from quorum.numeric.arrays import Flags, Ints
@@ -26,9 +26,9 @@ INFINITE = "reliability_data holds an infinite number, expected finite numbers o
 
 @dataclass(frozen=True, slots=True)
 class Ratings:
-    """One judgment a row, at most one of a unit by a rater.
+    """N judgments, at most one of a unit by a rater.
 
-    units (U,), raters (R,), labels (V,): names, ascending. unit, rater, code: (N,) int64 positions among them.
+    units (U,), raters (R,), labels (V,): names, ascending. unit, rater, code: (N,) int64 positions in these.
     """
 
     units: NDArray[Any]
@@ -39,7 +39,7 @@ class Ratings:
     code: Ints
 
     def answered(self, times: int) -> Flags:
-        """Return (N,) bool: the judgments of units with at least `times`."""
+        """Return (N,) bool: whether the judgment's unit has at least `times` judgments."""
         return np.asarray((np.bincount(self.unit) >= times)[self.unit])
 
     def subset(self, rows: Flags) -> Ratings:
@@ -48,11 +48,11 @@ class Ratings:
         return Ratings(self.units[units], self.raters[raters], self.labels, unit, rater, self.code[rows])
 
     def by_unit(self) -> tuple[Ints, Ints, Ints]:
-        """Return starts (U + 1,), raters (N,), codes (N,), unit by unit."""
+        """Return the judgments sorted by unit: starts (U + 1,), raters (N,), codes (N,)."""
         return _grouped(self.unit, self.rater, self.code, len(self.units), len(self.raters))
 
     def by_rater(self) -> tuple[Ints, Ints, Ints]:
-        """Return starts (R + 1,), units (N,), codes (N,), rater by rater."""
+        """Return the judgments sorted by rater: starts (R + 1,), units (N,), codes (N,)."""
         return _grouped(self.rater, self.unit, self.code, len(self.raters), len(self.units))
 
 
@@ -60,7 +60,7 @@ Data = ArrayLike | Ratings
 
 
 def ratings_of_judgments(units: Iterable[Any], workers: Iterable[Any], values: Iterable[Any]) -> Ratings:
-    """Number three (N,) columns. Raise DuplicateJudgment if a worker judged a unit twice."""
+    """Return the ratings in three (N,) columns. Raise DuplicateJudgment if a worker judged a unit twice."""
     unit_names, unit_codes = encode(units, "units")
     worker_names, worker_codes = encode(workers, "workers")
     labels, codes = encode(values, "values")
@@ -96,14 +96,14 @@ def check_numeric(ratings: Ratings) -> Ratings:
 
 
 def reliability_table(reliability: ArrayLike, *, numeric: bool) -> NDArray[Any]:
-    """Return the (raters, units) table as float64, or as it is if it may hold text."""
+    """Return the (raters, units) table as float64, or as it is if it holds text, unless answers must be `numeric`."""
     try:
         matrix = np.asarray(reliability)
     except ValueError as error:
         raise BadShape("reliability_data has rows of unequal length, expected raters by units") from error
     if matrix.dtype.kind == "U":
         refuse_nan_texts(reliability, "reliability_data")
-        matrix = np.asarray(reliability, dtype=object)  # where a nan among texts is still one
+        matrix = np.asarray(reliability, dtype=object)  # so that a nan among texts stays a nan
     if matrix.ndim != 2:
         raise BadShape(f"reliability_data has {matrix.ndim} dimensions, expected two: raters by units")
     if matrix.dtype.kind in "biuf":
@@ -136,6 +136,6 @@ def _only_numbers(matrix: NDArray[Any]) -> bool:
 
 
 def _grouped(rows: Ints, columns: Ints, codes: Ints, height: int, width: int) -> tuple[Ints, Ints, Ints]:
-    # A sparse table is built by counting, which is quicker than sorting; no cell is met twice.
+    # Building a sparse table sorts by counting, which is fast; no cell occurs twice.
     table = scipy.sparse.csr_array((codes, (rows, columns)), shape=(height, width))
     return table.indptr.astype(np.int64), table.indices.astype(np.int64), table.data

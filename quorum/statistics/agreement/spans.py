@@ -1,14 +1,16 @@
 """Agreement of raters on marked spans of texts.
 
-Offsets count characters (Unicode code points) from 0; a span is [start, end). Overlapping spans of one rater are one
-span. With labels (severities, categories) spans are compared label by label, and their sums pooled.
+Offsets count characters (Unicode code points) from 0; a span is [start, end). Overlapping spans of one rater are joined
+into one. With labels (severities, categories), spans are compared label by label, and the sums are pooled.
 
-alpha-U is Krippendorff's for unitizing (1995, Sociological Methodology 25, equations 4 to 8; 2004). A span differs from
-one that it meets by the squared distances of their starts and of their ends, and from a gap around it by its squared
-length. His is of one text. Over several, observed differences are summed over texts, each rater weighing alike, and
-expected ones are of all spans thrown at all texts.
+Alpha-U is Krippendorff's alpha for unitizing (1995, Sociological Methodology 25, equations 4 to 8; 2004). The
+difference of two overlapping spans is the squared distance of their starts plus that of their ends; that of a span
+inside another rater's gap is its squared length. Krippendorff defines it for one text. For several texts, observed
+differences are summed over texts, with equal weights of raters, and expected differences are those of all spans at
+random places in all texts.
 
-The F1 of two raters is 2 |A and B| / (|A| + |B|) over characters, summed over all pairs of raters of all texts.
+The F1 of two raters is 2 |A and B| / (|A| + |B|), where sizes are numbers of marked characters, summed over all pairs
+of raters of all texts.
 """
 
 from __future__ import annotations
@@ -35,10 +37,10 @@ Spans = Sequence[tuple[int, int]]
 
 @dataclass(frozen=True, slots=True)
 class SpanAgreement(Inference):
-    """The agreement of J judgments, with an interval from resampled items.
+    """The agreement of marked spans, with an interval from resampled items.
 
-    texts, raters, judgments: of texts that two raters or more read; others are left out. spans: after overlapping ones
-    are joined. undefined_resamples: without any span.
+    texts, items, raters, judgments: numbers of those compared; texts with a single rater are left out. spans: number of
+    spans, overlapping ones joined. undefined_resamples: number of resamples without any span.
     """
 
     value: float
@@ -53,8 +55,8 @@ class SpanAgreement(Inference):
 class _Marks:
     """J judgments of T texts in I items.
 
-    text, rater, length: (J,) codes, and characters of the text. item: (T,). labels: for each label, (S,) judgment,
-    start and end of its spans, by judgment and start.
+    text, rater, length: (J,) codes of text and rater, and the text's number of characters. item: (T,) codes. labels:
+    for each label, (S,) judgments, starts and ends of its spans, sorted by judgment and start.
     """
 
     text: Ints
@@ -84,12 +86,12 @@ def span_alpha(
     """Return Krippendorff's alpha-U of J judgments, and its bootstrap interval over items.
 
     Args:
-        texts: (J,) what was read.
-        raters: (J,) by whom.
-        lengths: (J,) characters of the text.
+        texts: (J,) text that was judged.
+        raters: (J,) rater who judged it.
+        lengths: (J,) number of characters of the text.
         spans: (J,) lists of (start, end).
-        labels: (J,) lists of one label a span; without them all spans are alike.
-        items: (J,) what is resampled together, such as documents; by default each text.
+        labels: (J,) lists with one label for each span; by default all spans have the same label.
+        items: (J,) item of the text, such as its document, which is resampled as a whole; by default each text is one.
     """
     marks = _read(texts, raters, lengths, spans, labels, items)
     others = marks.readers - 1
@@ -118,7 +120,7 @@ def span_f1(
     resamples: int = 1000,
     seed: Seed = 0,
 ) -> SpanAgreement:
-    """Return the F1 of characters over all pairs of raters of a text; arguments as of `span_alpha`."""
+    """Return the F1 of marked characters over all pairs of raters of a text; arguments are those of `span_alpha`."""
     marks = _read(texts, raters, lengths, spans, labels, items)
     others = marks.readers - 1
     shared, marked = np.zeros(len(marks.item)), np.zeros(len(marks.item))
@@ -126,7 +128,7 @@ def span_f1(
         text = marks.text[judgment]
         span, other_span = _meetings(marks, judgment, start, end)
         both = np.minimum(end[span], end[other_span]) - np.maximum(start[span], start[other_span])
-        np.add.at(shared, text[span], both)  # each two raters come twice, once from each side
+        np.add.at(shared, text[span], both)  # each pair of raters counts twice, once in each order
         np.add.at(marked, text, (end - start) * others[text])
 
     def value(weights: Floats) -> float:
@@ -138,10 +140,11 @@ def span_f1(
 
 @dataclass(frozen=True, slots=True)
 class _PartOfAlpha:
-    """One label's part in alpha-U.
+    """One label's part of alpha-U.
 
-    observed: (T,) summed squared differences between any two raters, each rater weighing alike. text, size: (S,) of
-    spans. gap_text, gap: (G,) of gaps, the longest first. room: (S,) gaps at least as long as the span.
+    observed: (T,) summed differences between any two raters, with equal weights of raters. text, size: (S,) text and
+    length of each span. gap_text, gap: (G,) text and length of each gap, the longest first. room: (S,) number of gaps
+    that are at least as long as the span.
     """
 
     observed: Floats
@@ -170,8 +173,8 @@ def _part_of_alpha(marks: _Marks, others: Ints, judgment: Ints, start: Ints, end
         observed, text[span], (start[span] - start[other_span]) ** 2 + (end[span] - end[other_span]) ** 2
     )
     met = np.unique(np.stack([span, judgment[other_span]]), axis=1)[0]
-    alone = others[text] - np.bincount(met, minlength=len(size))  # raters in a gap of whom the span lies
-    np.add.at(observed, text, 2 * size**2 * alone)  # seen from either side, as meetings are
+    alone = others[text] - np.bincount(met, minlength=len(size))  # number of raters who have a gap around the span
+    np.add.at(observed, text, 2 * size**2 * alone)  # twice, once in each order, as overlaps are
     observed /= others
     gap_text, gap = _gaps(marks, judgment, start, end)
     order = np.argsort(-gap, kind="stable")
@@ -180,7 +183,7 @@ def _part_of_alpha(marks: _Marks, others: Ints, judgment: Ints, start: Ints, end
 
 
 def _meetings(marks: _Marks, judgment: Ints, start: Ints, end: Ints) -> tuple[Ints, Ints]:
-    """Return the places in (S,) of two raters' spans that share a character, once from each side."""
+    """Return positions, in the (S,) spans, of all pairs of two raters' spans that share a character, in both orders."""
     text = marks.text[judgment]
     order = np.argsort(text, kind="stable")
     first = np.searchsorted(text[order], text, side="left")
@@ -289,7 +292,7 @@ def _read(
 
 
 def joined_spans(spans: Iterable[tuple[int, int]], length: int) -> list[tuple[int, int]]:
-    """Return the spans in order, overlapping ones as one; spans that only touch stay two."""
+    """Return the spans in order, with overlapping ones joined; spans that only touch stay separate."""
     joined: list[tuple[int, int]] = []
     for start, end in sorted(spans):
         if not 0 <= start < end <= length:

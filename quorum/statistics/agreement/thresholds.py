@@ -1,4 +1,4 @@
-"""Kappa of two sources of scores that thresholds cut into yes and no (H13 Tables 8 to 10)."""
+"""Kappa of two sources of scores, each turned into yes and no by a threshold (H13 Tables 8 to 10)."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ from quorum.statistics.inputs import (
 )
 from quorum.statistics.resampling import bootstrap
 
-# H13: at least two of three of the crowd (4.3.2), and the mean grades of their Table 1.
+# H13: at least two of three people of the crowd (section 4.3.2), and the mean grades of Table 1.
 CROWD_AT_LEAST = 0.66
 EXPERTS_AT_LEAST = 3.33
 SHARE_THRESHOLDS = (0.33, 0.66, 1.0)
 GRADE_THRESHOLDS = (2.0, 2.33, 2.66, 3.0, 3.33, 3.66, 4.0)
 MISSING = ("refuse", "leave-out", "no")
 
-# A share of 2/3 or a mean grade of 10/3 that was rounded on the way still reaches its threshold.
+# So that a rounded share of 2/3 or mean grade of 10/3 still reaches its threshold.
 TOLERANCE = 1e-9
 NO_PAIR = "there is no pair with both scores"
 ONE_SIDE = "both sources say the same about every pair"
@@ -57,8 +57,9 @@ ONE_SIDE = "both sources say the same about every pair"
 class ThresholdAgreement(Inference):
     """Kappa, and precision, recall and F1 of the first source against the second.
 
-    both, first_only, second_only, neither: pairs by who says yes. `n` pairs were compared; `filled` ones lacked a
-    score, taken as no. The interval and `reason` are those of kappa.
+    both, first_only, second_only, neither: number of pairs to which both sources, one of them or none say yes. n:
+    number of pairs compared. filled: number of pairs without a score, which counts as no. The interval and `reason`
+    are those of kappa.
     """
 
     first_at_least: float
@@ -78,7 +79,7 @@ class ThresholdAgreement(Inference):
 
 @dataclass(frozen=True, slots=True)
 class KappaGrid(Result):
-    """Kappas at every pair of thresholds, ordered by the first's; `best` has the highest kappa that is defined."""
+    """Kappas at every pair of thresholds, ordered by the first threshold; `best` has the highest defined kappa."""
 
     first_thresholds: tuple[float, ...]
     second_thresholds: tuple[float, ...]
@@ -86,13 +87,13 @@ class KappaGrid(Result):
     best: ThresholdAgreement | None
 
     def values(self) -> Floats:
-        """Return (first thresholds, second thresholds) kappas."""
+        """Return the kappas as a (first thresholds, second thresholds) array."""
         shape = (len(self.first_thresholds), len(self.second_thresholds))
         return np.array([cell.kappa.value for cell in self.cells]).reshape(shape)
 
 
 def at_least(scores: ArrayLike, threshold: float) -> Flags:
-    """Return which of (N,) scores reach the threshold, up to rounding; nan reaches none."""
+    """Return which of (N,) scores reach the threshold, up to rounding errors; nan does not."""
     if not (is_real(threshold) and math.isfinite(threshold)):
         raise BadOption(f"the threshold is {threshold!r}, expected a finite number")
     return float_vector(scores, "scores") >= float(threshold) - TOLERANCE * max(1.0, abs(threshold))
@@ -108,10 +109,10 @@ def threshold_kappa(
     missing: str = "refuse",
     **options: Unpack[Sampling],
 ) -> ThresholdAgreement:
-    """Compare first >= `first_at_least` with second >= `second_at_least`, (N,) scores each.
+    """Compare first >= `first_at_least` with second >= `second_at_least`, for two columns of (N,) scores.
 
-    `missing` also takes "no": a nan counts as no, as H13 do for pairs that the filter removed. The default thresholds
-    are H13's, with the crowd's share of yes first.
+    `missing` may also be "no": nan then counts as no, as H13 count pairs that the filter removed. The default
+    thresholds are H13's, for the crowd's share of yes as the first source, and the experts' mean grade as the second.
     """
     chosen, deletions = Options.with_raters(**options)
     clustered = bool(chosen.columns) or deletions is not None
@@ -121,7 +122,7 @@ def threshold_kappa(
     yes_first = at_least(first, first_at_least)
     yes_second = at_least(second, second_at_least)
     cells = np.bincount(2 * yes_first.astype(np.int64) + yes_second, minlength=4)
-    table = cells[::-1].astype(np.int64)  # both, first only, second only, neither
+    table = cells[::-1].astype(np.int64)  # yes by both, by the first only, by the second only, by neither
     both, first_only, second_only, neither = table.tolist()
     n = int(table.sum())
     value = _figures(table[np.newaxis].astype(np.float64))[0]
@@ -147,7 +148,7 @@ def threshold_kappa(
         draws = bootstrap(_figures, table, resamples=chosen.resamples, generator=chosen.generator, width=4)
         drawn = [chosen.drawn(draws[:, column]) for column in range(4)]
         inference, intervals = drawn[0], [(interval.low, interval.high) for interval in drawn]
-    # Where the figure itself is undefined, resamples that happen to define it say nothing.
+    # If a figure is undefined, ignore resamples in which it is defined.
     estimates = [
         CrossedEstimate(float(figure), low, high)
         if not math.isnan(figure)
@@ -185,7 +186,7 @@ def kappa_grid(
     missing: str = "refuse",
     **options: Unpack[Sampling],
 ) -> KappaGrid:
-    """Return `threshold_kappa` at every pair of thresholds, each with the same seed."""
+    """Return `threshold_kappa` at every pair of thresholds, always with the same seed."""
     clusters = options.get("clusters", NAIVE)
     if isinstance(clusters, Mapping):
         clusters = {
@@ -216,7 +217,7 @@ def weighted_kappa(
     weights: Floats,
     clusters: ClusterColumns = NAIVE,
 ) -> CrossedEstimate:
-    """Return kappa of `threshold_kappa` where each of (N,) rows counts `weights` times, by the influences of rows."""
+    """Return kappa of `threshold_kappa` with (N,) `weights` of rows; the interval follows from the rows' influences."""
     columns, deletions = columns_and_deletions(clusters)
     yes_first, yes_second = at_least(first, first_at_least), at_least(second, second_at_least)
     cell = _cells_of_pairs(yes_first, yes_second)
@@ -248,9 +249,10 @@ def weighted_kappa(
 def _changes_without_raters(
     table: Ints, value: Floats, yes_first: Flags, yes_second: Flags, yes_without: Ints
 ) -> Floats:
-    """Return (4, V) how much of the figures is lost where a rater leaves a mean: then it is 0 no, 1 yes, or 2 gone.
+    """Return (4, V) decreases of kappa, precision, recall and F1 if one rater is left out of a pair's mean.
 
-    `table` (4,) has the pairs by who says yes, `value` (4,) the figures.
+    `table` (4,) has the number of pairs by cell (`_cells_of_pairs`), `value` (4,) the figures. `yes_without` (V,) is
+    what the second source then says: 0 no, 1 yes, 2 if no rater is left.
     """
     lost = np.zeros((2, 2, 3, 4))
     for first, second, without in np.ndindex(2, 2, 3):
@@ -272,7 +274,7 @@ def _clustered(
     left: RaterDeletions,
     changes: Callable[[], Floats],
 ) -> tuple[list[tuple[float, float]], Clusters]:
-    """Return the intervals of kappa, precision, recall and F1, and what they are clustered by."""
+    """Return the intervals of kappa, precision, recall and F1, and the clusters, raters included."""
 
     def widen(figure: int, spread: Spread, items: Clusters) -> tuple[Spread, Clusters]:
         return left.widen(spread, items, lambda: changes()[figure])
@@ -310,12 +312,12 @@ def _clustered(
 
 
 def _cells_of_pairs(first: Flags, second: Flags) -> Ints:
-    """Return (N,) who says yes: 0 both, 1 the first only, 2 the second only, 3 neither."""
+    """Return (N,) cells by who says yes: 0 both, 1 the first only, 2 the second only, 3 neither."""
     return np.asarray(3 - 2 * first.astype(np.int64) - second, dtype=np.int64)
 
 
 def _slope_of_kappa(table: Floats, value: float) -> Floats:
-    """Return (4,) how fast kappa rises with the weight of each cell of a table."""
+    """Return the (4,) derivatives of kappa by the weights of a table's cells."""
     both, first_only, second_only, neither = table
     of_first, of_second = np.array([1.0, 1, 0, 0]), np.array([1.0, 0, 1, 0])
     n, first, second = table.sum(), both + first_only, both + second_only
@@ -326,7 +328,7 @@ def _slope_of_kappa(table: Floats, value: float) -> Floats:
 
 
 def _expected_differences(table: Floats) -> float:
-    """Return n^2 times the chance that two who answer at random differ."""
+    """Return n^2 times the probability that both sources differ if they are independent."""
     n, first, second = table.sum(), table[:2].sum(), table[::2].sum()
     return float(first * (n - second) + second * (n - first))
 

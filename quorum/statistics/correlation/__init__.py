@@ -1,7 +1,7 @@
-"""Whether columns of scores rise together: Pearson, Spearman and Kendall, with intervals and tests.
+"""Correlation of columns of scores: Pearson, Spearman and Kendall, with intervals and tests.
 
-Spearman's rho is Pearson's r of mid-ranks; Kendall's tau: see `coefficients.taus`. Two metrics' correlations with
-people on the same observations are compared by their influences.
+Spearman's rho is Pearson's r of mid-ranks; `coefficients.taus` defines Kendall's tau. The correlations of two metrics
+with people on the same observations are compared through the influences of observations.
 """
 
 from quorum.statistics.correlation.coefficients import COEFFICIENTS, group_coefficients, group_levels, owners

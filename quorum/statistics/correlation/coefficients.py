@@ -1,7 +1,7 @@
 """Coefficients of many groups at once.
 
-They take rows whose groups are adjacent: group g holds starts[g] to starts[g + 1]; one with fewer than two rows, or
-with a constant variable, has nan.
+Rows of a group must be adjacent: group g has the rows starts[g] to starts[g + 1] - 1. The coefficient of a group with
+fewer than two rows, or with a constant variable, is nan.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ COEFFICIENTS = ("pearson", "spearman", "kendall-tau-b", "kendall-tau-c")
 def group_coefficients(
     x: Floats, y: Floats, starts: Ints, coefficient: str, weights: Floats | None = None
 ) -> Floats:
-    """Return (G,) coefficients, one of COEFFICIENTS, between (N,) vectors, each row once or `weights` (N,) times."""
+    """Return the (G,) coefficients, one of COEFFICIENTS, of two (N,) vectors; rows may have (N,) `weights`."""
     weights = np.ones(len(x)) if weights is None else weights
     if coefficient == "pearson":
         return pearson_groups(x, y, starts, weights)
@@ -33,7 +33,11 @@ def owners(starts: Ints) -> Ints:
 
 
 def kendall_codes(x: Floats, y: Floats, starts: Ints) -> tuple[Ints, Ints, Ints, Ints]:
-    """Return (N,) rows, ascending within each group, (N,) columns from 0 on in each, (G,) levels, and the order."""
+    """Return the arguments of `kendall_sums`, and the order of the rows by which they are sorted.
+
+    They are (N,) codes of x, ascending within each group, (N,) codes of y, from 0 in each group, and the (G,) numbers
+    of different y.
+    """
     groups = owners(starts)
     rows, _, order = sorted_levels(x, groups)
     columns, bounds = group_levels(y, groups)
@@ -43,7 +47,7 @@ def kendall_codes(x: Floats, y: Floats, starts: Ints) -> tuple[Ints, Ints, Ints,
 
 
 def pearson_groups(x: Floats, y: Floats, starts: Ints, weights: Floats) -> Floats:
-    """Return (G,) Pearson correlations, scaled within each group against overflow."""
+    """Return (G,) Pearson correlations; values are scaled within each group to avoid overflow."""
     sizes = np.diff(starts)
     first = starts[:-1]
     centred = []
@@ -60,7 +64,10 @@ def pearson_groups(x: Floats, y: Floats, starts: Ints, weights: Floats) -> Float
 
 
 def group_levels(values: Floats, groups: Ints) -> tuple[Ints, Ints]:
-    """Return (N,) codes of distinct values, ascending group by group, and (G + 1,) their bounds; `groups` ascend."""
+    """Return (N,) codes of distinct values, the first group's first, and the (G + 1,) bounds of each group's codes.
+
+    `groups` (N,) must be ascending.
+    """
     ordered, bounds, order = sorted_levels(values, groups)
     codes = np.empty(len(values), dtype=np.int64)
     codes[order] = ordered
@@ -73,7 +80,7 @@ def sorted_levels(values: Floats, groups: Ints) -> tuple[Ints, Ints, Ints]:
     ordered = values[order]
     new = np.ones(len(values), dtype=np.bool_)
     np.not_equal(ordered[1:], ordered[:-1], out=new[1:])
-    if several:  # which lie in the same places, whatever their order
+    if several:  # sorting does not change them, as they are ascending
         new[1:] |= groups[1:] != groups[:-1]
     codes = np.cumsum(new) - 1
     if several:
@@ -84,7 +91,7 @@ def sorted_levels(values: Floats, groups: Ints) -> tuple[Ints, Ints, Ints]:
 
 
 def mid_ranks(codes: Ints, weights: Floats | None = None) -> Floats:
-    """Return (N,) mid-ranks over all groups, which differ from those within by a constant a group."""
+    """Return the (N,) mid-ranks over all groups; they differ from those within a group by a constant of the group."""
     counts = np.bincount(codes, weights)
     return (np.cumsum(counts) - (counts - 1) / 2)[codes]
 
@@ -92,23 +99,23 @@ def mid_ranks(codes: Ints, weights: Floats | None = None) -> Floats:
 def kendall_groups(rows: Ints, columns: Ints, weights: Floats, starts: Ints, levels: Ints) -> Floats:
     from quorum.statistics.kernels.concordance import kendall_sums
 
-    # Contiguous arrays, as the kernel is compiled once for each layout.
+    # Pass contiguous arrays, because the kernel is compiled again for another layout.
     return kendall_sums(rows, np.ascontiguousarray(columns), np.ascontiguousarray(weights), starts, levels)
 
 
 def taus(sums: Floats, coefficient: str) -> Floats:
-    """Return (G,) tau-b or tau-c of (G, 6) `kendall_sums`.
+    """Return the (G,) tau-b or tau-c from (G, 6) `kendall_sums`.
 
     With S = concordant - discordant pairs of n observations and m the smaller number of different values:
     tau-b = S / sqrt((n0 - n1)(n0 - n2)), n0 = n (n - 1) / 2, n1 and n2 the pairs tied in each variable
-    (Kendall 1945); tau-c = 2 S m / (n^2 (m - 1)) (Stuart 1953). With weights w_i each pair of observations counts
-    w_i w_j in S, n0, n1 and n2, and n is the sum of the weights, as with as many equal observations that make no pairs.
+    (Kendall 1945); tau-c = 2 S m / (n^2 (m - 1)) (Stuart 1953). With weights w_i, each pair of observations counts
+    w_i w_j times in S, n0, n1 and n2, and n is the sum of the weights.
     """
     balance, n, row_squares, column_squares, rows, columns = sums.T
     smaller = np.minimum(rows, columns)
     defined = smaller > 1
     if coefficient == "kendall-tau-b":
-        # Two roots, since the product of two counts of pairs can outgrow a double's whole numbers.
+        # Multiply the roots: the product of two numbers of pairs may be too large to be exact.
         scale = np.sqrt(n**2 - row_squares) * np.sqrt(n**2 - column_squares)
         numerator = 2 * balance
     else:

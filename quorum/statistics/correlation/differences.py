@@ -1,4 +1,4 @@
-"""The difference of two metrics' correlations with people on the same observations."""
+"""The difference of two metrics' correlations with people, on the same observations."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ALIKE = "both metrics order the observations alike, so that their difference doe
 
 @dataclass(frozen=True, slots=True)
 class CorrelationDifference(Inference):
-    """Two metrics' coefficients with people, and their difference with its interval and two-sided p of t."""
+    """Two metrics' correlations with people, and their difference with its interval and its two-sided p by t."""
 
     coefficient: str
     first: float
@@ -45,10 +45,10 @@ def correlation_difference(
     weights: ArrayLike | None = None,
     **options: Unpack[Clustering],
 ) -> CorrelationDifference:
-    """Return how much better (N,) scores of a first metric correlate with people's (N,) than those of a second.
+    """Return how much more the first metric's (N,) scores correlate with people's than the second's do.
 
-    Its variance is that of the difference of influences: the metrics may be correlated. `clusters` and `weights` as in
-    `correlation`.
+    The variance is computed from the differences of influences, so the metrics may be correlated. `clusters` and
+    `weights` are as in `correlation`.
     """
     chosen, deletions = Options.with_raters(resamples=0, **options)
     chosen = replace(chosen, seed=None)

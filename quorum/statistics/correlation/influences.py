@@ -1,4 +1,4 @@
-"""The influence of each observation on a coefficient, and what r is without each cluster."""
+"""The influence of each observation on a coefficient, and Pearson's r without each cluster."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ def correlation_influences(
     points: tuple[Floats, Floats] | None = None,
     weights: Floats | None = None,
 ) -> Floats:
-    """Return (N,) influences of observations on their coefficient, then those that (V,) further `points` would have.
+    """Return the (N,) influences of observations on the coefficient, followed by those of (V,) further `points`.
 
-    With `weights` (N,) they are those of one unit of weight.
+    Further points do not count in the coefficient. With `weights` (N,), an influence is that of a unit of weight.
     """
     rows = len(x)
     mass = weights = np.ones(rows) if weights is None else weights
@@ -31,7 +31,7 @@ def correlation_influences(
         return np.asarray((x * y - value * (x**2 + y**2) / 2) / n, dtype=np.float64)
     x_codes, y_codes = (np.unique(column, return_inverse=True)[1] for column in (x, y))
     if coefficient == "spearman":
-        # Of mean zero, as the ranks go from 1 to n.
+        # The mean is zero, as ranks go from 1 to n.
         first, second = ((mid_ranks(codes, weights) - 0.5) / n - 0.5 for codes in (x_codes, y_codes))
         varied = [
             _of_ranks(ranks, codes, ranks, weights) for ranks, codes in ((first, x_codes), (second, y_codes))
@@ -59,7 +59,7 @@ def correlation_influences(
 
 
 def _standardised(values: Floats, weights: Floats) -> Floats:
-    """Return values by mean and deviation of the first ones, which have weights."""
+    """Standardise all values by the weighted mean and standard deviation of the first len(weights) ones."""
     weighted = values[: len(weights)]
     mean = np.average(weighted, weights=weights)
     return np.asarray(
@@ -72,7 +72,10 @@ def _of_ranks(ranks: Floats, codes: Ints, others: Floats, weights: Floats) -> Fl
 
 
 def _moved(codes: Ints, others: Floats, weights: Floats) -> Floats:
-    """Return (N,) sums of `others` over the observations whose mid-rank rises if observation n is repeated."""
+    """Return for each observation the sum of `others` over those whose mid-rank rises if it is repeated.
+
+    Observations with the same code rise by a half, and count half.
+    """
     sums = np.bincount(codes, weights=others * weights)
     above = np.cumsum(sums[::-1])[::-1] - sums / 2
     return np.asarray(above[codes], dtype=np.float64)

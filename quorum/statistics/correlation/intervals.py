@@ -1,4 +1,4 @@
-"""A coefficient of two columns, with its interval and p."""
+"""A correlation coefficient of two columns, with its interval and p."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from itertools import permutations
 from typing import Unpack
 
 import numpy as np
-import scipy  # its parts load when they are first used; scipy.stats alone takes half a second
+import scipy  # its submodules load at first use; scipy.stats alone takes half a second
 from numpy.typing import ArrayLike
 
 from quorum.numeric.arrays import Floats
@@ -22,12 +22,12 @@ from quorum.statistics.crossed import NO_DELETIONS, Clusters, Spread, coefficien
 from quorum.statistics.inference import Inference, Options, Sampling, signed
 from quorum.statistics.inputs import ROUNDING, one_of
 
-_ENUMERATED = 9  # observations: 9! orders take a third of a second, once
+_ENUMERATED = 9  # most observations for which all n! orders are tried; 9! take a third of a second, once
 
 
 @dataclass(frozen=True, slots=True)
 class CorrelationResult(Inference):
-    """A coefficient, its interval over observations, and its two-sided p."""
+    """A correlation coefficient with its interval and its two-sided p."""
 
     coefficient: str
     value: float
@@ -48,11 +48,11 @@ def correlation(
 ) -> CorrelationResult:
     """Return one of COEFFICIENTS between two (N,) vectors; `resamples` 0 gives no interval.
 
-    p of Pearson and Spearman: density (1 - r^2)^(n/2 - 2) (Student 1908), but of Spearman without ties for n <= 9
-    exact, by all orders; of Kendall: exact without ties for n <= 33, else normal with the variance for ties of Kendall
-    (1970). With `clusters`, p is of them too; they may hold `means_without_raters` of the second vector. With `weights`
-    (N,), how many observations each stands for (see `taus`), nothing is resampled: interval and p are of clusters,
-    or of single observations.
+    p of Pearson and Spearman is by the density (1 - r^2)^(n/2 - 2) (Student 1908); for Spearman without ties and n <=
+    9 it is exact, by all orders. p of Kendall is exact without ties for n <= 33, else by the normal distribution with
+    the variance for ties of Kendall (1970). With `clusters`, interval and p are over clusters; they may include
+    `means_without_raters` of the second vector. `weights` (N,) say how many observations each one stands for (see
+    `taus`); with them nothing is resampled, and without clusters each observation is one.
     """
     chosen, deletions = Options.with_raters(**options)
     one_of(coefficient, COEFFICIENTS, "coefficient")
@@ -101,7 +101,7 @@ def kendall_tau_b(first: ArrayLike, second: ArrayLike) -> float:
 def _spread(
     x: Floats, y: Floats, coefficient: str, value: float, clusters: Clusters, weights: Floats
 ) -> Spread:
-    """Return the variance of a coefficient; that of r is a jackknife's, as single clusters can carry it."""
+    """Return the variance of a coefficient; for r it is by the jackknife, because single clusters may dominate r."""
     if coefficient != "pearson" or clusters.reason:
         return clusters.spread(weights * correlation_influences(x, y, coefficient, value, None, weights))
     without = (pearson_without(x, y, codes, weights) for codes in clusters.codes)
@@ -109,12 +109,12 @@ def _spread(
 
 
 def _linear_p(r: float, n: int) -> float:
-    # Two observations always lie on a line, whether by value or by rank.
+    # Two observations are always on a line, by value and by rank.
     return float(2 * scipy.special.betainc(n / 2 - 1, n / 2 - 1, (1 - abs(r)) / 2)) if n > 2 else 1.0
 
 
 @cache
 def _rhos_of_orders(n: int) -> Floats:
-    """Return (n!,) rho of each order of n ranks with their own."""
+    """Return the (n!,) values of rho between all orders of n ranks and the ranks in order."""
     ranks = np.arange(n) - (n - 1) / 2
     return np.array(list(permutations(ranks))) @ ranks / (ranks @ ranks)

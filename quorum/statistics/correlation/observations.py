@@ -1,4 +1,4 @@
-"""The complete observations of several columns, and whether they have a coefficient."""
+"""The complete observations of several columns, and whether they suffice for a coefficient."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ CONSTANT = "{} has the same value throughout"
 
 
 def observations(missing: str, **columns: ArrayLike) -> tuple[list[Floats], Flags]:
-    """Return (N,) columns by name, and which rows have them all; nan raises BadValue unless `missing` leaves it out."""
+    """Return the columns' complete rows, and their (N,) flags; raise BadValue for nan if `missing` is "refuse"."""
     one_of(missing, ("refuse", "leave-out"), "missing")
     read = score_vector if missing == "refuse" else gappy_vector
     vectors = {name: read(values, name) for name, values in columns.items()}
@@ -23,7 +23,7 @@ def observations(missing: str, **columns: ArrayLike) -> tuple[list[Floats], Flag
 
 
 def observation_weights(weights: ArrayLike | None, complete: Flags) -> Floats:
-    """Return the weights of the complete observations: 1 if there are none."""
+    """Return the weights of the complete observations, ones if `weights` is None."""
     if weights is None:
         return np.ones(int(complete.sum()))
     vector = finite_vector(weights, "weights")

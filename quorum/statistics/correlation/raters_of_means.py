@@ -1,4 +1,4 @@
-"""People's means, and a coefficient with them, recomputed without each rater."""
+"""People's mean ratings without each rater, and the effect on their correlation with a metric."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from quorum.statistics.inputs import finite_vector, same_length
 def means_without_raters(
     rows: ArrayLike, raters: Iterable[Any], ratings: ArrayLike, number: int
 ) -> RaterDeletions:
-    """Return the means of `number` rows if one of their raters had not rated them.
+    """Return the mean ratings of `number` rows without each of their raters, to pass as the raters of `clusters`.
 
-    rows: (V,) positions of rows from 0 on. raters, ratings: (V,). A rater may rate a row several times. Pass the result
-    as the raters of `clusters`.
+    rows, raters, ratings: (V,) columns with one rating in each row of the table; `rows` are positions from 0. A rater
+    may rate a row several times.
     """
     rating = finite_vector(ratings, "ratings")
     position, rater = positions_and_raters("rows", rows, raters, number)
@@ -34,7 +34,7 @@ def means_without_raters(
 def changes_without_raters(
     x: Floats, y: Floats, coefficient: str, value: float, left: RaterDeletions, weights: Floats
 ) -> Floats:
-    """Return (V,) how much of the coefficient with people's means `y` is lost where a rater leaves a mean."""
+    """Return the (V,) decreases of the coefficient if one rater is left out of one of people's means `y`."""
     gone = np.isnan(left.value)
     means = np.where(gone, y[left.row], left.value)
     influences = correlation_influences(x, y, coefficient, value, (x[left.row], means), weights)

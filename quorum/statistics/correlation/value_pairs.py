@@ -1,4 +1,4 @@
-"""The distinct pairs of values of two columns, for resamples: coefficients of any weights of theirs."""
+"""The distinct pairs of values of two columns, for coefficients of resamples."""
 
 from __future__ import annotations
 
@@ -14,15 +14,16 @@ from quorum.statistics.inputs import encode
 
 @declare
 class ValuePairs:
-    """The distinct pairs of values of two (N,) vectors, to be reweighted without sorting them again.
+    """The P distinct pairs of values of two (N,) vectors, so that resamples need no new sorting, only weights of pairs.
 
-    rows, columns: (P,) codes, ascending; `columns` has fewer levels. frequency: (P,) observations. pattern: (N,).
+    rows, columns: (P,) codes of both values, sorted; `columns` is the vector with fewer values. frequency: (P,)
+    number of observations. pattern: (N,) pair of each observation.
     """
 
     def __init__(self, x: Floats, y: Floats, coefficient: str) -> None:
         x_levels, x_codes = encode(x, "first")
         y_levels, y_codes = encode(y, "second")
-        if len(x_levels) < len(y_levels):  # every coefficient is symmetric, and few columns are faster
+        if len(x_levels) < len(y_levels):  # coefficients are symmetric, and few columns are faster
             x_levels, x_codes, y_levels, y_codes = y_levels, y_codes, x_levels, x_codes
         keys, pattern, frequency = np.unique(
             x_codes * len(y_levels) + y_codes, return_inverse=True, return_counts=True
@@ -68,7 +69,7 @@ def _weighted_pearson(weights: Floats, x: Floats, y: Floats) -> Floats:
     spread_x = n * squares_x - sum_x**2
     spread_y = n * squares_y - sum_y**2
     shared = n * (weights @ (x * y)) - sum_x * sum_y
-    # What is left of equal values after rounding is no variation.
+    # A variation that is only the rounding error of equal values is none.
     varied = (spread_x > 1e-12 * n * squares_x) & (spread_y > 1e-12 * n * squares_y)
     scale = np.sqrt(np.where(varied, spread_x * spread_y, 1.0))
     return np.clip(ratio(shared, scale, where=varied), -1, 1)

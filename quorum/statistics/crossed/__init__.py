@@ -1,12 +1,13 @@
-"""The one model of intervals and tests: items and raters as crossed random samples, single answers as noise within.
+"""The model behind all intervals and tests: items and raters are crossed random samples, and single answers have noise.
 
-An estimate's error is about the sum of its answers' influences. Their sums by item give its variance over new items;
-their sums by rater add what raters have in common beyond the noise of their answers (two-way clustering: Cameron,
-Gelbach, Miller 2011; a generalizability study: Brennan 2001). See docs/statistics.md.
+The error of an estimate is about the sum of the influences of its answers. Their sums by item give the variance over
+new items. Their sums by rater give the additional variance over new raters, after that of single answers is
+subtracted (two-way clustering: Cameron, Gelbach, Miller 2011; generalizability theory: Brennan 2001). See
+docs/statistics.md.
 
-`clusters` reads items and raters, `variance` and `spread` have the variance and the degrees of freedom, `intervals` the
-intervals of shares and coefficients. Where raters have no rows of their own, as their answers make a row's consensus
-together, they are known by `RaterDeletions` (`deletions`).
+`clusters` reads items and raters, `variance` and `spread` compute variances and degrees of freedom, `intervals` has
+intervals of shares and coefficients. If rows are consensus answers, which several raters make together, the raters are
+given as `RaterDeletions` (`deletions`).
 """
 
 from quorum.statistics.crossed.clusters import (

@@ -1,4 +1,4 @@
-"""Rows by item, by rater, or by both."""
+"""Rows clustered by item, by rater, or by both."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import scipy  # its parts load when they are first used
+import scipy  # its submodules load at first use
 
 from quorum.numeric.arrays import Flags, Floats, Ints
 from quorum.statistics.crossed.spread import NO_SPREAD, Spread, crossed, crossed_covariance
@@ -20,8 +20,8 @@ ITEM, RATER = "item", "rater"
 TOO_FEW = "{are} {count} {name}{s}, expected {fewest} or more to say what others would give"
 FIXED = "with {count} {name}{s}, expected {fewest} or more, the interval is for {these} {name}{s} alone"
 
-# How rows are clustered: "naive" (each row for itself), or (N,) columns by name, such as item and rater. Statistics of
-# people's winners or means also take `RaterDeletions` in the place of the raters' column.
+# How rows are clustered: "naive" (each row is a cluster), or (N,) columns by name, such as item and rater. Statistics
+# of people's winners or means also take `RaterDeletions` instead of the raters' column.
 ClusterColumns = str | Mapping[str, Any]
 
 
@@ -36,10 +36,12 @@ def column_codes(values: Iterable[Any], name: str, rows: int, row: str = "a row"
 
 @dataclass(frozen=True, slots=True)
 class Clusters:
-    """(N,) rows by item, by rater, or by both.
+    """N rows clustered by item, by rater, or by both.
 
-    columns: (N,) codes by name. used: the names with two clusters or more. codes: (N,) of each of them; with two names,
-    then those of the cells. sizes: (G,) rows of each cluster. note: what the intervals leave out.
+    columns: (N,) codes by name. counts: number of clusters by name. used: names of the columns with two clusters or
+    more. codes: (N,) codes of each used column; of two columns, also of their cells, an item with a rater. sizes: for
+    each of `codes` the (G,) number of rows of each cluster. reason: why there is no interval. note: a warning about
+    it.
     """
 
     columns: Mapping[str, Ints]
@@ -53,7 +55,7 @@ class Clusters:
 
     @classmethod
     def of(cls, columns: Mapping[str, Iterable[Any]], rows: int, keep: Flags | None = None) -> Clusters:
-        """Read one or two columns; leave out one with few clusters if there is another."""
+        """Read one or two columns; a column with a single cluster is not used if there is another."""
         if not 1 <= len(columns) <= 2:
             raise BadOption(f"clusters has {len(columns)} columns, expected one or two (item, rater)")
         coded: dict[str, Ints] = {}
@@ -63,12 +65,12 @@ class Clusters:
         return cls.of_codes(coded)
 
     def subset(self, rows: Flags) -> Clusters:
-        """Return the clusters of some of the (N,) rows; those asked for last are kept."""
+        """Return the clusters of the rows that `rows` (N,) marks; the last result is cached."""
         same_length(rows=rows, **self.columns)
         if rows.all():
             return self
         key = np.packbits(rows).tobytes()
-        subset = self.latest.get(key)  # once: another thread may ask for other rows meanwhile
+        subset = self.latest.get(key)  # read it once, as another thread may replace it
         if subset is None:
             self.latest.clear()
             cells = self.codes[2][rows] if len(self.codes) > 2 else None
@@ -80,7 +82,7 @@ class Clusters:
 
     @classmethod
     def of_codes(cls, columns: Mapping[str, Ints], cells: Ints | None = None) -> Clusters:
-        """Read (N,) codes from 0 on, without gaps; `cells` are codes of two columns together, if known, in order."""
+        """Read columns of (N,) codes from 0 without gaps; `cells`, if known, are codes of pairs of both columns."""
         counts = {name: int(codes.max(initial=-1)) + 1 for name, codes in columns.items()}
         used = {name: codes for name, codes in columns.items() if counts[name] >= FEWEST}
         short = [name for name in columns if name not in used]
@@ -99,11 +101,14 @@ class Clusters:
 
     @property
     def number(self) -> int:
-        """The clusters of the first kind."""
+        """The number of clusters of the first used column."""
         return len(self.sizes[0]) if self.sizes else 0
 
     def for_agreement(self) -> Clusters:
-        """Return the clusters of a coefficient of agreement: two raters are one pair, which shows no other's part."""
+        """Return the clusters for a coefficient of agreement, without raters if there are only two.
+
+        Two raters are a single pair, which does not show how much other raters would differ.
+        """
         if self.counts.get(RATER) != FEWEST:
             return self
         items = {name: codes for name, codes in self.columns.items() if name != RATER}
@@ -116,12 +121,12 @@ class Clusters:
         return all(count == rows for count in self.counts.values())
 
     def weighted(self, weights: Floats) -> Clusters:
-        """Return the clusters with sizes that are sums of the (N,) `weights` of their rows."""
+        """Return the clusters with sizes that are sums of (N,) `weights` instead of numbers of rows."""
         sizes = tuple(np.bincount(codes, weights=weights).astype(np.float64) for codes in self.codes)
         return replace(self, sizes=sizes, latest={})
 
     def spread(self, influences: Floats) -> Spread:
-        """Return the variance of the estimate with (N,) influences of sum zero."""
+        """Return the spread of an estimate from the (N,) influences of rows, whose sum is zero."""
         if self.reason:
             return NO_SPREAD
         return self.spread_of(
@@ -129,7 +134,7 @@ class Clusters:
         )
 
     def spread_of(self, squares: Sequence[float]) -> Spread:
-        """Return the variance of an estimate from its summed squared influences, kind by kind."""
+        """Return the spread of an estimate from the sums of squares of its influences, for each of `codes`."""
         items = Spread.of_squares(squares[0], effective_number(self.sizes[0]))
         if len(squares) == 1:
             return items
@@ -137,7 +142,10 @@ class Clusters:
         return crossed(items, Squares(by_item, by_rater, by_answer, self.number, self.sizes[1]))
 
     def covariance(self, influences: scipy.sparse.csr_array, mixing: Floats) -> tuple[Floats, Floats]:
-        """Return (K, K) covariance of estimates with (N, K) influences times (K, K) `mixing`, and (K,) df."""
+        """Return the (K, K) covariance of K estimates, and their (K,) degrees of freedom.
+
+        The influences of rows on them are the (N, K) `influences` times the (K, K) `mixing`.
+        """
         size = len(mixing)
         if self.reason:
             return np.full((size, size), math.nan), np.full(size, math.nan)
@@ -156,9 +164,9 @@ class Clusters:
         return covariance, freedom
 
     def components(self, values: Floats) -> Floats:
-        """Return the variance of (N,) values by item, by rater and within, none below zero.
+        """Return the variance components of (N,) values: by item, by rater and within, none below zero.
 
-        These are the ones that expect the observed sums of squares (Henderson 1953, method 1).
+        With these components, the expected sums of squares equal the observed ones (Henderson 1953, method 1).
         """
         centred = values - values.mean()
         squares = [np.square(np.bincount(codes, weights=centred)).sum() for codes in self.codes]
@@ -166,19 +174,19 @@ class Clusters:
 
 
 def too_few(name: str, count: int) -> str:
-    """Return the reason for no interval where no kind has clusters enough."""
+    """Return the reason why there is no interval: no column has enough clusters."""
     are, s = ("there is", "") if count == 1 else ("there are", "s")
     return TOO_FEW.format(are=are, count=count, name=name, s=s, fewest=FEWEST)
 
 
 def fixed_note(name: str, count: int, fewest: int = FEWEST) -> str:
-    """Return the note on an interval that takes the few clusters of a kind as fixed."""
+    """Return the note that an interval takes the few clusters of a column as fixed."""
     s, these = ("", "this") if count == 1 else ("s", "these")
     return FIXED.format(count=count, name=name, fewest=fewest, s=s, these=these)
 
 
 def joint_clusters(columns: Mapping[str, Iterable[Any]], rows: int) -> Clusters | None:
-    """Return the clusters whose rows change sides together; None without columns."""
+    """Return the clusters whose rows a randomisation test swaps together; None without columns."""
     if not columns:
         return None
     if len(columns) > 1:
@@ -197,11 +205,12 @@ def spread_of_mean(values: Floats, columns: Mapping[str, Iterable[Any]]) -> tupl
 
 
 def _expected_squares(codes: tuple[Ints, ...], sizes: tuple[Floats, ...]) -> Floats:
-    """Return the sums of squares by p of centred influences to expect from variance 1 by q.
+    """Return a matrix: the expected sum of squares by clustering p (row) if the variance by clustering q (column) is 1.
 
-    With n_pq rows in common: sum_pq (n_pq - n_p n_q / N)^2.
+    If clusters have n_pq rows in common, it is the sum over all p and q of (n_pq - n_p n_q / N)^2.
     """
-    # n_pq is the rows of a cell where p and q differ; a row of clusters of n_p and n_q rows adds n_p n_q to their sum.
+    # If p and q differ, n_pq is the size of a cell; summed over rows, n_p n_q of their clusters gives sum_pq n_pq n_p
+    # n_q.
     rows = len(codes[0])
     row_sizes = [size[of_kind] for of_kind, size in zip(codes, sizes, strict=True)]
     pairs = np.array([[by_p @ by_q for by_q in row_sizes] for by_p in row_sizes])
@@ -212,13 +221,13 @@ def _expected_squares(codes: tuple[Ints, ...], sizes: tuple[Floats, ...]) -> Flo
 
 
 def renumber_codes(codes: Ints) -> Ints:
-    """Return codes from 0 on without gaps."""
+    """Return the codes renumbered from 0, without gaps, in the same order."""
     highest, bits = int(codes.max(initial=0)), len(codes).bit_length()
-    if highest < len(codes):  # counted, not sorted
+    if highest < len(codes):  # count instead of sorting
         return np.asarray(np.cumsum(np.bincount(codes) > 0) - 1, dtype=np.int64)[codes]
     if highest.bit_length() + bits > 63:
         return np.unique(codes, return_inverse=True)[1].astype(np.int64, copy=False)
-    # Numbers sort five times as fast as their places: each takes its place along, in its lowest bits.
+    # Sorting numbers is five times as fast as argsort, so put the position of each into its lowest bits.
     both = np.sort(codes << bits | np.arange(len(codes)))
     places = both & ((1 << bits) - 1)
     both >>= bits

@@ -1,4 +1,4 @@
-"""Raters whose answers make a row's consensus together, known by what it is without each of them."""
+"""Raters who make a row's consensus together: what the consensus is without each of them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-import scipy  # its parts load when they are first used
+import scipy  # its submodules load at first use
 from numpy.typing import ArrayLike
 
 from quorum.numeric.arrays import Flags, Floats, Ints
@@ -27,11 +27,11 @@ from quorum.statistics.inputs import BadOption, BadShape, encode, finite_vector,
 
 @dataclass(frozen=True, slots=True)
 class RaterDeletions:
-    """The effect of leaving a rater out on people's winners or means of rows.
+    """The effect of leaving out a rater on the consensus (winner or mean) of a row.
 
-    row, rater: (V,) positions of rows, and codes of raters from 0 on. value: of winners, (V, 2) how much more often the
-    first, and the second, wins with the rater's vote than without; of means, (V,) the mean without the rater, nan for
-    none. means: whether the values are means.
+    row, rater: (V,) positions of rows, and codes of raters from 0. value: for winners, (V, 2) how much more often the
+    first, and the second, wins with the rater's vote than without it; for means, (V,) the mean without the rater, nan
+    if there is no other rater. means: whether the values are means.
     """
 
     row: Ints
@@ -41,11 +41,13 @@ class RaterDeletions:
 
     @classmethod
     def of_leads(cls, row: Ints, rater: Ints, part: ArrayLike, lead: ArrayLike) -> RaterDeletions:
-        """Return the deletions by (N,) leads of the first over the second, and (V,) parts of the answers in the leads.
+        """Return the deletions for winners, from the (N,) leads of the first over the second.
 
-        One vote seldom decides a clear majority, though raters of another taste could change it together. So where a
-        row's lead is a difference of votes, `jackknife_size` other votes, chosen at random, are left out as well (the
-        delete-d jackknife: Shao, Wu 1989).
+        part: (V,) what each answer adds to the lead of its row.
+
+        One vote rarely decides a clear majority, although several raters of another taste could change it together.
+        So if the lead is a difference of votes, `jackknife_size` other votes, chosen at random, are left out together
+        with the rater's (the delete-d jackknife: Shao, Wu 1989).
         """
         parts, leads = np.asarray(part, dtype=np.float64), np.asarray(lead, dtype=np.float64)
         first, cell = answers_by_cell(row, rater)
@@ -69,18 +71,18 @@ class RaterDeletions:
         return cls(row, rater, value)
 
     def subset(self, rows: Flags) -> RaterDeletions:
-        """Return the deletions of some of the (N,) rows. Rows keep their positions; raters are numbered anew."""
+        """Return the deletions in the rows that `rows` (N,) marks. Rows keep their positions; raters are renumbered."""
         here = rows[self.row]
         return RaterDeletions(self.row[here], renumber_codes(self.rater[here]), self.value[here], self.means)
 
     def of_rows(self, keep: Flags, name: str) -> RaterDeletions:
-        """Return the deletions of the rows to `keep` of all (N,), and number the rows anew."""
+        """Return the deletions in the rows that `keep` (N,) marks, with rows and raters renumbered."""
         self.check(len(keep), name)
         left = self.subset(keep)
         return replace(left, row=(np.cumsum(keep) - 1)[left.row])
 
     def check(self, rows: int, name: str) -> None:
-        """Raise BadShape if a position is not below `rows`."""
+        """Raise BadShape if a position of a row is not below `rows`; `name` says what a row is."""
         last = int(self.row.max(initial=-1))
         if last >= rows:
             raise BadShape(f"clusters[{RATER!r}] names {name} {last}, expected one of {rows} from 0 on")
@@ -92,36 +94,39 @@ class RaterDeletions:
     def widen(
         self, spread: Spread, items: Clusters, changes: Callable[[], Floats]
     ) -> tuple[Spread, Clusters]:
-        """Add the raters to the spread and the counts of the items; one rater is a note."""
+        """Return the spread and the clusters of the items with the raters added; a single rater only adds a note.
+
+        `changes` returns the (V,) changes that `spread` takes.
+        """
         if self.raters < FEWEST or items.reason:
             return spread, self.count(items)
         return self.spread(spread, changes()), self.count(items)
 
     def count(self, items: Clusters) -> Clusters:
-        """Add the raters to the counts of the items; one rater is a note."""
+        """Return the clusters of the items with the number of raters added; a single rater only adds a note."""
         if not self.raters or items.reason:
             return items
         note = fixed_note(RATER, self.raters) if self.raters < FEWEST else ""
         return replace(items, counts={**items.counts, RATER: self.raters}, note=note)
 
     def spread(self, items: Spread, changes: Floats) -> Spread:
-        """Add the raters' variance to that of the items.
+        """Return the spread of the items with the raters' variance added.
 
-        `changes` (V,): the decrease of the estimate if a rater's answer to a row is left out. Its mean over the
-        answers of the others is the rater's part in the estimate (Hoeffding 1948).
+        changes: (V,) decrease of the estimate if a rater's answer to a row is left out, on average over the other
+        raters' answers: what the answer contributes to the estimate (Hoeffding 1948).
         """
         return crossed(items, self._squares(changes))
 
     def covariance(self, items: Floats, freedom: Floats, changes: Floats) -> tuple[Floats, Floats]:
-        """Add the raters' (K, K) covariance to that of the items, from (V, K) `changes`; return it and (K,) df."""
+        """Return the (K, K) covariance with the raters' added, from (V, K) `changes`, and (K,) degrees of freedom."""
         return crossed_covariance(items, freedom, self._squares(changes))
 
     def _squares(self, changes: Floats) -> Squares:
         sizes = np.bincount(self.rater)
         centred = changes - changes.mean(axis=0)
         if self.means:
-            # A mean loses a rater's distance from the others: R / (R - 1) times that from all (the jackknife's factor).
-            # A row without another rater is lost whole.
+            # Without a rater, a mean changes by R / (R - 1) times the rater's contribution (the jackknife's factor).
+            # A row without another rater is lost as a whole.
             centred[~np.isnan(self.value)] /= cluster_correction(effective_number(sizes))
 
         def squares_of(codes: Ints) -> Any:
@@ -134,21 +139,22 @@ class RaterDeletions:
 
 
 def jackknife_size(votes: Any) -> Any:
-    """Return how many other votes are left out with a rater's: the square root of their number, rounded down to an even
-    number, so that no ties arise that an odd number would cause."""
+    """Return how many other votes are left out together with a rater's: sqrt(votes), rounded down to an even number.
+
+    An odd number would cause additional ties."""
     return np.sqrt(votes).astype(np.int64) // 2 * 2
 
 
 def _gains(lead: Floats, part: Floats | float) -> Floats:
-    """Return the (V, 2) wins, 1 or 0, of the first and of the second with the parts in leads, less those without."""
+    """Return (V, 2): whether the first, and the second, wins with `lead`, minus the same with `lead - part`."""
     return np.stack([(side * lead > 0) * 1.0 - (side * (lead - part) > 0) for side in (1, -1)], axis=-1)
 
 
-@lru_cache(maxsize=4096)  # simulated studies have the same few cases
+@lru_cache(maxsize=4096)  # cached, as simulated studies have few different cases
 def _gains_of_vote(counts: tuple[int, ...], vote: float) -> Floats:
-    """Return the (2,) mean of `_gains` over all sets of other votes left out, times the share of the votes left.
+    """Return the (2,) mean of `_gains` over all sets of other votes left out, times the share of votes that remain.
 
-    counts: votes for the first, the second, and neither.
+    counts: number of votes for the first, the second, and neither.
     """
     votes = sum(counts)
     size = int(jackknife_size(votes))
@@ -161,7 +167,7 @@ def _gains_of_vote(counts: tuple[int, ...], vote: float) -> Floats:
 
 
 def _log_ways(number: Any, choices: Any) -> Any:
-    """Return the logarithm of the binomial coefficient, which itself may overflow; -inf where it is 0."""
+    """Return the logarithm of a binomial coefficient, which itself may overflow; -inf if the coefficient is 0."""
     gammaln = scipy.special.gammaln
     return gammaln(number + 1) - gammaln(choices + 1) - gammaln(number - choices + 1)
 
@@ -170,14 +176,14 @@ NO_DELETIONS = RaterDeletions(np.empty(0, np.int64), np.empty(0, np.int64), np.e
 
 
 def answers_by_cell(row: Ints, rater: Ints) -> tuple[Ints, Ints]:
-    """Return the first answer of each rater to each row, and the (V,) number of each answer's rater and row."""
+    """Return the position of each cell's first answer, and the (V,) cells of answers; a cell is a row with a rater."""
     cell = row * (int(rater.max(initial=0)) + 1) + rater
     _, first, number = np.unique(cell, return_index=True, return_inverse=True)
     return first, number
 
 
 def cluster_columns(clusters: ClusterColumns) -> Mapping[str, Iterable[Any]]:
-    """Return the columns, none of them for "naive"."""
+    """Return the columns of clusters, {} for "naive"."""
     if not isinstance(clusters, Mapping):
         if clusters != NAIVE:
             raise BadOption(f"clusters is {clusters!r}, expected {NAIVE!r} or columns by name")
@@ -191,7 +197,7 @@ def cluster_columns(clusters: ClusterColumns) -> Mapping[str, Iterable[Any]]:
 
 
 def columns_and_deletions(clusters: ClusterColumns) -> tuple[ClusterColumns, RaterDeletions | None]:
-    """Return the columns without the raters' deletions, and these deletions, None if there are none."""
+    """Return the columns without `RaterDeletions`, and these, or None if there are none."""
     if not isinstance(clusters, Mapping):
         return clusters, None
     deletions = [column for column in clusters.values() if isinstance(column, RaterDeletions)]
@@ -204,7 +210,7 @@ def columns_and_deletions(clusters: ClusterColumns) -> tuple[ClusterColumns, Rat
 def positions_and_raters(
     name: str, positions: ArrayLike, raters: Iterable[Any], number: int
 ) -> tuple[Ints, Ints]:
-    """Return (V,) positions of answers in `number` rows, and codes of who gave them."""
+    """Return the (V,) rows of answers, checked to be below `number`, and the (V,) codes of their raters."""
     numbers = finite_vector(positions, name)
     _, rater = encode(raters, "raters")
     same_length(**{name: numbers, "raters": rater})

@@ -1,4 +1,4 @@
-"""Intervals of shares, of their differences, and of coefficients up to 1."""
+"""Intervals of shares, of differences of shares, and of coefficients whose maximum is 1."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def check_confidence(value: float, name: str = "confidence") -> float:
 
 @dataclass(frozen=True, slots=True)
 class ClusteredInterval:
-    """The interval of a share, and the p of one half."""
+    """The interval of a share; `p` is that of the hypothesis that the share is a half."""
 
     low: float
     high: float
@@ -50,9 +50,9 @@ def share_of_rows(
     weights: Floats | None = None,
     widen: Callable[[Spread, Clusters], tuple[Spread, Clusters]] | None = None,
 ) -> ClusteredInterval:
-    """Return the interval of the (weighted) mean of outcomes from 0 to 1 of the (N,) rows to `keep`.
+    """Return the interval of the (weighted) mean of (N,) outcomes from 0 to 1, over the rows that `keep` (N,) marks.
 
-    `widen` adds what else makes the mean vary.
+    `widen` adds further variance, such as that of raters.
     """
     if isinstance(columns, Clusters):
         clusters = columns if keep is None else columns.subset(keep)
@@ -65,7 +65,7 @@ def share_of_rows(
     amounts = np.ones(len(outcomes)) if weights is None else weights
     share = float(amounts @ outcomes) / float(amounts.sum())
     if weights is None and clusters.alone(len(outcomes)) and not (outcomes % 1).any():
-        # The variance of independent noughts and ones follows from their share.
+        # The variance of independent zeros and ones follows from their share.
         spread = Spread(share * (1 - share) / len(outcomes), math.inf)
         cells, clusters = len(outcomes), replace(clusters, reason="", note="")
     elif clusters.reason:
@@ -80,10 +80,10 @@ def share_of_rows(
 
 
 def independent_rows(share: float, spread: Spread, cells: float) -> float:
-    """Return how many independent rows give the share that variance.
+    """Return the number of independent rows that would give the share the same variance.
 
-    Where all or no rows count, their variance shows nothing, and `cells` is that number. That of independent rows would
-    be estimated from the same few items: what these leave out of both (see `enlarged`) is left out of their ratio.
+    If the share is 0 or 1, its variance shows nothing, and the number is `cells`. The variance of independent rows
+    would also be estimated from these few items, so the correction for few items (`cluster_correction`) is left out.
     """
     spread_of_row = share * (1 - share)
     if not (spread.varies and spread_of_row > 0):
@@ -95,18 +95,18 @@ def independent_rows(share: float, spread: Spread, cells: float) -> float:
 
 
 def spread_if_even(share: float, spread: Spread, cells: float) -> Spread:
-    """Return the spread of the share if in truth it were a half (a score test).
+    """Return the spread that the share would have if its true value were a half (for a score test).
 
-    The variance is that of as many independent rows as give `share_interval`.
+    The variance is that of a half of `independent_rows`, as in `share_interval`.
     """
     return spread.scaled(0.25 / independent_rows(share, spread, cells))
 
 
 def share_interval(share: float, spread: Spread, cells: float, confidence: float) -> tuple[float, float]:
-    """Return Wilson's interval, with t for z, for as many `independent_rows` as give the share that variance.
+    """Return Wilson's interval of a share of `independent_rows`, with a quantile of t instead of z.
 
-    Where all or no rows count it is the exact one of Clopper and Pearson, for `cells` independent rows, fewer in the
-    ratio of the squared quantiles of t (Korn, Graubard 1998).
+    For a share of 0 or 1, it is the exact interval of Clopper and Pearson for `cells` rows, reduced by the ratio of
+    squared quantiles of t (Korn, Graubard 1998).
     """
     if not (0 <= share <= 1) or math.isnan(spread.df):
         return math.nan, math.nan
@@ -126,7 +126,7 @@ def share_interval(share: float, spread: Spread, cells: float, confidence: float
 class DifferenceOfShares:
     """How much more often the first of two metrics is right than the second, on the same rows.
 
-    apart: share and number of the rows on which exactly one metric is right; those of all rows if there is no such row.
+    apart: share and number of the rows on which exactly one metric is right; of all rows if there is no such row.
     """
 
     value: float
@@ -135,22 +135,23 @@ class DifferenceOfShares:
 
     @classmethod
     def of(cls, value: float, spread: Spread, is_apart: Flags) -> DifferenceOfShares:
-        """Read whether one alone is right on each of (N,) rows."""
+        """Return the difference; `is_apart` (N,) marks the rows on which exactly one metric is right."""
         rows = int(is_apart.sum()) or len(is_apart)
         return cls(value, spread, (rows / len(is_apart), rows))
 
     @property
     def if_equal(self) -> Spread:
-        """The spread if both were right as often (a score test)."""
+        """The spread that the difference would have if both were right equally often (for a score test)."""
         by_raters = self._by_raters_of_row * self.apart[0] ** 2
         variance = self.spread.variance - self.spread.by_raters + by_raters
         return replace(self.spread, variance=variance, by_raters=by_raters)
 
     def interval(self, confidence: float) -> tuple[float, float]:
-        """Return the differences from which this one is not further than t allows.
+        """Return the interval: all true differences that a t test would not reject.
 
-        The difference is apart (2 q - 1) for the share q of those rows that the first wins (McNemar 1947). What raters
-        add goes with q (1 - q), as in `share_interval`.
+        The difference is apart (2 q - 1), where q is the share of the rows with exactly one right metric on which
+        that is the first (McNemar 1947). The variance added by raters is in proportion to q (1 - q), as in
+        `share_interval`.
         """
         square = quantile_of(confidence, self.spread.df) ** 2
         items, raters = (
@@ -164,7 +165,7 @@ class DifferenceOfShares:
 
     @property
     def _by_raters_of_row(self) -> float:
-        """The raters' part over 4 q (1 - q); q leaves the loser half a row."""
+        """The raters' variance of 2 q - 1, divided by 4 q (1 - q); q is limited so that the loser has half a row."""
         share, rows = self.apart
         most = 1 - 1 / rows
         return self.spread.by_raters / (share**2 * (1 - min(abs(self.value) / share, most) ** 2))
@@ -179,11 +180,11 @@ def coefficient_interval(
     judges: float = 2.0,
     chance_of_difference: float = 1.0,
 ) -> tuple[float, float]:
-    """Return the interval of a coefficient up to 1, symmetric on the scale log((1 + (m - 1) v) / (1 - v)).
+    """Return the interval of a coefficient with maximum 1, symmetric on the scale log((1 + (m - 1) v) / (1 - v)).
 
-    There the variance of an intraclass correlation of m judges hardly depends on its value (Fisher 1925). Where nothing
-    varies, as at its ends, it may be off by the share of `cells` independent units that are different without any
-    having been seen (see `share_interval`), over the chance that two judgments at random are different.
+    On this scale the variance of an intraclass correlation of m judges hardly depends on its value (Fisher 1925). If
+    the variance is zero, as for a coefficient of 1, half the width is the upper limit of the share of differing units
+    when none of `cells` differs (`share_interval`), divided by the chance that two random judgments differ.
     """
     if math.isnan(value) or math.isnan(spread.df):
         return math.nan, math.nan

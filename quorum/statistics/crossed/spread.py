@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
-import scipy  # its parts load when they are first used
+import scipy  # its submodules load at first use
 
 from quorum.numeric.arrays import Floats
 from quorum.statistics.crossed.variance import (
@@ -19,18 +19,18 @@ from quorum.statistics.crossed.variance import (
 )
 from quorum.statistics.inputs import ROUNDING
 
-# The noncentral t of more degrees of freedom is the normal distribution, to a thousandth.
+# With more degrees of freedom, the noncentral t distribution is taken as normal, which is accurate to 0.001.
 MOST_FREEDOM = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """The variance of an estimate, and the degrees of freedom of its t.
+    """The variance of an estimate, and the degrees of freedom of its t statistic.
 
-    by_raters: the part of the variance that raters add. within: how much raters would differ by the noise of their
-    answers alone. items, raters: their effective numbers, inf where it is not over them; items is nan where the degrees
-    of freedom alone are known. people: the number of raters. independent: the number of noughts and ones whose variance
-    follows from their share.
+    by_raters: the part of the variance that raters add. within: the variance by raters that the noise of single answers
+    explains. items, raters: their effective numbers; inf if the variance is not over them; items is nan if only the
+    degrees of freedom are known. people: number of raters. independent: number of independent zeros and ones, whose
+    variance follows from their share; else nan.
     """
 
     variance: float
@@ -44,17 +44,18 @@ class Spread:
 
     @classmethod
     def of_squares(cls, squares: float, number: float) -> Spread:
-        """Return it from the sum of squares of influences by cluster, and the clusters' effective number."""
+        """Return the spread from the sum of squares of the clusters' influences, and their effective number."""
         return cls(squares * cluster_correction(number), max(number, FEWEST) - 1, items=number)
 
     def scaled(self, variance: float) -> Spread:
-        """Return it with another variance, of which raters add the same part."""
+        """Return the spread with another variance, of which raters add the same share."""
         ratio = variance / self.variance if self.variance > 0 else 0.0
         return replace(self, variance=variance, by_raters=self.by_raters * ratio, within=self.within * ratio)
 
     def of_larger_study(self, items: float, raters: float) -> Spread:
-        """Return the spread in a study with multiples of the items and the raters, and equally many answers an item
-        (Brennan 2001)."""
+        """Return the spread in a study with `items` times the items and `raters` times the raters (Brennan 2001).
+
+        The number of answers to each item stays the same."""
         number, effective = self.number * items, self.raters * raters
         by_items, by_raters = (self.variance - self.by_raters) / items, self.by_raters / raters
         within, people = self.within / items, self.people * raters
@@ -64,7 +65,7 @@ class Spread:
 
     @property
     def number(self) -> float:
-        """The effective number of items that the part by items is known from."""
+        """The effective number of items from which the variance by items is estimated."""
         if not math.isnan(self.independent):
             return self.independent
         return self.df + 1 if math.isnan(self.items) else self.items
@@ -78,16 +79,19 @@ class Spread:
         least, shift = quantile_of(1 - level, self.df), abs(difference) / math.sqrt(self.variance)
         if self.df <= MOST_FREEDOM:
             missed = float(scipy.special.nctdtr(self.df, shift, least))
-            return 1.0 if math.isnan(missed) else 1 - missed  # it underflows from a shift of 36 on
+            return 1.0 if math.isnan(missed) else 1 - missed  # nan by underflow, from a shift of 36 on
         return float(scipy.special.ndtr(shift - least))
 
     @property
     def varies(self) -> bool:
-        """Whether a share or a coefficient varies by more than rounding."""
+        """Whether the variance of a share or a coefficient is more than a rounding error."""
         return self.variance > ROUNDING**2
 
     def p(self, value: float, *, only_below: bool = False) -> float:
-        """Return the p of a value that is zero in truth, two-sided or against values below; nan without variance."""
+        """Return the p of the hypothesis that the true value is zero; nan without variance.
+
+        It is two-sided, or one-sided against negative values.
+        """
         if not self.variance > 0:
             return math.nan
         t = value / math.sqrt(self.variance)
@@ -101,7 +105,7 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class Contrast:
-    """A difference of two systems or metrics, and its spread; nan where nothing is known."""
+    """A difference of two systems or metrics, and its spread; nan if there are no data."""
 
     difference: float
     spread: Spread
@@ -133,11 +137,11 @@ def quantile_of(confidence: float, df: float = math.inf) -> float:
 def crossed(items: Spread, squares: Squares) -> Spread:
     """Return the spread of an estimate over new items and new raters, with Satterthwaite's degrees of freedom.
 
-    The part of few raters is estimated badly, so its upper limit is used for the degrees of freedom. Where that limit
-    is large, they are about those of the raters.
+    The variance due to few raters is estimated with a large error, so its upper limit is used for the degrees of
+    freedom. If that limit is large, they are close to those of the raters.
     """
     added = float(shrink_to_credible(squares.added, squares.error))
-    if added <= ROUNDING * float(squares.by_answer):  # none, or what is left of a difference that is none
+    if added <= ROUNDING * float(squares.by_answer):  # zero, or a rounding error of zero
         added = 0.0
     independent = math.nan if items.df < math.inf else float(squares.items)
     items_df = items.df if items.df < math.inf else max(squares.items, FEWEST) - 1

@@ -1,8 +1,8 @@
-"""The variance of an estimate that is due to items and to raters, and how well a small sample shows it.
+"""The variance of an estimate due to items and due to raters, corrected for small samples.
 
-The raters' part counts only as far as it exceeds chance (`credible`). The t distribution of the sum has the degrees of
-freedom of Satterthwaite 1946, but no fewer than the smaller of the two effective numbers of clusters, less one
-(Cameron, Miller 2015).
+The raters' variance counts only as far as it exceeds chance (`shrink_to_credible`). The t distribution of the sum has
+the degrees of freedom of Satterthwaite 1946, but no fewer than the smaller of the two effective numbers of clusters
+minus one (Cameron, Miller 2015).
 """
 
 from __future__ import annotations
@@ -12,22 +12,22 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy  # its parts load when they are first used
+import scipy  # its submodules load at first use
 
 from quorum.numeric.arrays import Floats, Ints
 
-# One cluster does not show how much clusters differ.
+# Fewest clusters from which a variance can be estimated.
 FEWEST = 2
 
-RATERS_LIMIT = 0.95  # one-sided
-FEW_RATERS = 5  # fewer may be alike by chance, whatever their answers allow
+RATERS_LIMIT = 0.95  # one-sided confidence of the upper limit
+FEW_RATERS = 5  # fewer raters may be alike by chance, so their variance has no upper limit
 
 
 @dataclass(frozen=True, slots=True)
 class Squares:
-    """The sums of squares of an estimate's influences: by item, by rater, and by answer, an item with a rater.
+    """Sums of squares of an estimate's influences by item, by rater, and by answer (an item with a rater).
 
-    Each is a number, or (K, K) of K estimates. items: their number. sizes: (R,) answers of each rater.
+    Each is a number, or (K, K) for K estimates. items: number of items. sizes: (R,) number of answers of each rater.
     """
 
     by_item: Any
@@ -42,32 +42,32 @@ class Squares:
 
     @property
     def added(self) -> Any:
-        """Return the variance that the raters add to that of the items; it may be negative by chance.
+        """The variance that raters add to that of items; it may be negative by chance.
 
-        An item that moves all raters' answers alike says nothing about the raters, so its mean over all raters is
-        removed. Removing the variance of answers also removes each rater's own part in them. The scale restores it as
-        far as the variance by items does not contain it: wholly where all raters answer every item, as in the analysis
-        of variance.
+        The variance of single answers is subtracted, after removing each item's mean over raters, which tells nothing
+        about raters. This also removes a part of the raters' variance. The scale restores what the variance by items
+        does not contain: all of it if every rater answers every item, as in the analysis of variance.
         """
         return self.by_rater * self._scale - self.within
 
     @property
     def within(self) -> Any:
-        """The variance by raters that their single answers explain."""
+        """The part of the variance by raters that the noise of single answers explains."""
         return (self.by_answer - self.by_item / self.raters) * self._scale
 
     @property
     def error(self) -> Any:
-        """The standard error of the raters' part if all answers are independent (see `credible`).
+        """The standard error of `added` if all answers are independent (see `shrink_to_credible`).
 
-        It is the standard deviation of the sum over all pairs of answers by one rater.
+        It is the standard deviation of the sum, over all pairs of answers by one rater, of the product of their
+        influences.
         """
         sizes = np.asarray(self.sizes, dtype=np.float64)
         return self.by_answer / sizes.sum() * math.sqrt(2 * (sizes * (sizes - 1)).sum()) * self._scale
 
     @property
     def most_added(self) -> Any:
-        """The upper limit of what raters add, of each estimate."""
+        """The upper limit of the variance that raters add, for each estimate."""
         by_rater, within = (np.diagonal(np.atleast_2d(part)) for part in (self.by_rater, self.within))
         return most_by_raters(by_rater * self._scale, within, self.raters, len(self.sizes))
 
@@ -81,20 +81,20 @@ class Squares:
 
 
 def effective_number(sizes: Floats | Ints) -> float:
-    """Return how many equal clusters weigh as much as (G,) ones of these sizes (Kish 1965)."""
+    """Return the number of equal clusters that are worth as much as (G,) clusters of these sizes (Kish 1965)."""
     return float(sizes.sum()) ** 2 / float(np.square(sizes, dtype=np.float64).sum())
 
 
 def cluster_correction(number: float) -> float:
-    """Return n / (n - 1) for n effective clusters, the factor by which a variance estimated from them is too small."""
+    """Return n / (n - 1) for n effective clusters, the correction of a variance estimated from them."""
     return max(number, FEWEST) / (max(number, FEWEST) - 1)
 
 
 def shrink_to_credible(added: Any, error: Any) -> Any:
-    """Return the raters' part, at least 0, shrunk by the share of it that is not error of its estimate.
+    """Return the variance that raters add, at least 0, shrunk towards 0 by the error of its estimate.
 
-    The share is Buehlmann's (1967), a^2 / (a^2 + error^2) for an estimated part a (empirical Bayes). It is nearly 0
-    where hardly anybody answers twice.
+    The factor is Buehlmann's (1967) credibility a^2 / (a^2 + error^2) of an estimate a (empirical Bayes). It is close
+    to 0 if hardly any rater gave more than one answer.
     """
     added = np.maximum(added, 0.0)
     total = np.square(added) + np.square(error)
@@ -102,9 +102,9 @@ def shrink_to_credible(added: Any, error: Any) -> Any:
 
 
 def most_by_raters(by_rater: Any, within: Any, raters: float, people: float) -> Any:
-    """Return the upper limit of what raters add to a variance, by the chi-squared distribution of that by raters.
+    """Return the upper limit of the variance that raters add, from the chi-squared distribution of that by raters.
 
-    It is infinite for few people; their number then gives the degrees of freedom of t.
+    It is infinite for few people, so that the degrees of freedom of t are those of the raters.
     """
     if people < FEW_RATERS:
         return np.full_like(by_rater, math.inf, dtype=np.float64)
@@ -113,9 +113,9 @@ def most_by_raters(by_rater: Any, within: Any, raters: float, people: float) -> 
 
 
 def satterthwaite(by_items: Any, items_df: Any, by_raters: Any, raters_df: float) -> Floats:
-    """Return the degrees of freedom of the sum of two variances (Satterthwaite 1946), between those of both.
+    """Return the degrees of freedom of the sum of two variances (Satterthwaite 1946), limited to between those of both.
 
-    Each is a number, or (K,) of K estimates.
+    Each variance is a number, or (K,) for K estimates.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         df = (by_items + by_raters) ** 2 / (np.square(by_items) / items_df + np.square(by_raters) / raters_df)

@@ -1,1 +1,1 @@
-"""Compiled loops of the statistics, imported where they are needed, because numba loads slowly."""
+"""Compiled loops of the statistics. Import them inside functions, because numba loads slowly."""

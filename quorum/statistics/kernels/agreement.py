@@ -1,7 +1,7 @@
 """Compiled loops over the pairs of answers within units.
 
-Codes (N,) are indices into ascending positions (V,) on the scale. Unit or group g holds
-codes[starts[g]:starts[g + 1]].
+Codes (N,) are indices into `positions` (V,) on the scale, ascending. Unit or group g holds codes[starts[g]:starts[g +
+1]].
 """
 
 import numpy as np
@@ -10,15 +10,17 @@ from quorum.numeric.arrays import Floats, Ints
 from quorum.numeric.compiling import compiled
 from quorum.statistics.kernels.distances import DIFFERENT, SQUARED, distance
 
-# Units read at a time: their keys stay in the processor's nearest memory from rater to rater.
+# Units read at a time, few enough for their keys to stay in the processor's first cache from rater to rater.
 _BLOCK = 2048
 
 
 @compiled
 def unit_keys(matrix: Floats, low: float, bits: int, keys: Ints, answers: Ints) -> bool:
-    """Add 1 << (v - low) * bits to keys (U,), and 1 to given (R,), for each answer v of a (R, U) matrix.
+    """Pack the counts of each unit's answers into `keys` (U,), and count each rater's answers in `answers` (R,).
 
-    Both are zero at first. Return False if an answer is not whole.
+    `bits` bits of a key count the answers equal to `low`, the next `bits` bits those equal to low + 1, and so on, so
+    that units with equal counts have equal keys. `matrix` is (R, U), nan for missing answers. Keys and answers must
+    be zero before. Return False if an answer is not a whole number.
     """
     raters, units = matrix.shape
     fractions = 0
@@ -29,7 +31,7 @@ def unit_keys(matrix: Floats, low: float, bits: int, keys: Ints, answers: Ints) 
             row = matrix[rater, start:stop]
             key = keys[start:stop]
             for unit in range(stop - start):
-                # Without branches, and in 32 bits, as processors without AVX-512 convert several of those at once.
+                # No branches, and 32-bit numbers: processors without AVX-512 can convert several of these at once.
                 value = row[unit]
                 there = value == value
                 digit = np.int32(value - low) if there else np.int32(0)
@@ -51,9 +53,9 @@ def unit_disagreement(
     sizes: Floats,
     most: Floats,
 ) -> None:
-    """Compare each unit's answers: starts (U + 1,) of its rows, and (N,) codes, none twice in a unit, with amounts.
+    """Fill `disagreement`, `sizes` and `most` (U,) with sum n_v n_w d(v, w), sum n_v, and max n_v of each unit.
 
-    With n_v the amount of value v, disagreement, sizes and most (U,) get sum n_v n_w d(v, w), sum n_v, and max n_v.
+    A unit's rows are its different values v: their codes (N,), and their numbers of answers n_v, `amounts` (N,).
     """
     for unit in range(len(starts) - 1):
         rows = range(starts[unit], starts[unit + 1])
@@ -71,7 +73,7 @@ def unit_disagreement(
             mean = 0.0
             for row in rows:
                 mean += amounts[row] * (positions[codes[row]] / size)
-            if len(rows) > 1:  # rounding of the mean must not part equal answers
+            if len(rows) > 1:  # the rounding error of the mean must not make equal answers differ
                 for row in rows:
                     total += 2.0 * size * amounts[row] * (positions[codes[row]] - mean) ** 2
         else:
@@ -86,7 +88,7 @@ def unit_disagreement(
 
 @compiled
 def group_rows(groups: Ints, starts: Ints) -> Ints:
-    """Return (N,) ascending rows, group by group: those of group g from starts[g] (G + 1,) on."""
+    """Return the (N,) rows sorted by group, ascending within each; those of group g begin at starts[g] (G + 1,)."""
     free = starts.copy()
     rows = np.empty(len(groups), dtype=np.int64)
     for row in range(len(groups)):
@@ -99,7 +101,7 @@ def group_rows(groups: Ints, starts: Ints) -> Ints:
 def judgment_distances(
     starts: Ints, rows: Ints, codes: Ints, kind: int, positions: Floats, apart: Floats
 ) -> None:
-    """Fill apart (N,) with each judgment's summed distance from its group; starts and rows as in `group_rows`."""
+    """Fill `apart` (N,) with each judgment's summed distance from its group; `rows` is the result of `group_rows`."""
     counted = np.zeros(len(positions))
     sums = np.empty(len(positions))
     occurring = np.empty(len(positions), dtype=np.int64)

@@ -6,9 +6,9 @@ from quorum.numeric.compiling import compiled
 
 @compiled
 def tally_comparisons(first: Ints, second: Ints, outcomes: Ints, table: Ints) -> int:
-    """Count each row's outcome, first and second item in `table` (3, K, K), zeros at first.
+    """Count the comparisons in `table` (3, K, K), zeros before, by outcome, first and second item.
 
-    Return the first row with an item against itself, or -1.
+    Return the first row that compares an item with itself, or -1.
     """
     for row in range(len(first)):
         if first[row] == second[row]:

@@ -1,4 +1,4 @@
-"""Pairs of observations that two columns order alike: sums behind Kendall's tau, and pairwise accuracy."""
+"""Pairs of observations that two columns order in the same way: sums for Kendall's tau and pairwise accuracy."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from quorum.numeric.compiling import compiled
 
 @compiled
 def weight_below(tree: Floats, column: int) -> float:
-    """Return the weight below a column of a binary indexed tree (Fenwick 1994)."""
+    """Return the summed weights of all lower columns in a binary indexed tree (Fenwick 1994)."""
     below = 0.0
     node = column
     while node > 0:
@@ -19,7 +19,7 @@ def weight_below(tree: Floats, column: int) -> float:
 
 @compiled
 def add_weight(tree: Floats, levels: int, column: int, weight: float) -> None:
-    """Add a weight at column c of the tree, which is stored at c + 1."""
+    """Add a weight to a column of the tree; column c is stored at c + 1."""
     node = column + 1
     while node <= levels:
         tree[node] += weight
@@ -28,15 +28,15 @@ def add_weight(tree: Floats, levels: int, column: int, weight: float) -> None:
 
 @compiled
 def kendall_sums(rows: Ints, columns: Ints, weights: Floats, starts: Ints, levels: Ints) -> Floats:
-    """Return (G, 6) sums behind tau-b and tau-c of groups of weighted observations.
+    """Return (G, 6) sums of weighted observations, from which tau-b and tau-c of groups follow.
 
-    Group g holds observations starts[g] to starts[g + 1], ascending by `rows`; `columns` are codes below levels[g].
-    Sums: concordant less discordant pairs; weights; squared weights of equal rows, and of equal columns; different rows
-    and columns with a weight.
+    Group g holds the observations starts[g] to starts[g + 1] - 1, ascending by `rows`; its `columns` are below
+    levels[g]. The sums are: concordant minus discordant pairs; all weights; squared total weights of rows; squared
+    total weights of columns; number of rows with a weight; number of columns with a weight.
     """
     groups = starts.shape[0] - 1
     sums = np.zeros((groups, 6))
-    tree, totals = np.empty(levels.sum() + 1), np.empty(levels.sum())  # of a group, which has no more levels
+    tree, totals = np.empty(levels.sum() + 1), np.empty(levels.sum())  # reused by all groups
     for group in range(groups):
         size = levels[group]
         tree[: size + 1] = 0.0
@@ -44,7 +44,7 @@ def kendall_sums(rows: Ints, columns: Ints, weights: Floats, starts: Ints, level
         first, end = starts[group], starts[group + 1]
         seen = 0.0
         while first < end:
-            # Compare a run of equal rows with all that came before it.
+            # Compare a run of equal rows with all observations before it.
             stop = first
             run = 0.0
             while stop < end and rows[stop] == rows[first]:
@@ -55,7 +55,7 @@ def kendall_sums(rows: Ints, columns: Ints, weights: Floats, starts: Ints, level
                     sums[group, 0] += weight * (below - (seen - up_to))
                     run += weight
                 stop += 1
-            # Then enter the run itself.
+            # Then add the run to the tree.
             for observation in range(first, stop):
                 weight = weights[observation]
                 if weight != 0.0:
@@ -76,9 +76,9 @@ def kendall_sums(rows: Ints, columns: Ints, weights: Floats, starts: Ints, level
 
 @compiled
 def gap_sums(scores: Floats, columns: Ints, starts: Ints, levels: Ints, epsilon: float) -> Floats:
-    """Return (G, 3) pairs whose scores differ by more than epsilon: concordant, discordant, tied by people.
+    """Return (G, 3) numbers of pairs whose scores differ by more than epsilon: concordant, discordant, tied by people.
 
-    Groups are as in `kendall_sums`, ascending by `scores`; `columns` are codes of people's scores.
+    Groups are as in `kendall_sums`, but ascending by `scores`; `columns` are codes of people's scores.
     """
     groups = starts.shape[0] - 1
     sums = np.zeros((groups, 3))
@@ -90,7 +90,7 @@ def gap_sums(scores: Floats, columns: Ints, starts: Ints, levels: Ints, epsilon:
         entering = starts[group]
         seen = 0.0
         for observation in range(starts[group], starts[group + 1]):
-            while scores[observation] - scores[entering] > epsilon:  # it lies far enough below
+            while scores[observation] - scores[entering] > epsilon:  # its score is lower by more than epsilon
                 totals[columns[entering]] += 1.0
                 add_weight(tree, size, columns[entering], 1.0)
                 seen += 1.0
@@ -105,9 +105,9 @@ def gap_sums(scores: Floats, columns: Ints, starts: Ints, levels: Ints, epsilon:
 
 @compiled
 def balances(rows: Ints, columns: Ints, weights: Floats, levels: int) -> Floats:
-    """Return (N,) the weights of the concordant less the discordant partners of each observation.
+    """Return for each of (N,) observations the weight of all others that are concordant minus that of the discordant.
 
-    rows ascend; columns lie between 0 and `levels`.
+    `rows` must be ascending; `columns` are from 0 to levels - 1.
     """
     n = len(rows)
     balance = np.zeros(n)
@@ -116,7 +116,7 @@ def balances(rows: Ints, columns: Ints, weights: Floats, levels: int) -> Floats:
         total = 0.0
         observation = 0 if side == 1 else n - 1
         while 0 <= observation < n:
-            # Compare equal rows with all that came before, then enter them.
+            # Compare equal rows with all observations before them, then add them to the tree.
             end = observation
             while 0 <= end < n and rows[end] == rows[observation]:
                 below, up_to = weight_below(tree, columns[end]), weight_below(tree, columns[end] + 1)

@@ -1,11 +1,11 @@
-"""Distances between answers: codes (N,) are indices into ascending positions (V,) with amounts (V,)."""
+"""Distances between answers: codes (N,) are indices into ascending `positions` (V,) with weights `amounts` (V,)."""
 
 import math
 
 from quorum.numeric.arrays import Floats
 from quorum.numeric.compiling import compiled
 
-# How far apart two answers are; the levels of alpha and the weights of `gwet` are made of them.
+# Kinds of distance between two answers, used by the levels of alpha and the weights of `gwet`.
 DIFFERENT, SQUARED, ABSOLUTE, ROOT, RATIO, STEPS = range(6)
 
 
@@ -25,7 +25,7 @@ def distance(kind: int, first: float, second: float) -> float:
     if kind == STEPS:
         return gap * (gap + 1.0) / 2.0
     total = first + second
-    # Two opposite numbers count as equal, as the usual program has it.
+    # Opposite numbers count as equal, as in other programs.
     return (gap / total) ** 2 if total != 0 else 0.0
 
 
@@ -42,7 +42,7 @@ def all_squares(positions: Floats, amounts: Floats, size: float) -> float:
 
 @compiled
 def all_distances(kind: int, positions: Floats, amounts: Floats) -> float:
-    """Sum distances over all ordered pairs of positions, times both amounts."""
+    """Return the sum, over all ordered pairs of positions, of their distance times both amounts."""
     size = amounts.sum()
     total = 0.0
     if kind == DIFFERENT:
@@ -51,8 +51,8 @@ def all_distances(kind: int, positions: Floats, amounts: Floats) -> float:
     elif kind == SQUARED:
         total = all_squares(positions, amounts, size)
     elif kind in (ABSOLUTE, STEPS):
-        # Each gap between neighbours parts what lies below it from what lies above; s (s + 1) / 2 steps are
-        # half of s and half of its square.
+        # A gap between neighbours is part of every distance between a lower and a higher position. A distance of
+        # s (s + 1) / 2 for s steps is half of s plus half of its square.
         below = 0.0
         for value in range(len(positions) - 1):
             below += amounts[value]
@@ -69,7 +69,7 @@ def all_distances(kind: int, positions: Floats, amounts: Floats) -> float:
 
 @compiled
 def value_distances(kind: int, positions: Floats, amounts: Floats, sums: Floats) -> None:
-    """Fill sums (V,) with each value's distance from all values, times their amounts (V,)."""
+    """Fill `sums` (V,) with the sum of each value's distances from all values, each times the other's amount."""
     size = amounts.sum()
     mean = 0.0
     squares = 0.0

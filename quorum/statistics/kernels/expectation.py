@@ -1,6 +1,6 @@
-"""Expectation maximisation of workers' errors.
+"""Compiled steps of expectation maximisation for workers' errors.
 
-The answers of unit u are starts[u] to starts[u + 1]; each is one number, worker * L + given label.
+The answers of unit u are answers[starts[u]:starts[u + 1]]; each is encoded as worker * L + given label.
 """
 
 import math
@@ -10,7 +10,7 @@ import numpy as np
 from quorum.numeric.arrays import Floats, Ints
 from quorum.numeric.compiling import compiled
 
-# Sums of logarithms are taken as the logarithm of a product, as long as that cannot overflow.
+# Instead of summing logarithms, numbers are multiplied until the product exceeds this.
 _LARGE = 1e200
 
 
@@ -23,7 +23,7 @@ def sort_answers(
     starts: Ints,
     answers: Ints,
 ) -> None:
-    """Fill `starts` (U + 1,), zeros at first, and `answers` (N,)."""
+    """Fill `starts` (U + 1,), zeros before, and `answers` (N,), from three columns of (N,) codes."""
     for row in range(len(units)):
         starts[units[row] + 1] += 1
     for unit in range(len(starts) - 1):
@@ -43,9 +43,9 @@ def share_votes(
     prior: Floats,
     counts: Floats,
 ) -> None:
-    """Fill `posterior` (U, L) with the shares of votes, `prior` (L,) and `counts` (W * L, L) with its sums.
+    """Fill `posterior` (U, L) with shares of votes, and `prior` (L,) and `counts` (W * L, L) with sums of it.
 
-    All are zeros at first; `counts` sums by answer.
+    `prior` sums over units, `counts` over the units with each encoded answer. All are zeros before.
     """
     labels = len(prior)
     for unit in range(len(posterior)):
@@ -71,9 +71,9 @@ def expect(
     prior: Floats,
     counts: Floats,
 ) -> tuple[float, float]:
-    """Do the E step in place; return the largest change of a probability, and the log-likelihood.
+    """Do the E step: overwrite `posterior`; return the largest change of a probability, and the log-likelihood.
 
-    log_errors: (W * L, L) log-probability of an answer by true label. Sums as in `share_votes`.
+    log_errors: (W * L, L) log-probability of an encoded answer by true label. prior, counts: sums as in `share_votes`.
     """
     labels = len(log_prior)
     joint = np.empty(labels)
@@ -87,7 +87,7 @@ def expect(
             answer = answers[row]
             for label in range(labels):
                 joint[label] += log_errors[answer, label]
-        # Relative to the most probable label, whose term is 1, no exponential overflows.
+        # Divide by the term of the most probable label, so that no exponential overflows.
         best = 0
         for label in range(1, labels):
             if joint[label] > joint[best]:

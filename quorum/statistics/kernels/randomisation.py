@@ -1,6 +1,6 @@
-"""Randomisation and bootstrap.
+"""Compiled loops of randomisation tests.
 
-A coin is one bit, and eight items share a byte of coins: item 8 g + b is bit b of byte g.
+Coins are bits: bit b of byte g is the coin of item 8 g + b.
 """
 
 import numpy as np
@@ -14,15 +14,15 @@ Bytes = NDArray[np.uint8]
 
 @compiled
 def signed_sums(differences: Floats, coins: Bytes) -> Floats:
-    """Return (R,) sums of the (8 G,) differences, each with the sign of its coin; `coins` is (G, R) uint8.
+    """Return the (R,) sums of (8 G,) differences, with signs by the coins (G, R): plus for 1, minus for 0.
 
-    The 256 sums of eight items are tabled: a reassignment reads one number for them.
+    The 256 possible sums of eight items are computed once, and looked up by their byte of coins.
     """
     groups, resamples = coins.shape
     sums = np.zeros(resamples)
     table = np.empty(256)
     for group in range(groups):
-        # Table the sums of all 256 patterns of signs of eight items.
+        # Compute the sums of eight items for all 256 patterns of signs.
         table[0] = 0.0
         for bit in range(8):
             table[0] -= differences[8 * group + bit]
@@ -38,10 +38,10 @@ def signed_sums(differences: Floats, coins: Bytes) -> Floats:
 
 @compiled
 def median_differences(values: Floats, items: Ints, sides: Bytes, coins: Bytes) -> Floats:
-    """Return (R,) differences of the sides' medians after the items that tossed 1 swapped their scores.
+    """Return the (R,) differences of the medians of two sides, after items whose coin is 1 swapped their scores.
 
-    `values` are the (2 N,) scores of both sides, ascending, of `items` and `sides`; `coins` is (R, bytes). A side's
-    median is found where more than half of its scores have been passed.
+    values, items, sides: (2 N,) scores of both sides, ascending, with their item and side (0 or 1). coins: (R,
+    bytes). Going through the scores, a side's median is reached at its (N // 2 + 1)-th score.
     """
     resamples = coins.shape[0]
     n = values.shape[0] // 2

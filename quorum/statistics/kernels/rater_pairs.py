@@ -14,7 +14,7 @@ from quorum.statistics.kernels.distances import ABSOLUTE, DIFFERENT, RATIO, SQUA
 NOMINAL, ORDINAL, INTERVAL, RATIOS = range(4)
 PLAIN, LINEAR, QUADRATIC = range(3)
 
-# Compressed rows: starts, columns, values.
+# A sparse table by compressed rows: starts, columns, values.
 Rows = tuple[Ints, Ints, Ints]
 
 
@@ -52,9 +52,10 @@ def pair_figures(
     pairs: Ints,
     figures: Floats,
 ) -> None:
-    """Fill pairs (P, 3) with two raters and their common units, and figures (P, 3) with percent, kappa, alpha.
+    """Fill `pairs` (P, 3) with two raters and their number of common units, `figures` (P, 3) with percent, kappa,
+    alpha.
 
-    by_unit: starts, raters, codes; by_rater: starts, units, codes.
+    by_unit: starts, raters and codes of judgments sorted by unit. by_rater: starts, units and codes, sorted by rater.
     """
     unit_starts, unit_raters, unit_codes = by_unit
     rater_starts, rater_units, rater_codes = by_rater
@@ -67,7 +68,7 @@ def pair_figures(
     scratch = np.zeros((2, len(positions)))
     out = 0
     for first in range(raters):
-        # Find the later raters who share units with the first, and count those units.
+        # Find the raters after the first who share units with it, and count these units.
         met = 0
         for judgment in range(rater_starts[first], rater_starts[first + 1]):
             unit = rater_units[judgment]
@@ -78,14 +79,14 @@ def pair_figures(
                         partners[met] = second
                         met += 1
                     shared[second] += 1
-        # Reserve a stretch of `left` and `right` for each partner.
+        # Reserve a part of `left` and `right` for each of these raters.
         ordered = np.sort(partners[:met])
         end = 0
         for second in ordered:
             begin[second] = end
             end += shared[second]
             shared[second] = 0
-        # Lay both raters' codes of the common units side by side.
+        # Write both raters' codes of the common units into these parts.
         for judgment in range(rater_starts[first], rater_starts[first + 1]):
             unit = rater_units[judgment]
             for row in range(unit_starts[unit], unit_starts[unit + 1]):
@@ -112,7 +113,10 @@ def two_raters(
     level: int,
     scratch: Floats,
 ) -> Floats:
-    """Return percent, kappa and alpha of two raters' codes; scratch (2, V) is zero before and after."""
+    """Return percent, kappa and alpha of two raters from their codes of common units.
+
+    scratch: (2, V) buffer, zero before and after.
+    """
     units = len(first_codes)
     first_counts, second_counts = scratch[0], scratch[1]
     occurring = np.empty(min(2 * units, len(positions)), dtype=np.int64)

@@ -1,10 +1,10 @@
 """How often a metric names people's winner (V15 section 3), also by number of references (V15 section 7, figure 3).
 
-Halves of the votes (V15 section 7.4) tell what people and metrics reach on them, and what nobody can pass. The votes
-on a pair (or its triplets, each won, lost or tied) are split into two halves; where their number is odd, one has a
-vote more. One half is the consensus; where it is tied, the pair is left out. The figures are chances over all splits
-and both halves, in closed form: that the other half, or a metric, names the consensus (its tie being wrong), and the
-most that answers can be expected to reach (the ceiling).
+Halves of the votes (V15 section 7.4) show how often people and metrics are right by the same measure, and how often
+anybody can be. The votes on a pair (or its triplets, each won, lost or tied) are split into two halves; if their number
+is odd, one half has a vote more. One half is the consensus; a pair on which it is tied is left out. All figures are
+expectations over all splits and both halves, in closed form: how often the other half, or a metric, names the consensus
+(a tie is wrong), and the most that any answers can be expected to reach (the ceiling).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any, Unpack
 
 import numpy as np
-import scipy  # its parts load when they are first used
+import scipy  # its submodules load at first use
 from numpy.typing import ArrayLike
 
 from quorum.numeric.arrays import Flags, Floats, Ints
@@ -51,9 +51,9 @@ from quorum.statistics.inputs import (
 from quorum.statistics.resampling import Seed, generator_of
 from quorum.statistics.significance import mcnemar_test, wilson_interval
 
-MOST_VOTES = 2_000  # of a pair
+MOST_VOTES = 2_000  # most votes on a pair
 
-# Two scores of one candidate pair that differ by less than this part of their size differ by rounding.
+# Two scores of a candidate pair with a smaller relative difference are tied: they differ by rounding.
 TIE_TOLERANCE = 1e-12
 NO_PAIRS = "no pair has a consensus"
 METRIC_TIES = ("wrong", "half", "left-out")
@@ -62,9 +62,10 @@ UNDECIDED = ("left-out", "half")
 
 @dataclass(frozen=True, slots=True)
 class Halves:
-    """(P,) chances over all splits, nan for pairs with fewer than two votes.
+    """(P,) chances over all splits into halves; nan for pairs with fewer than two votes.
 
-    agree, apart: the halves name the same winner, different ones. first, second: a half names the first, the second.
+    agree, apart: chance that the halves name the same winner, and that they name different ones. first, second:
+    chance that a half names the first, and that it names the second.
     """
 
     agree: Floats
@@ -74,16 +75,16 @@ class Halves:
 
     @property
     def decided(self) -> Floats:
-        """Return (P,) how often a half names a winner: the weights of the pairs."""
+        """Return the (P,) chances that a half names a winner, which are the weights of the pairs."""
         return self.first + self.second
 
     def ceiling(self, rows: Flags) -> Floats:
-        """Return (P,) values whose sum over `rows`, by that of `decided`, is the most that answers can reach there.
+        """Return (P,) values; their sum over `rows`, divided by that of `decided`, is the ceiling of these rows.
 
-        Choosing each pair's answer by the votes that score it would exceed what answers given in advance can reach.
-        With x the difference of the chances that a half names the better and the worse answer, knowing the better ones
-        reaches (sum decided + sum |x|) / (2 sum decided), and sum |x| <= sqrt(pairs * sum x^2) (Jensen; equal where
-        pairs are equally hard). The halves share no vote, so agree - apart has the expectation x^2.
+        Answers chosen by the same votes that score them would exceed what answers given in advance can reach. For a
+        pair, let x be the difference of the chances that a half names the better and the worse candidate. Whoever
+        knows the better ones reaches (sum decided + sum |x|) / (2 sum decided), and sum |x| <= sqrt(pairs * sum x^2)
+        (Jensen; equal if pairs are equally hard). As the halves share no vote, agree - apart has the expectation x^2.
         """
         same = self.agree - self.apart
         mean, decided = float(same[rows].mean()), float(self.decided[rows].mean())
@@ -91,17 +92,17 @@ class Halves:
         ceiling = (1 + root / decided) / 2
         if ceiling >= 1:
             return self.decided
-        # What a pair adds to the mean and to its error (the delta method).
+        # The influence of each pair on the ceiling (delta method).
         spread = (same - mean) / (4 * root) - root * (self.decided - decided) / (2 * decided) if root else 0.0
         return ceiling * self.decided + spread
 
     @property
     def ties_half(self) -> Floats:
-        """Return (P,) how often a half names the other half's winner, a tie being half right."""
+        """Return (P,) how often a half names the other half's winner; a tie is half right."""
         return (self.decided + self.agree - self.apart) / 2
 
     def reached(self, answers: Ints) -> Floats:
-        """Return (P,) how often a half names the answers 1 or 2; 0 is a tie, and wrong."""
+        """Return (P,) how often a half names the winner in `answers` (1 or 2); an answer 0, a tie, is wrong."""
         chance = np.where(answers == 1, self.first, np.where(answers == 2, self.second, 0.0))
         return np.where(np.isnan(self.first), np.nan, chance)
 
@@ -158,10 +159,11 @@ def _ways(of: int, taken: Ints) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class AccuracyResult(Inference):
-    """Accuracy of a metric on the pairs of one kind, with a Wilson interval.
+    """Accuracy of a metric on the pairs of one kind, with its interval.
 
-    `value` is `correct` over `n`, the pairs with a consensus; a metric's tie is wrong, as in V15, or half a
-    point in `value_ties_half`. `value_all_pairs` gives half a point for a winner named without a consensus.
+    value: `correct` / `n`, where n is the number of pairs with a consensus, and a metric's tie is wrong, as in V15.
+    value_ties_half: the same with half a point for a metric's tie. value_all_pairs: over all `pairs`, with half a
+    point for naming a winner of a pair without a consensus.
     """
 
     kind: str
@@ -177,7 +179,7 @@ class AccuracyResult(Inference):
 
 
 def metric_winners(first_scores: ArrayLike, second_scores: ArrayLike) -> Ints:
-    """Return (P,) winners by score; a tie is up to rounding."""
+    """Return the (P,) winners by score: 1, 2, or 0 for scores that are equal up to rounding."""
     first = score_vector(first_scores, "first_scores")
     second = score_vector(second_scores, "second_scores")
     same_length(first_scores=first, second_scores=second)
@@ -185,13 +187,13 @@ def metric_winners(first_scores: ArrayLike, second_scores: ArrayLike) -> Ints:
     return (first - second > margin) + 2 * (second - first > margin).astype(np.int64)
 
 
-# Of positions of pairs and their winners.
+# Maps positions of pairs, and their winners, to credits.
 Credit = Callable[[Ints, Floats], Floats]
 
 
 @dataclass(frozen=True, slots=True)
 class PeoplesWinners:
-    """People's winners of (P,) candidate pairs, 1, 2, or 0 for none, and what the pairs are clustered by."""
+    """People's winners of (P,) candidate pairs (1, 2, or 0 for none), and the clusters of the pairs."""
 
     winners: Floats
     columns: Mapping[str, Ints]
@@ -200,7 +202,7 @@ class PeoplesWinners:
 
     @classmethod
     def of(cls, winners: ArrayLike, **options: Unpack[Clustering]) -> PeoplesWinners:
-        """Read (P,) winners. `clusters` may hold `winners_without_raters` beside columns."""
+        """Check (P,) winners. The option `clusters` may hold `winners_without_raters` in addition to columns."""
         chosen, deletions = Options.with_raters(resamples=0, **options)
         consensus = consensus_winners(winners)
         codes = {
@@ -216,13 +218,13 @@ class PeoplesWinners:
         return bool(self.columns) or self.deletions is not None
 
     def accuracy(self, named: Ints, kinds: Iterable[Any] | None = None) -> dict[str, AccuracyResult]:
-        """Return the accuracy of (P,) winners that a metric names, by pair kind and over all pairs as "all"."""
+        """Return the accuracy of the (P,) winners that a metric names, by pair kind, and over all pairs as "all"."""
         return {
             kind: self.accuracy_of(named, pairs, kind) for kind, pairs in kinds_of(kinds, len(named)).items()
         }
 
     def accuracy_of(self, named: Ints, pairs: Flags, kind: str = "all") -> AccuracyResult:
-        """Return the accuracy on the (P,) `pairs` of a kind."""
+        """Return the accuracy on the pairs that `pairs` (P,) marks."""
         decided = pairs & (self.winners != 0)
         n, number = int(decided.sum()), int(pairs.sum())
         correct = int((named == self.winners)[decided].sum())
@@ -249,14 +251,14 @@ class PeoplesWinners:
         )
 
     def contrast(self, first: Ints, second: Ints, pairs: Flags) -> Contrast:
-        """Return the difference of two metrics' accuracies on the (P,) `pairs` with a winner, as `difference` does."""
+        """Return the difference of two metrics' accuracies on the pairs that `pairs` (P,) marks, with its spread."""
         difference, *_ = self._difference(first, second, pairs)
         return Contrast(difference.value, difference.if_equal)
 
     def difference(self, first: Ints, second: Ints, pairs: Flags, kind: str = "all") -> AccuracyDifference:
-        """Return the difference of two metrics' accuracies on the (P,) `pairs` of a kind.
+        """Return the difference of two metrics' accuracies on the pairs that `pairs` (P,) marks, with its test.
 
-        `first`, `second`: (P,) winners that the metrics name. p is of t where pairs have clusters, else McNemar's.
+        first, second: (P,) winners that the metrics name. p is by t if pairs have clusters, else McNemar's.
         """
         decided = pairs & (self.winners != 0)
         n = int(decided.sum())
@@ -266,7 +268,7 @@ class PeoplesWinners:
         difference, cells, inference = self._difference(first, second, pairs)
         value, spread = difference.value, difference.spread
         low, high = difference.interval(self.confidence)
-        if abs(value) == 1:  # one is right wherever the other is wrong: a unanimous share
+        if abs(value) == 1:  # one metric is always right and the other always wrong
             low, high = (
                 2 * end - 1 for end in share_interval((1 + value) / 2, spread, cells, self.confidence)
             )
@@ -287,30 +289,33 @@ class PeoplesWinners:
     def _difference(
         self, first: Ints, second: Ints, pairs: Flags
     ) -> tuple[DifferenceOfShares, int, Inference]:
-        """Return the difference of two metrics' accuracies, the number of independent clusters, and what they are."""
+        """Return the difference of two metrics' accuracies, the number of clusters, and an `Inference` to complete."""
         value, spread, cells, inference = self._spread(credits_apart(first, second), pairs, is_share=False)
         decided = pairs & (self.winners != 0)
         apart = (first == self.winners) != (second == self.winners)
         return DifferenceOfShares.of(value, spread, apart[decided]), cells, inference
 
     def share(self, credit: Credit, pairs: Flags, *, undecided: bool = False) -> Inference:
-        """Return the interval of the mean credit, from 0 to 1, of the (P,) `pairs`.
+        """Return the interval of the mean credit over the pairs that `pairs` (P,) marks.
 
-        `credit` maps positions of pairs and their winners to credits. Pairs without a winner count where `undecided`.
+        `credit` returns credits from 0 to 1. Pairs without a winner count only if `undecided`.
         """
         share, spread, cells, inference = self._spread(credit, pairs, undecided=undecided)
         low, high = share_interval(share, spread, cells, self.confidence)
         return replace(inference, low=low, high=high)
 
     def spread_if_even(self, credit: Credit, pairs: Flags) -> tuple[float, Spread]:
-        """Return the mean credit of the (P,) pairs, without a winner or with, and its spread if it were a half."""
+        """Return the mean credit over the pairs that `pairs` marks, and its spread if it were a half.
+
+        Pairs without a winner count, too.
+        """
         share, spread, cells, _ = self._spread(credit, pairs, undecided=True)
         return share, spread_if_even(share, spread, cells)
 
     def _spread(
         self, credit: Credit, pairs: Flags, *, undecided: bool = False, is_share: bool = True
     ) -> tuple[float, Spread, int, Inference]:
-        """Return the mean credit of the pairs, its spread, the number of independent clusters, and what they are."""
+        """Return the mean credit of the pairs, its spread, the number of clusters, and an `Inference` to complete."""
         rows = np.flatnonzero(pairs if undecided else pairs & (self.winners != 0))
         n = len(rows)
         credits = credit(rows, self.winners[rows])
@@ -319,7 +324,7 @@ class PeoplesWinners:
         items = Clusters.of_codes(columns or {"pair": np.arange(n)})
         spread = items.spread((credits - mean) / n)
         if is_share and items.alone(n) and not (credits % 1).any():
-            # The variance of independent noughts and ones follows from their share.
+            # The variance of independent zeros and ones follows from their share.
             spread = Spread(mean * (1 - mean) / n, math.inf)
             items = replace(items, reason="", note="")
         if not columns:
@@ -342,7 +347,7 @@ class PeoplesWinners:
 
 
 def credits_apart(first: Ints, second: Ints) -> Credit:
-    """Return the difference in credit, 1 or 0 a pair, between the winners named by a first and by a second metric."""
+    """Return a function of the first metric's credit (1 or 0) minus the second's, given the winners that both name."""
     return lambda rows, winners: (first[rows] == winners) * 1.0 - (second[rows] == winners)
 
 
@@ -354,9 +359,10 @@ def pair_accuracy(
     kinds: Iterable[Any] | None = None,
     **options: Unpack[Clustering],
 ) -> dict[str, AccuracyResult]:
-    """Return the accuracy of (P,) scores of both candidates by (P,) pair kind, and over all pairs as "all".
+    """Return the accuracy of a metric by pair kind (P,), and over all pairs as "all".
 
-    `clusters` may hold `winners_without_raters` beside columns; intervals are then for other raters, too.
+    first_scores, second_scores: (P,) scores of both candidates. `clusters` may hold `winners_without_raters` in
+    addition to columns; intervals then generalise to other raters, too.
     """
     named = metric_winners(first_scores, second_scores)
     people = PeoplesWinners.of(winners, **options)
@@ -367,10 +373,10 @@ def pair_accuracy(
 def winners_without_raters(
     pairs: ArrayLike, raters: Iterable[Any], votes: ArrayLike, number: int
 ) -> RaterDeletions:
-    """Return who would win each of the `number` pairs by most votes if one of its raters had not voted.
+    """Return the winners of `number` pairs without each of their raters, to pass as the raters of `clusters`.
 
-    pairs: (V,) positions of pairs from 0 on. raters: (V,). votes: (V,) 1, 2, or 0 for no difference. A rater may vote
-    several times on a pair. Pass the result as the raters of `clusters`.
+    pairs, raters, votes: (V,) columns with one vote in each row; `pairs` are positions from 0, votes 1, 2, or 0 for no
+    difference. The winner has the most votes. A rater may vote several times on a pair.
     """
     vote = consensus_winners(votes)
     position, rater = positions_and_raters("pairs", pairs, raters, number)
@@ -384,10 +390,11 @@ def winners_without_raters(
 def pair_credits(
     named: Ints, winners: Ints | Floats, *, metric_ties: str = "wrong", undecided: str = "left-out"
 ) -> tuple[Floats, Flags]:
-    """Return (P,) credits of a metric from 0 to 1, and which pairs count.
+    """Return the (P,) credits of a metric from 0 to 1, and (P,) flags of the pairs that count.
 
-    `named` are its `metric_winners`. A metric's tie is "wrong" (V15), "half" right, or "left-out"; a pair that people
-    left "undecided" is "left-out", or "half" right whatever the metric says.
+    `named` are the metric's `metric_winners`. `metric_ties` says whether a metric's tie is "wrong" (V15), "half"
+    right, or "left-out". `undecided` says whether a pair without a consensus is "left-out", or "half" right for any
+    answer.
     """
     one_of(metric_ties, METRIC_TIES, "metric_ties")
     one_of(undecided, UNDECIDED, "undecided")
@@ -403,7 +410,7 @@ def pair_credits(
 
 @dataclass(frozen=True, slots=True)
 class AccuracyDifference(Inference):
-    """Two metrics' accuracies on the decided pairs of one kind, and their difference with its interval of t."""
+    """Two metrics' accuracies on the pairs of one kind with a consensus, and their difference with an interval by t."""
 
     kind: str
     first: float
@@ -421,10 +428,10 @@ def accuracy_difference(
     kinds: Iterable[Any] | None = None,
     **options: Unpack[Clustering],
 ) -> dict[str, AccuracyDifference]:
-    """Return how much more accurate a first metric is than a second, by (P,) pair kind and over all as "all".
+    """Return how much more accurate the first metric is than the second, by pair kind (P,), and in all as "all".
 
-    `first`, `second`: (P, 2) scores of both candidates. `clusters` as in `pair_accuracy`. p is that of t with
-    clusters, else McNemar's exact one.
+    first, second: (P, 2) the metrics' scores of both candidates. `clusters` are as in `pair_accuracy`. With clusters,
+    p is by t, else it is McNemar's exact p.
     """
     people = PeoplesWinners.of(winners, **options)
     named = []
@@ -448,7 +455,7 @@ def consensus_winners(winners: ArrayLike) -> Floats:
 
 
 def kinds_of(kinds: Iterable[Any] | None, pairs: int) -> dict[str, Flags]:
-    """Return (P,) flags of the pairs of each kind, and "all" last."""
+    """Return (P,) flags of the pairs of each kind, and of all pairs as "all", which is last."""
     members = {}
     if kinds is not None:
         labels, codes = encode(kinds, "kinds")
@@ -463,10 +470,11 @@ def kinds_of(kinds: Iterable[Any] | None, pairs: int) -> dict[str, Flags]:
 
 @dataclass(frozen=True, slots=True)
 class ReferenceCurve(Result):
-    """Accuracy of a metric on the pairs of one kind, by (K,) number of references.
+    """Accuracy of a metric on the pairs of one kind, for each of (K,) numbers of references.
 
-    value: mean over `draws` random subsets of references. low, high: for other pairs (Wilson, of the mean number of
-    right pairs). draws_low, draws_high, deviation: for other references (percentiles of the draws).
+    value: mean over `draws` random subsets of references. low, high: interval over pairs (Wilson's, of the mean
+    number of right pairs). draws_low, draws_high, deviation: percentiles and standard deviation over subsets of
+    references.
     """
 
     kind: str
@@ -492,10 +500,10 @@ def accuracy_by_references(
     kinds: Iterable[Any] | None = None,
     **options: Unpack[Clustering],
 ) -> dict[str, ReferenceCurve]:
-    """Return the accuracy by number of references, for each pair kind and as "all".
+    """Return the accuracy by number of references, for each pair kind, and for all pairs as "all".
 
-    `scores` maps a number of references to the scores of the first and second candidates, (D, P) each, under D
-    `random_subsets` of that many references.
+    `scores` maps a number of references to the (D, P) scores of the first candidates, and of the second, with D
+    `random_subsets` of so many references.
     """
     people = PeoplesWinners.of(winners, **options)
     if not isinstance(scores, Mapping):
@@ -515,7 +523,7 @@ def accuracy_by_references(
 
 
 def random_subsets(available: int, size: int, draws: int, *, seed: Seed = 0) -> Ints:
-    """Return (D, size) positions of drawn references, ascending; one draw if all `available` are taken."""
+    """Return (D, size) positions of randomly drawn references, ascending; a single draw if `size` is `available`."""
     positive(available, "available")
     positive(size, "size")
     positive(draws, "draws")

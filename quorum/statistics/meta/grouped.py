@@ -1,4 +1,4 @@
-"""How a metric correlates with people within groups of outputs.
+"""Correlation of a metric with people within groups of outputs.
 
 Groupings: Deutsch, Dror, Roth 2021; Deutsch, Foster, Freitag 2023.
 """
@@ -42,10 +42,10 @@ FEW_SYSTEMS = "means of a few systems move in steps, so that their correlation h
 
 @dataclass(frozen=True, slots=True)
 class GroupedCorrelationResult(Inference):
-    """A coefficient averaged over groups, with its interval over `resampled` items or systems.
+    """A coefficient averaged over groups, with its interval.
 
-    `value` is the mean of the defined `group_values` (G,); there is one group without grouping and at the
-    system level.
+    value: mean over the groups in which the coefficient is defined. groups: their number; there is a single group for
+    the groupings "none" and "system-level". resampled: what the interval resamples, items or systems.
     """
 
     coefficient: str
@@ -61,7 +61,7 @@ class GroupedCorrelationResult(Inference):
 
 
 class PooledValue(NamedTuple):
-    """A value with its 95 % interval, over n groups."""
+    """A mean over n groups with its 95 % interval."""
 
     value: float
     low: float
@@ -74,7 +74,7 @@ class PooledValue(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CodedTable:
-    """Codes (N,) of items and systems, their names, and the number of rows left out."""
+    """(N,) codes of items and systems, their names, and the number of rows left out."""
 
     items: Ints
     systems: Ints
@@ -96,11 +96,12 @@ def grouped_correlation(
     weights: ArrayLike | None = None,
     **options: Unpack[Sampling],
 ) -> GroupedCorrelationResult:
-    """Return one of COEFFICIENTS between two (N,) scores of systems' outputs for items.
+    """Return one of COEFFICIENTS of two (N,) columns of scores, with one output of a system for an item in each row.
 
-    `grouping`: "none" correlates all rows, "item" the systems of each item, "system" the items of each system,
-    "system-level" the systems' means, which has no interval, as a few systems move in steps. A naive interval
-    resamples items, or systems for "system". `weights` (N,), for "item", as in `correlation`; items count equally.
+    `grouping`: "none" correlates all rows, "item" the systems of each item, "system" the items of each system, and
+    "system-level" the means of systems; the last has no interval, because a coefficient of few systems changes in
+    steps. With "naive" clusters, the interval resamples items, or systems for "system". `weights` (N,), allowed for
+    "item", are as in `correlation`; items count equally.
     """
     chosen, deletions = Options.with_raters(**options)
     one_of(coefficient, COEFFICIENTS, "coefficient")
@@ -151,9 +152,10 @@ def grouped_correlation(
 
 
 def mean_within(x: Floats, y: Floats, starts: Ints, coefficient: str = "spearman") -> PooledValue:
-    """Return the mean of a coefficient over groups where it is defined, group g from starts[g] to starts[g + 1].
+    """Return the mean of a coefficient over the groups in which it is defined.
 
-    Its interval is that of other groups: t over them, on the scale of `coefficient_interval`.
+    Group g has the rows starts[g] to starts[g + 1] - 1. The interval is by t over groups, on the scale of
+    `coefficient_interval`.
     """
     values = group_coefficients(x, y, starts, coefficient)
     values = values[~np.isnan(values)]
@@ -166,9 +168,10 @@ def mean_within(x: Floats, y: Floats, starts: Ints, coefficient: str = "spearman
 def _influences(
     x: Floats, y: Floats, codes: Ints, coefficient: str, values: Floats, weights: Floats
 ) -> Floats:
-    """Return (N,) influences of the rows on the mean of the defined (G,) values of groups.
+    """Return the (N,) influences of rows on the mean of the defined (G,) values of groups.
 
-    A row moves its group's value; all rows of a group move the mean by that value's distance from it.
+    A row influences the value of its group; and the difference of that value from the mean is divided among the group's
+    rows.
     """
     defined = ~np.isnan(values)
     mean, count = float(values[defined].mean()), int(defined.sum())
@@ -186,15 +189,15 @@ def _influences(
 def _changes_without_raters(
     x: Floats, y: Floats, codes: Ints, coefficient: str, values: Floats, left: RaterDeletions, weights: Floats
 ) -> Floats:
-    """Return (V,) how much of the mean of groups' values is lost where a rater leaves one of people's means `y`.
+    """Return the (V,) decreases of the mean of groups' values if one rater is left out of one of people's means `y`.
 
-    Groups may be too small for influences, so that each one is correlated again.
+    Groups may be too small for influences, so the coefficient of the group is computed again.
     """
     mean, count = float(np.nanmean(values)), int((~np.isnan(values)).sum())
     order = np.argsort(codes, kind="stable")
     sizes = np.bincount(codes)
     group = codes[left.row]
-    cells = np.flatnonzero(sizes[group] > 1)  # what a group of one loses is no coefficient
+    cells = np.flatnonzero(sizes[group] > 1)  # a group of one row has no coefficient
     lengths = sizes[group[cells]]
     cell = np.repeat(cells, lengths)
     within = np.arange(len(cell)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
@@ -218,7 +221,7 @@ def long_table(
     for values, name in ((items, "items"), (systems, "systems")):
         names, codes = encode(values, name)
         same_length(first=x, **{name: codes})
-        # Only those that have a row left are numbered.
+        # Number only items and systems that have a row left.
         present, codes = np.unique(codes[complete], return_inverse=True)
         columns.append((names[present], codes.astype(np.int64, copy=False)))
     (item_names, item_codes), (system_names, system_codes) = columns
@@ -227,7 +230,7 @@ def long_table(
 
 
 def rounded(means: Floats, scores: Floats) -> Floats:
-    """Round means, so that equal ones tie."""
+    """Round means, so that means which differ only by rounding errors are tied."""
     step = ROUNDING * (float(np.abs(scores).max()) or 1.0)
     return np.asarray(np.round(means / step) * step, dtype=np.float64)
 

@@ -1,10 +1,10 @@
-"""How well a metric orders outputs, text by text or system by system.
+"""How well a metric orders texts, or systems, as people do.
 
-Pairwise accuracy, with ties of texts, and the gap up to which scores tie: Deutsch, Foster, Freitag 2023, *Ties Matter:
-Meta-Evaluating Modern Metrics with Pairwise Accuracy and Tie Calibration*. Choose epsilon on one set of items and use
-it on another. Soft, of systems: Thompson, Mathur, Deutsch, Khayrallah 2024, *Improving Statistical Significance in
-Human Evaluation of Automatic Metrics via Soft Pairwise Accuracy*; the system-level figure of WMT's metrics task since
-2024.
+Pairwise accuracy of texts, with ties, and calibration of the gap up to which scores tie: Deutsch, Foster, Freitag 2023,
+*Ties Matter: Meta-Evaluating Modern Metrics with Pairwise Accuracy and Tie Calibration*. Choose epsilon on one set of
+items and use it on another. Soft pairwise accuracy of systems: Thompson, Mathur, Deutsch, Khayrallah 2024, *Improving
+Statistical Significance in Human Evaluation of Automatic Metrics via Soft Pairwise Accuracy*, the system-level figure
+of WMT's metrics task since 2024.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ from quorum.statistics.resampling import RESAMPLES, Seed, coin_tosses, generator
 
 CALIBRATE = "calibrate"
 
-# Pairs whose gaps are sorted to find epsilon: at most this many, drawn at random where there are more.
+# Most pairs whose gaps are sorted to find epsilon; if there are more, so many are drawn at random.
 _PAIRS = 10_000_000
 NO_PAIR = "no group has two observations"
-CELLS = 2_000_000  # coins tossed at once
+CELLS = 2_000_000  # coins in memory at once
 REASSIGNMENTS = 1000
 TOO_FEW_SYSTEMS = "there are fewer than two systems"
 NO_ITEM = "no item has a score of every system"
@@ -51,10 +51,11 @@ NOT_COMPARED = "no two systems were compared"
 
 @dataclass(frozen=True, slots=True)
 class PairwiseAccuracyResult(Inference):
-    """Share of pairs that a metric orders as people do, ties included, averaged over groups, which are resampled.
+    """Share of pairs that a metric orders as people do, ties included, averaged over groups.
 
-    `tied_metric` and `tied_people` pairs are tied by one alone. `epsilon`: the largest gap of a tie;
-    `calibrated`: chosen on these data, from `pairs_searched` pairs.
+    The interval resamples groups. tied_both, tied_metric, tied_people: number of pairs tied by both, by the metric
+    only, by people only. epsilon: largest difference of scores that is a tie. calibrated: whether epsilon was chosen
+    on these data, from `pairs_searched` pairs.
     """
 
     value: float
@@ -89,9 +90,9 @@ def pairwise_accuracy(
 ) -> PairwiseAccuracyResult:
     """Return acc_eq = (C + T_both) / (C + D + T_metric + T_people + T_both) of (N,) scores of a metric and of people.
 
-    Pairs are formed within `groups` (N,), such as items. `epsilon` is the largest gap of a tie, or "calibrate": the
-    smallest one of highest accuracy among the gaps of all pairs, or of `max_pairs` random ones. The interval resamples
-    groups; columns of `clusters` are equal within a group.
+    Pairs are formed within `groups` (N,), such as items. `epsilon` is the largest difference of scores that is a tie,
+    or "calibrate": the smallest value with the highest accuracy among the differences of all pairs, or of `max_pairs`
+    random ones. The interval resamples groups; columns of `clusters` must be constant within a group.
     """
     options = Options.of(confidence=confidence, resamples=resamples, seed=seed, clusters=clusters)
     positive(max_pairs, "max_pairs")
@@ -103,7 +104,7 @@ def pairwise_accuracy(
     if groups is not None:
         codes = encode(groups, "groups")[1]
         same_length(scores=metric, groups=codes)
-    # Only groups that have an observation left are numbered.
+    # Number only groups that have an observation left.
     _, firsts, codes = np.unique(codes[complete], return_index=True, return_inverse=True)
     codes = codes.astype(np.int64, copy=False)
     data = _Groups(metric[complete], human[complete], codes)
@@ -149,7 +150,7 @@ def pairwise_accuracy(
 
 
 def _of_groups(values: Iterable[Any], name: str, complete: Flags, codes: Ints, firsts: Ints) -> Ints:
-    """Return the (G,) cluster of each group; raise BadValue for a group in two."""
+    """Return the (G,) cluster of each group. Raise BadValue for a group in two clusters."""
     column = f"clusters[{name!r}]"
     _, clusters = encode(values, column)
     same_length(scores=complete, **{column: clusters})
@@ -166,11 +167,11 @@ class _Groups:
         self.starts = starts_of(np.bincount(codes))
         self.sizes = np.diff(self.starts)
         self.pairs = self.sizes * (self.sizes - 1) // 2
-        # Less than this apart, two gaps between scores differ by rounding.
+        # Differences of scores that differ by less are equal up to rounding.
         self.slack = ROUNDING * float(np.abs(scores).max(initial=0.0))
 
     def counts(self, epsilon: float) -> Floats:
-        """Return (G, 5) pairs: concordant, discordant, tied by both, by the metric alone, by people alone."""
+        """Return (G, 5) numbers of pairs: concordant, discordant, tied by both, by the metric only, by people only."""
         from quorum.statistics.kernels.concordance import gap_sums
 
         if not len(self.scores):
@@ -182,7 +183,7 @@ class _Groups:
         )
         concordant, discordant, people_only = sums.T
         sizes = np.bincount(codes)
-        # The pairs that people tie, of each group.
+        # Number of pairs of each group that people tie.
         tied = np.add.reduceat(sizes * (sizes - 1) // 2, bounds[:-1])
         both = tied - people_only
         metric_only = self.pairs - concordant - discordant - tied
@@ -190,19 +191,19 @@ class _Groups:
 
 
 def _best_epsilon(data: _Groups, max_pairs: int, generator: np.random.Generator) -> tuple[float, int]:
-    # As epsilon passes its gap, a pair becomes right if people tie it, wrong if the metric ordered it as they do.
+    # When epsilon exceeds a pair's gap, the pair becomes right if people tie it, and wrong if it was concordant.
     lower, upper, weights = _pairs(data, max_pairs, generator)
     gaps = data.scores[upper] - data.scores[lower]
     order = data.people[upper] - data.people[lower]
     changes = np.where(order == 0, weights, np.where(order > 0, -weights, 0.0))
-    changes[(order != 0) & (gaps <= data.slack)] = 0.0  # tied from the start, and wrong
+    changes[(order != 0) & (gaps <= data.slack)] = 0.0  # tied for every epsilon, and wrong
     order_of_gaps = np.argsort(gaps)
     gaps = gaps[order_of_gaps]
     gains = np.cumsum(changes[order_of_gaps])
-    # Equal gaps are passed together.
+    # Pairs with equal gaps change together.
     last = np.append(np.diff(gaps) > data.slack, True)
     gaps, gains = np.append(0.0, gaps[last]), np.append(-np.inf, gains[last])
-    if gaps[1] > data.slack:  # no scores are equal: with epsilon 0 nothing is tied
+    if gaps[1] > data.slack:  # no scores are equal: with epsilon 0 there are no ties
         gains[0] = 0.0
     near = ROUNDING * float(weights.sum())
     best = int(np.flatnonzero(gains >= gains.max() - near)[0])
@@ -210,7 +211,7 @@ def _best_epsilon(data: _Groups, max_pairs: int, generator: np.random.Generator)
 
 
 def _pairs(data: _Groups, max_pairs: int, generator: np.random.Generator) -> tuple[Ints, Ints, Floats]:
-    """Return positions of the lower and the higher scores, and the pairs' weights in the average of groups."""
+    """Return the positions of pairs' lower and higher scores, and the pairs' weights in the average over groups."""
     total = int(data.pairs.sum())
     part = ratio(1.0, data.pairs, otherwise=0.0)
     if total > max_pairs:
@@ -234,10 +235,11 @@ def _pairs(data: _Groups, max_pairs: int, generator: np.random.Generator) -> tup
 
 @dataclass(frozen=True, slots=True)
 class SoftAccuracyResult(Result):
-    """Soft pairwise accuracy `value`, and `pairwise`, the share of pairs of systems in the same order by their means.
+    """Soft pairwise accuracy of a metric on systems.
 
-    p_scores, p_people: (S, S), one-sided p that the row's system is better than the column's; nan on the diagonal. `n`
-    items have all scores.
+    value: soft pairwise accuracy. pairwise: share of pairs of systems whose means have the same order for metric and
+    people. p_scores, p_people: (S, S) one-sided p that the row's system is better than the column's; nan on the
+    diagonal. n: number of items with all scores.
     """
 
     value: float
@@ -262,9 +264,9 @@ def soft_pairwise_accuracy(
 ) -> SoftAccuracyResult:
     """Return SPA = mean over i < j of 1 - |p_ij(people) - p_ij(scores)| of (S, N) scores of systems on items.
 
-    p_ij = (c + 1) / (n + 1), for c of n reassignments that put system i ahead of j by as much as it is. Each swaps
-    the scores of two systems on every item by the toss of a coin, the same for the metric, people, and all pairs.
-    "leave-out" drops an item where a score is nan.
+    p_ij = (c + 1) / (n + 1), where in c of n reassignments system i is ahead of j by at least the observed
+    difference. A reassignment swaps the scores of two systems on each item by a coin; coins are the same for the
+    metric, people, and all pairs. With `missing` "leave-out", items with a nan score are dropped.
     """
     one_of(missing, ("refuse", "leave-out"), "missing")
     positive(reassignments, "reassignments")
@@ -322,7 +324,7 @@ def _slack(table: Floats) -> float:
 def _one_sided(
     both: Floats, systems: int, reassignments: int, generator: np.random.Generator
 ) -> tuple[Floats, Floats]:
-    # Count the reassignments in which a system is ahead of another by as much as it is.
+    # Count the reassignments in which a system is ahead of another by at least the observed difference.
     n = both.shape[1]
     extreme = np.zeros((2, systems, systems), dtype=np.int64)
     observed = np.stack([_gaps(both[:systems]), _gaps(both[systems:])])
@@ -331,7 +333,8 @@ def _one_sided(
     for start in range(0, reassignments, step):
         size = min(step, reassignments - start)
         coins = np.unpackbits(coin_tosses(generator, size, (n + 7) // 8), axis=1, count=n)
-        # A swap on an item turns the sign of a difference there: signed sums of the scores give those of all pairs.
+        # A swap on an item changes the sign of its difference, so signed sums of scores give the differences of all
+        # pairs.
         sums = (1.0 - 2.0 * coins) @ both.T
         for row in sums.reshape(size, 2, systems):
             extreme += row[:, :, np.newaxis] - row[:, np.newaxis, :] >= observed - slack
@@ -342,9 +345,10 @@ def _one_sided(
 
 @dataclass(frozen=True, slots=True)
 class SoftComparisonsResult(Result):
-    """value: soft pairwise accuracy. pairwise: share of pairs of systems whose better one is the same for both.
+    """Soft pairwise accuracy of a metric on systems, from comparisons.
 
-    p_scores, p_people: (pairs,) one-sided p that the first of two systems, by name, is better.
+    value: soft pairwise accuracy. pairwise: share of pairs of systems of which metric and people find the same one
+    better. p_scores, p_people: (pairs,) one-sided p that the system whose name comes first is better.
     """
 
     value: float
@@ -366,17 +370,18 @@ def soft_accuracy_of_comparisons(
     reassignments: int = REASSIGNMENTS,
     seed: Seed = 0,
 ) -> SoftComparisonsResult:
-    """Return soft pairwise accuracy from (N,) comparisons of systems on an item.
+    """Return soft pairwise accuracy from (N,) comparisons of two systems on an item.
 
-    `metric` and `people` are differences of scores, the first system less the second. p is the share of random signs
-    with a mean as large, the same for both; an equal one counts half, so that both directions add up to one.
+    `metric` and `people` (N,) are the first system's score minus the second's. p is the share of random assignments of
+    signs, the same for both, with a larger mean; an equal mean counts half, so that the p of both directions have the
+    sum 1.
     """
     positive(reassignments, "reassignments")
     generator, reported = generator_of(seed)
     names, first_system, second_system = encode_both(first, second, "first", "second")
     by_metric, by_people = finite_vector(metric, "metric"), finite_vector(people, "people")
     same_length(first=first_system, metric=by_metric, people=by_people)
-    # Turn each comparison so that the first of two systems, by name, comes first.
+    # Exchange systems and sign where needed, so that the system whose name comes first is first.
     apart = first_system != second_system
     sign = np.where(first_system < second_system, 1.0, -1.0)[apart]
     differences = np.stack([by_metric[apart], by_people[apart]], axis=1) * sign[:, np.newaxis]

@@ -1,8 +1,8 @@
-"""Plan sizes: how many pairs, references, votes and people tell two systems, or two metrics, apart.
+"""Plan the size of a study: the pairs, references, votes and people that distinguish two systems or metrics.
 
-Power is simulated, as by Card et al. 2020 ("With Little Power Comes Great Responsibility"), with the t tests over items
-and raters of the verdict itself (`PeoplesWinners`). Type S error: Gelman, Carlin 2014. Voters follow a beta-binomial
-model, assumed or of a pilot.
+Power is simulated, as in Card et al. 2020 ("With Little Power Comes Great Responsibility"), with the t tests over items
+and raters that later evaluate the study (`PeoplesWinners`). Type S error: Gelman, Carlin 2014. Voters follow a
+beta-binomial model, whose parameters are assumed or fitted to a pilot.
 """
 
 from quorum.statistics.power.plans import Plan, fresh_seed, plan_design

@@ -1,4 +1,4 @@
-"""The cheapest design of a grid that has the power that is wanted."""
+"""Find the cheapest design of a grid that has the wanted power."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ from quorum.statistics.power.questions import Question, Size
 from quorum.statistics.power.simulation import PowerResult, power_of
 from quorum.statistics.power.voters import People
 
-MOST_DESIGNS = 2_000  # of a grid
+MOST_DESIGNS = 2_000  # most designs in a grid
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
     """The designs that were tried, with their costs in cents.
 
-    `best` is the cheapest design whose interval lies above ``wanted``, then with the fewest judgments. It and those
-    beside it have new simulations, because the choice favours lucky ones.
+    best: the cheapest design whose power has an interval above `wanted`; of equally cheap ones, that with the fewest
+    judgments. fewer_votes, half_the_pairs: smaller designs for comparison. These three are simulated anew, because the
+    search favours designs with lucky simulations.
     """
 
     tried: tuple[PowerResult, ...]
@@ -46,7 +47,7 @@ def plan_design(
     seed: int = 0,
     progress: Callable[[float], object] = lambda share: None,
 ) -> Plan:
-    """Try every design of the grid; ``cost`` returns whole cents."""
+    """Simulate every design of the grid; ``cost`` returns a design's cost in whole cents."""
     if not 0 < wanted < 1:
         raise BadOption(f"wanted is {wanted!r}, expected a power between 0 and 1")
     sizes = sorted({Size(p, r, v) for p in pairs for r in references for v in votes})
@@ -58,12 +59,12 @@ def plan_design(
     reaching = [number for number, result in enumerate(tried) if result.low >= wanted]
     if not reaching:
         return Plan(tuple(tried), tuple(costs), wanted, None, None, None)
-    # The cheapest design that reaches the power; of equally cheap ones that of the fewest judgments.
+    # The cheapest design that reaches the power; of equally cheap ones, that with the fewest judgments.
     best = min(reaching, key=lambda number: (costs[number], sizes[number].judgments))
     size = sizes[best]
     fewer = Size(size.pairs, size.references, size.votes - 1) if size.votes > 1 else None
     half = Size(size.pairs // 2, size.references, size.votes) if size.pairs > 1 else None
-    # With the design itself among them, the smaller ones are cut from simulations of its size.
+    # Simulate the design together with the smaller ones, which then use parts of its simulations.
     sized = [smaller for smaller in (fewer, half) if smaller is not None] + [size]
     beside = dict(zip(sized, simulate(sized, seed=fresh_seed(seed)), strict=True))
     progress(1.0)
@@ -78,5 +79,5 @@ def plan_design(
 
 
 def fresh_seed(seed: int) -> int:
-    """Return a seed independent of ``seed``, below 2**53 for JSON."""
+    """Return another seed, derived from ``seed``, below 2**53 for JSON."""
     return int(np.random.SeedSequence([seed, 1]).generate_state(1, np.uint64)[0] >> np.uint64(11))

@@ -1,4 +1,4 @@
-"""The comparison that a planned study is to decide, and the sizes that it may have."""
+"""The question that a planned study is to decide, and the sizes of a study."""
 
 from __future__ import annotations
 
@@ -11,7 +11,11 @@ from quorum.statistics.inputs import BadOption
 @declare
 @dataclass(frozen=True, slots=True)
 class TwoSystems:
-    """A is better on ``win_rate`` of the decided pairs; of the share ``ties`` half the votes are for A."""
+    """Whether system A is better than B.
+
+    ties: share of pairs without a true winner, on which each vote is for A with probability 1/2. win_rate: share of the
+    other pairs on which A is better.
+    """
 
     win_rate: float
     ties: float = 0.0
@@ -28,7 +32,11 @@ class TwoSystems:
 @declare
 @dataclass(frozen=True, slots=True)
 class TwoMetrics:
-    """The shares of pairs on which each metric names the right winner, and on which both agree."""
+    """Whether the first metric is better than the second.
+
+    first, second: share of pairs on which the metric names the right winner. agreement: share on which both name the
+    same.
+    """
 
     first: float
     second: float
@@ -49,7 +57,7 @@ class TwoMetrics:
 
     @property
     def table(self) -> tuple[float, float, float, float]:
-        """Return the chances of both right, the first alone, the second alone, neither."""
+        """Return the chances that both are right, only the first, only the second, neither."""
         both = (self.first + self.second - (1 - self.agreement)) / 2
         neither = 1 - self.first - self.second + both
         return max(0.0, both), max(0.0, self.first - both), max(0.0, self.second - both), max(0.0, neither)

@@ -19,12 +19,12 @@ from quorum.statistics.power.voters import People, beta_draws
 from quorum.statistics.resampling import streams
 from quorum.statistics.significance import wilson_interval
 
-AT_ONCE = 2_000_000  # units of a chunk of simulations: 16 MB an array
-MOST_UNITS = 2_000_000  # pairs times references of the largest design: what one simulation may hold
-MOST_DRAWS = 20_000_000_000  # votes of all simulations
+AT_ONCE = 2_000_000  # units in one chunk of simulations; an array of them has 16 MB
+MOST_UNITS = 2_000_000  # most units (pairs times references) of a design, so that one simulation fits into memory
+MOST_DRAWS = 20_000_000_000  # most votes in all simulations together
 
-# (simulations, 5): the first is found better, or worse (1, 0, -1); which is ahead; right consensuses; pairs with truth
-# and consensus; pairs without consensus.
+# (simulations, 5): whether the first is found better, or worse (1, 0, -1); which one is ahead; number of pairs with a
+# right consensus; with a true winner and a consensus; without consensus.
 Outcomes = Ints
 
 
@@ -36,7 +36,7 @@ class PowerResult:
         power: share of simulations with p <= alpha and the right sign, with a Wilson interval.
         type_s: share of significant simulations with the wrong sign.
         wrong: share of simulations in which the wrong side leads.
-        right_consensus: share among the pairs that have a truth and a consensus.
+        right_consensus: share of right ones among the pairs that have a true winner and a consensus.
         undecided: share of pairs without a consensus.
     """
 
@@ -63,7 +63,7 @@ def power_of(
     seed: int = 0,
     progress: Callable[[float], object] = lambda share: None,
 ) -> list[PowerResult]:
-    """Return the power of each design; a smaller one takes the first pairs, references and votes of a larger one."""
+    """Return the power of each design; smaller designs use the first pairs, references and votes of the largest."""
     if not 0 < alpha < 1:
         raise BadOption(f"alpha is {alpha!r}, expected between 0 and 1")
     if not 1 <= simulations <= 1_000_000:
@@ -110,7 +110,7 @@ def _simulate_part(
 
 
 def _draw_truth(question: Question, shape: tuple[int, int], rng: np.random.Generator) -> tuple[Ints, Ints]:
-    """Return whether each pair has a truth, and who gains by the right consensus: 1 the first, -1 the second."""
+    """Return (S, P) whether pairs have a true winner, and who gains by the right one (1 the first, -1 the second)."""
     if isinstance(question, TwoSystems):
         better = np.where(rng.random(shape) < question.win_rate, 1, -1)
         return (rng.random(shape) >= question.ties).astype(np.int64), better
@@ -124,7 +124,8 @@ def _draw_truth(question: Question, shape: tuple[int, int], rng: np.random.Gener
 class _Votes:
     """Votes of S simulated studies.
 
-    truth, gains: (S, P), see `_draw_truth`. right: (S, P, references, V) whether votes are. rater: (S, P, V) codes.
+    truth, gains: (S, P), see `_draw_truth`. right: (S, P, references, V) whether a vote is right. rater: (S, P, V)
+    codes.
     """
 
     question: Question
@@ -134,11 +135,11 @@ class _Votes:
     rater: Ints
 
     def outcomes(self, size: Size, alpha: float) -> Outcomes:
-        """Return what a design finds that takes the first pairs, references and votes."""
+        """Return the outcomes of a design that uses only the first pairs, references and votes."""
         votes = self.right[:, : size.pairs, : size.references, : size.votes].astype(np.int64)
         truth, gains = self.truth[:, : size.pairs], self.gains[:, : size.pairs]
         number = votes.sum(axis=3)
-        # A unit's votes decide a pair; of several units, the most.
+        # The majority of a unit's votes decides the unit, and the majority of units decides the pair.
         balance = 2 * number - size.votes
         part, lead = 2 * votes[:, :, 0] - 1, balance[:, :, 0]
         if size.references > 1:
@@ -163,13 +164,13 @@ class _Votes:
         )
 
     def _test(self, lead: Ints, part: Ints, gains: Ints, rater: Ints, alpha: float) -> int:
-        """Return whether a study finds the first better (1) or worse (-1), as the verdict on its answers would.
+        """Return whether the evaluation of one study finds the first better (1) or worse (-1), or neither (0).
 
-        lead: (P,) of the right one. part: (P, V) of each rater in it. rater: (P, V).
+        lead: (P,) lead of the right winner. part: (P, V) what each rater adds to it. rater: (P, V) codes.
         """
         pairs = np.arange(len(lead))
         if isinstance(self.question, TwoSystems):
-            # The first system is the first of each pair.
+            # Count leads for the first system instead of the right winner.
             lead, part = lead * gains, part * gains[:, np.newaxis]
         row = np.repeat(pairs, rater.shape[1])
         deletions = RaterDeletions.of_leads(row, renumber_codes(rater.ravel()), part.ravel(), lead)
@@ -179,7 +180,7 @@ class _Votes:
             share, spread = people.spread_if_even(_credit_of_first, everywhere)
             difference, p = share - 0.5, spread.p(share - 0.5)
         else:
-            # The right winner is the first of each pair; both metrics name it, or one of them alone.
+            # The right winner is candidate 1. A metric that is wrong names candidate 2.
             named = np.where(gains < 0, 2, 1), np.where(gains > 0, 2, 1)
             apart = people.difference(*named, everywhere)
             difference, p = apart.difference, apart.p
@@ -205,7 +206,7 @@ def _draw_votes(
     block = np.arange(most.pairs) // people.pairs_each
     slots = (int(block[-1]) + 1) * most.votes
     number = people.raters or slots
-    # Page after page the next ones come, in an order of their own.
+    # Each block of pairs takes the next workers, in a random order.
     order = rng.permuted(np.broadcast_to(np.arange(number), (count, number)), axis=1)
     rater = order[:, np.arange(slots) % number].reshape(count, -1, most.votes)[:, block]
     careful = beta_draws(1 - people.careless, people.worker_spread, (count, number), rng)
@@ -215,7 +216,7 @@ def _draw_votes(
         taste = rng.normal(0, people.taste, (count, number))[study, rater][:, :, np.newaxis]
         odds = np.exp(taste * gains[:, :, np.newaxis, np.newaxis])
         chances = chances * odds / (chances * odds + 1 - chances)
-    # A careless vote is right by half.
+    # A careless vote is right with probability 1/2.
     right = rng.random((*shape, most.votes)) < 0.5 + (chances - 0.5) * careful
     return _Votes(question, truth, gains, right, rater)
 

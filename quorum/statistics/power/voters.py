@@ -1,4 +1,4 @@
-"""Voters of a beta-binomial model, assumed or of a pilot."""
+"""The beta-binomial model of voters, with assumed parameters or fitted to a pilot."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy  # its parts load when they are first used
+import scipy  # its submodules load at first use
 from numpy.typing import ArrayLike
 
 from quorum.numeric.arrays import Floats
 from quorum.numeric.packing import declare
 from quorum.statistics.inputs import BadOption, BadValue, finite_vector, is_real, same_length
 
-LARGEST_SPREAD = 0.95  # beyond it the likelihood is flat: whole units are right or wrong, whatever the mean
-LEAST_FOR_SPREAD = 4  # votes a unit: with fewer, one number is all that the split of the votes can tell
-EDGE = 1e-9  # chances stay so far from 0 and 1, where logarithms are infinite
-MOST_TASTE = 10.0  # log odds: by then hardly anybody's votes depend on the pair
+LARGEST_SPREAD = 0.95  # above, the likelihood is flat: all votes of a unit are right or all are wrong, for any mean
+LEAST_FOR_SPREAD = 4  # votes per unit; with fewer, the votes determine only one parameter
+EDGE = 1e-9  # least distance of chances from 0 and 1, where logarithms are infinite
+MOST_TASTE = 10.0  # log odds; beyond, hardly any votes depend on the pair
 
 
 @declare
@@ -25,14 +25,14 @@ class People:
     """Assumptions about voters.
 
     Attributes:
-        right: chance that a careful vote is right.
-        pair_spread, unit_spread: intraclass correlation, of a beta distribution, of that chance between pairs, and
-            between the units of a pair.
-        careless: share of votes given without looking; half of them are right.
-        worker_spread: how unevenly careless votes are distributed over workers.
-        pairs_each: consecutive pairs that the same workers judge.
-        raters: people who share the work; 0: new ones for every `pairs_each` pairs.
-        taste: standard deviation over people of their log odds to prefer the first of the two.
+    right: mean chance that a careful vote is right.
+    pair_spread, unit_spread: intraclass correlation of that chance, which has a beta distribution between pairs,
+    and between the units of a pair.
+    careless: share of careless votes; half of them are right.
+    worker_spread: intraclass correlation of carelessness within workers.
+    pairs_each: number of consecutive pairs that the same workers judge.
+    raters: number of people who share the work; 0 for new people for every `pairs_each` pairs.
+    taste: standard deviation, over people, of their log odds of preferring the first system or metric.
     """
 
     right: float = 0.85
@@ -65,7 +65,7 @@ class People:
 def beta_draws(
     mean: float | Floats, spread: float, shape: tuple[int, ...], rng: np.random.Generator
 ) -> Floats:
-    """Draw beta chances around ``mean`` with the intraclass correlation ``spread``."""
+    """Draw chances from a beta distribution with mean ``mean`` and intraclass correlation ``spread``."""
     whole = np.broadcast_to(np.asarray(mean, dtype=np.float64), shape)
     if spread == 0:
         return np.array(whole)
@@ -78,10 +78,10 @@ def beta_draws(
 
 @dataclass(frozen=True, slots=True)
 class PilotPeople:
-    """Voters of a pilot.
+    """The model fitted to the votes of a pilot.
 
-    ``right`` and ``spread`` (over units) maximise the likelihood of each unit's split of votes; with too few votes a
-    unit, ``spread`` is the assumed one. ``agreement``: share of agreeing pairs of votes on one unit.
+    ``right`` and ``spread`` (over units) maximise the likelihood of the units' votes; if units have too few votes,
+    ``spread`` is assumed. ``agreement``: share of agreeing pairs of votes on the same unit.
     """
 
     right: float
@@ -94,9 +94,10 @@ class PilotPeople:
 
 
 def fit_people(first: ArrayLike, votes: ArrayLike, spread: float = 0.1) -> PilotPeople:
-    """Fit (U,) votes for the first option among (U,) votes; units with a single vote are left out.
+    """Fit the model to (U,) units: `first` has the number of votes for the first option, of `votes` in all.
 
-    The model is an even mixture of BetaBinomial(n, a, b) and BetaBinomial(n, b, a) (Skellam 1948).
+    Units with a single vote are left out. The model is an equal mixture of BetaBinomial(n, a, b) and BetaBinomial(n,
+    b, a) (Skellam 1948).
     """
     if not 0 <= spread < 1:
         raise BadOption(f"spread is {spread!r}, expected 0 to less than 1")
@@ -163,7 +164,7 @@ def _log_split(k: Floats, n: Floats, right: float, spread: float) -> Floats:
 
 
 def true_share(observed: float, right: float) -> float:
-    """Return the true share s behind observed = s r + (1 - s)(1 - r), r = ``right``."""
+    """Return the true share s, which solves observed = s r + (1 - s)(1 - r) with r = ``right``."""
     if not 0.5 < right <= 1:
         raise BadOption(f"right is {right!r}, expected more than 0.5 and at most 1")
     return min(1.0, max(0.0, (observed - (1 - right)) / (2 * right - 1)))

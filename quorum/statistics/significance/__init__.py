@@ -1,6 +1,6 @@
-"""Whether a difference between two systems could be chance (H13 sections 4.2.1 and 4.2.2), and intervals of one sample.
+"""Tests of the difference between two systems (H13 sections 4.2.1 and 4.2.2), and intervals of one sample.
 
-Two correlations with people are compared by `quorum.statistics.correlation.correlation_difference`.
+To compare two correlations with people, use `quorum.statistics.correlation.correlation_difference`.
 """
 
 from quorum.statistics.significance.bootstrap import BootstrapResult, bootstrap_interval

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-import scipy  # its parts load when they are first used; scipy.stats alone takes half a second
+import scipy  # its submodules load at first use; scipy.stats alone takes half a second
 from numpy.typing import ArrayLike
 
 from quorum.numeric.arrays import Floats
@@ -18,15 +18,15 @@ from quorum.statistics.resampling import CELLS, Seed, bootstrap
 
 METHODS = ("percentile", "basic", "bca")
 
-# A bootstrap of single values is cheap, and its tails need many resamples.
+# Many resamples, as a bootstrap of single values is cheap and its tails need them.
 _RESAMPLES = 10_000
 
-# Drawing a count for each distinct value pays if it occurs so often.
+# If distinct values occur so often on average, drawing a count for each is faster.
 _FEW = 8
 TOO_FEW = "there are fewer than two values"
 ONE_SIDED = "all resamples lie on one side of the value, so that BCa cannot correct their bias"
 
-# A statistic takes (B, N) values and returns (B,).
+# A statistic maps (B, N) values to (B,).
 RowStatistic = Callable[[Floats], Floats]
 
 _ROW_STATISTICS: dict[str, RowStatistic] = {
@@ -104,7 +104,7 @@ def _draws(
 def _mean_draws(sample: Floats, resamples: int, generator: np.random.Generator) -> Floats:
     n = len(sample)
     levels, frequency = np.unique(sample, return_counts=True)
-    if len(levels) * _FEW <= n:  # such as grades: draw how often each occurs
+    if len(levels) * _FEW <= n:  # few distinct values, such as grades: draw how often each occurs
         return bootstrap(
             lambda weights: np.asarray(weights @ levels / n, dtype=np.float64),
             frequency.astype(np.int64),
@@ -122,7 +122,7 @@ def _mean_draws(sample: Floats, resamples: int, generator: np.random.Generator) 
 
 
 def _median_draws(ordered: Floats, resamples: int, generator: np.random.Generator) -> Floats:
-    """Return medians of resamples without drawing them: the k-th smallest of N uniform draws is Beta(k, N + 1 - k)."""
+    """Return medians of resamples without resampling: the k-th smallest of N uniform draws is Beta(k, N + 1 - k)."""
     n = len(ordered)
     middle = (n + 1) // 2
     lower = generator.beta(middle, n + 1 - middle, resamples)
@@ -153,35 +153,35 @@ def _left_out(sample: Floats, name: str, function: RowStatistic) -> Floats:
 
 
 def _corrected_ends(draws: Floats, value: float, left_out: Floats, ends: Floats) -> Floats:
-    """Return the quantiles that BCa reads instead of `ends`; nan if undefined."""
+    """Return the corrected quantiles that BCa uses instead of `ends`; nan if undefined."""
     rounding = ROUNDING * max(abs(value), float(np.abs(draws).max()))
     below = ((draws < value - rounding).mean() + (draws <= value + rounding).mean()) / 2
     if not 0 < below < 1:
         return np.full(2, np.nan)
     bias = scipy.special.ndtri(below)
     spread = left_out.mean() - left_out
-    # Scaled, so that no power overflows; without variation there is no acceleration.
+    # Scale, so that no power overflows; without variation the acceleration is zero.
     largest = float(np.abs(spread).max())
     spread = spread / largest if largest > rounding else np.zeros(1)
     squares = float((spread**2).sum())
     acceleration = float((spread**3).sum()) / (6 * squares**1.5) if squares else 0.0
     shifted = bias + scipy.special.ndtri(ends)
     room = 1 - acceleration * shifted
-    # Where the correction has no room left, it has reached the end of the resamples.
+    # If the denominator is not positive, the corrected quantile is 0 or 1.
     corrected = np.copysign(np.inf, shifted)
     np.divide(shifted, room, out=corrected, where=room > 0)
     return np.asarray(scipy.special.ndtr(bias + corrected), dtype=np.float64)
 
 
 def row_statistic(statistic: str | RowStatistic) -> tuple[str, RowStatistic]:
-    """Return the name and the function, which raises BadShape unless it returns one number a row."""
+    """Return the statistic's name, and the function, which raises BadShape unless it returns a number for each row."""
     if isinstance(statistic, str):
         return statistic, _ROW_STATISTICS[one_of(statistic, tuple(_ROW_STATISTICS), "statistic")]
     if not callable(statistic):
         raise BadOption(f"statistic is {statistic!r}, expected mean, median or a function of rows")
     name = getattr(statistic, "__name__", "a function")
     if name in ("mean", "median"):
-        name = f"{name} as given"  # only our mean and median have shorter ways to resample
+        name = f"{name} as given"  # so that only Quorum's own mean and median are resampled by their shortcuts
 
     def of_rows(rows: Floats) -> Floats:
         values = np.asarray(statistic(rows), dtype=np.float64)

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
-import scipy  # its parts load when they are first used; scipy.stats alone takes half a second
+import scipy  # its submodules load at first use; scipy.stats alone takes half a second
 from numpy.typing import ArrayLike
 
 from quorum.numeric.arrays import Floats
@@ -19,11 +19,11 @@ NO_DISCORDANT = "the two outcomes never differ"
 
 @dataclass(frozen=True, slots=True)
 class McNemarResult(Result):
-    """McNemar's test; first_only and second_only are the discordant pairs.
+    """McNemar's test.
 
-    `statistic` and `p` are chi-square with continuity correction.
-    `clustered_p` is of t on the share of the first only, or, without variance, of the signs of the clusters' sums; nan
-    without clusters.
+    first_only, second_only: numbers of discordant pairs. statistic, p: chi-square with continuity correction.
+    clustered_p: by t, of the share of `first_only` among discordant pairs; if that has no variance, by the signs of
+    the clusters' sums; nan without clusters.
     """
 
     first_only: int
@@ -83,7 +83,7 @@ def mcnemar_counts(first_only: int, second_only: int) -> McNemarResult:
     if not n:
         return McNemarResult(0, 0, 1.0, math.nan, math.nan, reason=NO_DISCORDANT)
     exact = float(scipy.stats.binomtest(min(b, c), n, 0.5).pvalue)
-    # As in the tables' programs: the corrected difference is |b - c| - 1 even where b = c.
+    # As in other programs, the corrected difference is |b - c| - 1 even if b = c.
     corrected = (abs(b - c) - 1) ** 2 / n
     return McNemarResult(b, c, exact, corrected, float(scipy.special.chdtrc(1, corrected)))
 

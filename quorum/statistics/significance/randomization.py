@@ -15,17 +15,17 @@ from quorum.statistics.inputs import BadShape, one_of, positive, same_length, sc
 from quorum.statistics.resampling import ALTERNATIVES, CELLS, Seed, coin_tosses, count_extreme, generator_of
 from quorum.statistics.significance.bootstrap import RowStatistic, row_statistic
 
-# H13 assigns scores to the two systems anew this many times.
+# The number of reassignments in H13.
 REASSIGNMENTS = 100_000
 
-# Reassignments whose sums are kept at once: they fit into the fastest memory.
+# Reassignments computed at once, few enough for the processor's first cache.
 _SUMS = 8192
 _Draw = Callable[[np.random.Generator, int], Floats]
 
 
 @dataclass(frozen=True, slots=True)
 class RandomizationResult(Result):
-    """Fisher's randomisation test: p = (c + 1) / (n + 1), with c of n reassignments as extreme."""
+    """Fisher's randomisation test: p = (c + 1) / (n + 1), where c of n reassignments are as extreme."""
 
     statistic: str
     difference: float
@@ -49,8 +49,9 @@ def randomization_test(
 ) -> RandomizationResult:
     """Test whether a statistic ("mean", "median", or a function of (B, N) to (B,)) of two (N,) scores differs.
 
-    Each reassignment swaps the two scores of every item, or of all rows of a cluster, by the toss of a coin; an equal
-    difference counts as extreme. `alternative` "greater": the first is higher.
+    For each reassignment, a coin decides for every item whether its two scores are swapped; rows of a cluster are
+    swapped together. An equal difference counts as extreme. With `alternative` "greater", the test is that the first
+    is higher.
     """
     positive(reassignments, "reassignments")
     one_of(alternative, ALTERNATIVES, "alternative")
@@ -61,7 +62,7 @@ def randomization_test(
         raise BadShape("first is empty, expected one score or more")
     name, function = row_statistic(statistic)
     difference = float(function(first_scores[np.newaxis])[0] - function(second_scores[np.newaxis])[0])
-    # A tie must count as extreme: means of three grades differ by rounding where they are equal.
+    # Equal differences must count as extreme, although equal means may differ by rounding errors.
     scale = max(float(np.abs(first_scores).max()), float(np.abs(second_scores).max()), abs(difference))
     grouped = joint_clusters(cluster_columns(clusters), n)
     owner = None if grouped is None else grouped.codes[0]
@@ -89,7 +90,7 @@ def _differences(
     generator: np.random.Generator,
     owner: Ints | None,
 ) -> Floats:
-    """Return (reassignments,) differences; the rows of one `owner` (N,) change sides together."""
+    """Return the differences of all reassignments; rows with the same `owner` (N,) are swapped together."""
     n = len(first)
     draw: _Draw
     if name == "mean":
@@ -106,11 +107,11 @@ def _differences(
 
 
 def _mean_draw(differences: Floats, n: int) -> _Draw:
-    # A swap turns the sign of the difference of an item, or of a cluster's sum.
+    # A swap changes the sign of an item's difference, or of the sum of a cluster's.
     from quorum.statistics.kernels.randomisation import signed_sums
 
     turning = differences[differences != 0]
-    # The last eight are filled up with zeros, which have no sign.
+    # Append zeros to a multiple of eight; their sign does not matter.
     turning = np.append(turning, np.zeros(-len(turning) % 8))
     groups = len(turning) // 8
 

@@ -1,4 +1,4 @@
-"""Scores of captions, over captions and over their images (WG16 section 4)."""
+"""Summaries of the scores of captions, over captions and over images (WG16 section 4)."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from quorum.statistics.significance.bootstrap import bootstrap_interval
 
 @dataclass(frozen=True, slots=True)
 class ScoreSummary:
-    """Scores of captions of some images.
+    """Summary of the scores of captions of several images.
 
-    micro: mean over captions. macro: mean of the images' means, with `low` and `high` over images (nan for one image).
-    deviation (with n - 1), median, least, most: over captions.
+    micro: mean over captions. macro: mean over images of their mean, with its interval `low` to `high` over images
+    (nan for one image). deviation (with n - 1), median, least, most: over captions.
     """
 
     micro: float
@@ -45,5 +45,5 @@ def summary_of_scores(scores: Floats, means: Floats, *, resamples: int, seed: Se
 
 
 def deviation_of(values: Floats) -> float:
-    """Return the standard deviation of (N,) values, with n - 1; nan for fewer than two."""
+    """Return the standard deviation of (N,) values, with the divisor N - 1; nan for fewer than two."""
     return float(values.std(ddof=1)) if values.size > 1 else math.nan

@@ -1,6 +1,6 @@
-"""Which of several systems differ: the best against the others, and clusters with ranges of ranks.
+"""Comparisons of several systems: of the best with all others, and clusters with ranges of ranks.
 
-Clusters are those of WMT (Koehn 2012; Bojar et al. 2013).
+Clusters are defined as at WMT (Koehn 2012; Bojar et al. 2013).
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from quorum.statistics.inference import signed
 from quorum.statistics.inputs import BadShape, BadValue, floats_of, one_of, one_per_row, score_vector
 from quorum.statistics.significance.several_tests import CORRECTIONS, adjusted_p_values
 
-LEVEL = 0.05  # of tests, two-sided
+LEVEL = 0.05  # significance level of two-sided tests
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterResult:
     """(S,) systems from the best down, and which of them differ at `level`.
 
-    A system beats another with a higher value and an adjusted p of at most `level`. clusters: each member beats every
-    member of the clusters below. rank_low, rank_high: 1 + the systems that beat it, and S - the systems it beats.
-    p, adjusted_p: (S, S), nan on the diagonal and without a test.
+    A system beats another if its value is higher and the adjusted p is at most `level`. clusters: every member of a
+    cluster beats every member of lower clusters. rank_low, rank_high: (S,) 1 + the number of systems that beat it,
+    and S - the number that it beats. p, adjusted_p: (S, S), nan on the diagonal and without a test.
     """
 
     names: tuple[str, ...]
@@ -45,9 +45,9 @@ class ClusterResult:
 
 @dataclass(frozen=True, slots=True)
 class BestResult:
-    """(S,) systems or metrics from the best down, and which of them the first beats at LEVEL.
+    """(S,) systems or metrics from the best down, with tests of the best against each.
 
-    p: (S,) of its comparison with each, by Holm's correction; nan for itself and without a test.
+    p: (S,) with Holm's correction; nan for the best itself and without a test.
     """
 
     names: tuple[str, ...]
@@ -76,7 +76,7 @@ class BestResult:
 
     @property
     def p_of_leaders(self) -> float | None:
-        """The p of the leader most like the first; None without a test."""
+        """The largest p of the leaders, that of the leader most like the first; None without a test."""
         p = self.p[~self._behind]
         return None if np.isnan(p).all() else float(np.nanmax(p))
 
@@ -88,9 +88,9 @@ class BestResult:
 def compare_with_best(
     values: ArrayLike, names: Sequence[str], test: Callable[[int, int], float]
 ) -> BestResult:
-    """Compare the highest of (S,) values with each other one, with Holm's correction for S - 1 tests (Holm 1979).
+    """Compare the highest of (S,) values with every other one, with Holm's correction for S - 1 tests (Holm 1979).
 
-    `test` maps the positions of two values to the two-sided p of their difference, nan where there is none.
+    `test` maps the positions of two values to the two-sided p of their difference, or nan.
     """
     figures = score_vector(values, "values")
     order = np.argsort(-figures, kind="stable").tolist()
@@ -111,7 +111,7 @@ def clusters_of_p_values(
     correction: str = "holm",
     level: float = LEVEL,
 ) -> ClusterResult:
-    """Return clusters from (S,) values and (S, S) two-sided p of any paired test; nan is a test without p."""
+    """Return clusters from (S,) values and the (S, S) two-sided p of any paired test; p is nan without a test."""
     means = score_vector(values, "values")
     p = floats_of(p_values, "p_values").copy()
     size, level = len(means), check_confidence(level, "level")
@@ -127,12 +127,12 @@ def clusters_of_p_values(
         raise BadShape(
             f"names holds {len(set(systems))} different names, expected one for each of {size} systems"
         )
-    # Adjust each p once, above the diagonal.
+    # Adjust each pair's p once: take those above the diagonal.
     upper = np.triu_indices(size, 1)
     adjusted = np.full((size, size), np.nan)
     adjusted[upper] = adjusted_p_values(p[upper], correction).values
     adjusted[upper[::-1]] = adjusted[upper]
-    # Rank the systems, and cut the ranking where all above beat all below.
+    # Rank the systems, and cut the ranking wherever all above beat all below.
     order = np.argsort(-means, kind="stable")
     means, p, adjusted = means[order], p[np.ix_(order, order)], adjusted[np.ix_(order, order)]
     ranked = tuple(systems[system] for system in order)

@@ -1,4 +1,4 @@
-"""P-values of several tests: adjusted by Holm 1979 or Benjamini, Hochberg 1995, joined by Stouffer's method."""
+"""P-values of several tests, adjusted (Holm 1979; Benjamini, Hochberg 1995) or combined by Stouffer's method."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import scipy  # its parts load when they are first used; scipy.stats alone takes half a second
+import scipy  # its submodules load at first use; scipy.stats alone takes half a second
 from numpy.typing import ArrayLike
 
 from quorum.numeric.arrays import Floats
@@ -28,7 +28,7 @@ class AdjustedPValues(Result):
 
 @signed("adjusted-p")
 def adjusted_p_values(p_values: ArrayLike, method: str = "holm") -> AdjustedPValues:
-    """Return adjusted p-values of (N,) tests; nan stays nan and does not count in m.
+    """Return the adjusted p-values of (N,) tests; nan stays nan and does not count among the m tests.
 
     With p_(1) <= ... <= p_(m): "holm" gives max over j <= i of (m - j + 1) p_(j), "benjamini-hochberg" min over
     j >= i of m p_(j) / j, and "benjamini-yekutieli" the same times 1 + 1/2 + ... + 1/m.
@@ -56,10 +56,9 @@ def holm(p_values: ArrayLike) -> Floats:
 def stouffer_wilcoxon(
     differences: Sequence[ArrayLike], alternative: Literal["two-sided", "greater"] = "two-sided"
 ) -> float:
-    """Return Stouffer's p over domains of the p of Wilcoxon's signed-rank test in each.
+    """Combine the p of Wilcoxon's signed-rank test in each domain by Stouffer's method; return nan without domains.
 
-    As WMT24 joins them (Kocmi et al. 2024): z is that of 1 - p. A domain without a difference has p = 1, and none at
-    all is nan.
+    As at WMT24 (Kocmi et al. 2024), z is the normal quantile of 1 - p. A domain without a difference has p = 1.
     """
     p = [
         float(scipy.stats.wilcoxon(domain, alternative=alternative).pvalue) if np.any(domain) else 1.0

@@ -1,4 +1,4 @@
-"""Comparisons in rows and tables, and the covariance of strengths over clusters of rows."""
+"""Comparisons as rows and as tables of counts, and the covariance of strengths with clusters of rows."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import scipy  # its parts load when they are first used
+import scipy  # its submodules load at first use
 from numpy.typing import ArrayLike, NDArray
 
 from quorum.numeric.arrays import Floats, Ints
@@ -29,7 +29,7 @@ class ComparisonRows:
     deletions: RaterDeletions | None
 
     def covariance(self, fit: Fit, settings: FitSettings) -> tuple[Floats, Floats, Clusters]:
-        """Return the (P, P) covariance, its (P,) degrees of freedom, and the clusters with the raters."""
+        """Return the (P, P) covariance of the parameters, (P,) degrees of freedom, and the clusters with the raters."""
         covariance, freedom = self.clusters.covariance(self.scores(fit, settings), fit.covariance)
         left = self.deletions or NO_DELETIONS
         if left.raters >= FEWEST and not self.clusters.reason:
@@ -46,7 +46,7 @@ class ComparisonRows:
         return replace(self, first=self.first[rows], second=self.second[rows], outcome=outcome)
 
     def scores(self, fit: Fit, settings: FitSettings) -> scipy.sparse.csr_array:
-        """Return the (N, P) slopes of the log-likelihood of each row."""
+        """Return the (N, P) derivatives of each row's log-likelihood by the parameters."""
         items, n = len(fit.theta), len(self.first)
         peak = StrengthParameters.of(fit.parameters)
         chances = [np.exp(chance)[self.first, self.second] for chance in log_chances(peak)]
@@ -71,7 +71,7 @@ class ComparisonRows:
 def encode_comparisons(
     first: Iterable[Any], second: Iterable[Any], winners: ArrayLike
 ) -> tuple[NDArray[Any], Ints, Ints, Ints, Ints]:
-    """Return (K,) items, (N,) codes of both, (N,) outcomes 1, 2 or 0, and (3, K, K) counts by outcome."""
+    """Return (K,) items, (N,) codes of the first and second items, (N,) outcomes 1, 2 or 0, and (3, K, K) counts."""
     from quorum.statistics.kernels.comparisons import tally_comparisons
 
     items, first_item, second_item = encode_both(first, second, "first", "second")

@@ -1,19 +1,19 @@
-"""Whether the likelihood has a maximum, and what to say where it has none."""
+"""Whether the likelihood has a maximum, and the reason given if it has none."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-import scipy  # its parts load when they are first used
+import scipy  # its submodules load at first use
 from numpy.typing import NDArray
 
 from quorum.numeric.arrays import Ints
 from quorum.statistics.aggregation.bradley_terry.likelihood import OutcomeCounts
 
-# Part of a sum of squares that is rounding.
+# A smaller part of a sum of squares is a rounding error.
 _NONE_LEFT = 1e-9
-# A direction in which the likelihood rises for ever rises by one at least, but for the solver's tolerance.
+# Where the likelihood rises without end, the solver finds a gain of at least 1, less its tolerance.
 _RISES = 1e-6
 
 NO_GAMES = "there are fewer than two items"
@@ -30,13 +30,16 @@ CONFOUNDED = (
     "their strengths"
 )
 
-# How many groups, and items of a group, a reason names.
+# A reason names at most so many groups, and so many items of a group.
 _MOST_NAMED = 5
 
 
 def connected_groups(tables: OutcomeCounts) -> tuple[int, Ints]:
-    """Return the number and (K,) codes of strongly connected groups: an edge is a win, two a tie (Ford 1957)."""
-    from scipy.sparse.csgraph import connected_components  # 9 MiB, which web servers do without
+    """Return the number of strongly connected groups of items, and the (K,) group of each item (Ford 1957).
+
+    A win is an edge from one item to the other; a tie is an edge in both directions.
+    """
+    from scipy.sparse.csgraph import connected_components  # 9 MiB, which web servers never need
 
     beats = (tables.first + tables.second.T + tables.tied + tables.tied.T) > 0
     count, groups = connected_components(beats, directed=True, connection="strong")
@@ -44,7 +47,10 @@ def connected_groups(tables: OutcomeCounts) -> tuple[int, Ints]:
 
 
 def order_is_strength(tables: OutcomeCounts) -> bool:
-    """Return whether connected items have strengths with theta_i - theta_j = 1 for all i shown before j."""
+    """Return whether some strengths have theta_i - theta_j = 1 for all i shown before j.
+
+    Then the data cannot tell the order effect from the strengths. The items must be connected.
+    """
     shown = (tables.first + tables.second + tables.tied) > 0
     pairs = shown.astype(np.float64)
     met = pairs + pairs.T
@@ -54,23 +60,24 @@ def order_is_strength(tables: OutcomeCounts) -> bool:
 
 
 def has_no_maximum(tables: OutcomeCounts, ties: bool, order: bool) -> bool:
-    """Return whether the likelihood of connected items rises for ever because of ties or the order effect.
+    """Return whether the likelihood of connected items rises without end because of ties or the order effect.
 
-    It does in a direction in which one observed outcome gets likelier beside the others of its pair, and none less
-    likely.
+    It does so if, in some direction of the parameters, at least one observed outcome becomes likelier relative to the
+    other outcomes of its pair, and no observed outcome becomes less likely.
     """
     won = (tables.first + tables.second.T) > 0
     both = (tables.first > 0) & (tables.second > 0)
-    # Wins both ways hold a pair in place, and with it the ties; in both orders, the order effect too.
+    # If both items of a pair won, their difference is bounded, and so is nu; if both won in both orders, so is the
+    # order effect.
     bounded = (both & both.T).any() if order else (won & won.T).any()
     if bounded or not (ties or order):
         return False
-    from scipy.optimize import linprog  # takes a while to load and is hardly ever needed
+    from scipy.optimize import linprog  # imported late, as it loads slowly and is rarely needed
 
     items = len(tables.first)
     rows, columns, gains = [], [], []
     count = 0
-    # An outcome seen against another one of its pair: the change of theta, and of 2 log(nu).
+    # An observed outcome against another outcome of its pair: the coefficients of theta's change and of 2 log(nu)'s.
     for seen, signs in (
         (tables.first, ((2, 0), (1, -1))),
         (tables.second, ((-2, 0), (-1, -1))),
@@ -89,7 +96,7 @@ def has_no_maximum(tables: OutcomeCounts, ties: bool, order: bool) -> bool:
     gain = scipy.sparse.coo_array(
         (np.concatenate(gains).astype(np.float64), (np.concatenate(rows), np.concatenate(columns))), shape
     )
-    # The stubs do not know that sparse tables are welcome.
+    # The type stubs lack sparse arrays, which linprog takes.
     solution = linprog(  # type: ignore[call-overload]
         -gain.sum(axis=0), A_ub=-gain, b_ub=np.zeros(count), bounds=(-1, 1)
     )

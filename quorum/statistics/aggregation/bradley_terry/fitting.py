@@ -63,10 +63,10 @@ def bradley_terry(
     max_iterations: int = 200,
     tolerance: float = 1e-7,
 ) -> BradleyTerryResult:
-    """Fit strengths to a (K, K) table: wins[i, j] = how often i beat j; `ties` is symmetric.
+    """Fit strengths to a (K, K) table: wins[i, j] = how often i beat j, ties[i, j] = ties[j, i] = how often they tied.
 
-    `tie_model` is "half" or "davidson". `prior` adds that many wins each way to every pair. Converged if the last step
-    moved no parameter by more than `tolerance`, or than that part of its standard error.
+    `tie_model` is "half" or "davidson". `prior` adds that many wins of each item to every pair. The fit has converged
+    if its last step moved no parameter by more than `tolerance`, absolutely or in units of its standard error.
     """
     table = square_counts(wins, "wins")
     drawn = np.zeros_like(table)
@@ -79,11 +79,11 @@ def bradley_terry(
     names = np.arange(len(table))
     if items is not None:
         item_names = one_per_row(items, "items")
-        encode(item_names, "items")  # refuses a missing name
+        encode(item_names, "items")  # raises for a missing name
         names = np.empty(len(item_names), dtype=object)
         names[:] = item_names
         same_length(wins=table, items=names)
-    # Who was shown first is not known, and without an order effect it does not matter.
+    # A table does not say which item was shown first; without an order effect that does not matter.
     tables = OutcomeCounts(table, np.zeros_like(table), np.triu(drawn))
     settings = FitSettings(tie_model, False, prior, confidence, max_iterations, tolerance)
     return _fitted(tables, names, settings)
@@ -105,9 +105,9 @@ def bradley_terry_of_comparisons(
 ) -> BradleyTerryResult:
     """Fit strengths to (N,) items and winners; options as in `bradley_terry`.
 
-    With `order_effect` the `first` column was shown first, and its advantage is fitted. With `clusters` covariance and
-    intervals are the sandwich's (Liang, Zeger 1986), with t's quantiles. Where rows are winners by votes,
-    `RaterDeletions` in `clusters` add the raters' part, to first order.
+    With `order_effect`, items of the column `first` were shown first, and the advantage of that is fitted. With
+    `clusters`, covariance and intervals use the sandwich estimator (Liang, Zeger 1986) and quantiles of t. If rows are
+    winners by votes, `RaterDeletions` in `clusters` add the variance due to raters, to first order.
     """
     names, first_item, second_item, outcome, counts = encode_comparisons(first, second, winners)
     tied, won, lost = counts.astype(np.float64)
@@ -126,7 +126,7 @@ def _fitted(
     tables: OutcomeCounts, items: NDArray[Any], settings: FitSettings, rows: ComparisonRows | None = None
 ) -> BradleyTerryResult:
     comparisons = float((tables.first + tables.second + tables.tied).sum())
-    # The part of the wins each way that goes to each order of showing.
+    # Half of the prior's wins goes to each of both orders in which items are shown.
     added = settings.prior / 2 * (1 - np.eye(len(items)))
     tables = OutcomeCounts(tables.first + added, tables.second + added, tables.tied)
     if settings.tie_model == "half":
@@ -173,7 +173,7 @@ def _result(
         if peak.log_nu > -math.inf:
             error = quantile_of(settings.confidence, freedom[count]) * math.sqrt(fit.covariance[count, count])
             low, high = peak.log_nu - error, peak.log_nu + error
-            # A tie in a million million comparisons has an interval without end.
+            # One tie in 10^12 comparisons has an upper limit beyond the largest float.
             tie = (math.exp(peak.log_nu), math.exp(low), math.exp(high) if high < 700 else math.inf)
         elif settings.tie_model == "davidson":
             tie = (0.0, math.nan, math.nan)

@@ -1,4 +1,4 @@
-"""The likelihood of outcomes, and the strengths at its maximum."""
+"""The likelihood of outcomes, and the parameters that maximise it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import scipy  # its parts load when they are first used
+import scipy  # its submodules load at first use
 
 from quorum.numeric.arrays import Floats
 from quorum.statistics.aggregation.bradley_terry.maximum import Fit, TrialFit, maximise, remove_fixed_level
@@ -14,7 +14,7 @@ from quorum.statistics.aggregation.bradley_terry.maximum import Fit, TrialFit, m
 
 @dataclass(frozen=True, slots=True)
 class OutcomeCounts:
-    """(K, K) counts of comparisons by outcome, with the row's item shown first."""
+    """(K, K) counts of comparisons by outcome: first won, second won, or tied. The row's item was shown first."""
 
     first: Floats
     second: Floats
@@ -23,7 +23,10 @@ class OutcomeCounts:
 
 @dataclass(frozen=True, slots=True)
 class StrengthParameters:
-    """theta: (K,) with mean zero. log_nu: -inf without ties. order: 0 without an order effect."""
+    """Parameters of the model.
+
+    theta: (K,) log-strengths with mean zero. log_nu: -inf without ties. order: 0 without an order effect.
+    """
 
     theta: Floats
     log_nu: float
@@ -50,7 +53,7 @@ def log_chances(parameters: StrengthParameters) -> tuple[Floats, Floats, Floats]
 
 def fit(tables: OutcomeCounts, ties: bool, order: bool, limits: tuple[int, float]) -> Fit:
     items = len(tables.first)
-    # Among equals, nu / 2 is the odds of a tie.
+    # If all items were equal, nu / 2 would be the odds of a tie.
     log_nu = math.log(2 * tables.tied.sum() / (tables.first + tables.second).sum()) if ties else -math.inf
 
     def evaluate(parameters: Floats) -> TrialFit:
@@ -77,7 +80,7 @@ def _log_likelihood(tables: OutcomeCounts, chances: tuple[Floats, Floats, Floats
 
 
 def _derivatives(tables: OutcomeCounts, chances: tuple[Floats, Floats, Floats]) -> tuple[Floats, Floats]:
-    # No nearly equal numbers are subtracted, so that one win in a million million counts.
+    # Do not subtract nearly equal numbers, so that one win in 10^12 counts.
     first, second, tie = (np.exp(chance) for chance in chances)
     comparisons = tables.first + tables.second + tables.tied
     decided = first + second

@@ -11,17 +11,18 @@ import numpy as np
 
 from quorum.numeric.arrays import Flags, Floats
 
-# Part of the log-likelihood that is rounding.
+# A smaller part of the log-likelihood is a rounding error.
 _ROUNDING = 1e-12
-# A step moves no parameter farther: beyond, chances are so near 0 and 1 that the next step would find no slope.
+# A step moves no parameter farther: chances would come so near to 0 and 1 that the next step found no slope.
 _FARTHEST = 4.0
 
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """The maximum at (P,) parameters, of which the first are the (K,) strengths theta with mean zero.
+    """The maximum of a log-likelihood.
 
-    covariance: of the free parameters. information: about them.
+    parameters: (P,), of which the first are theta, the (K,) log-strengths with mean zero. covariance, information: of
+    the free parameters.
     """
 
     theta: Floats
@@ -35,7 +36,7 @@ class Fit:
 
 
 class TrialFit(NamedTuple):
-    """(P,) parameters with strengths of mean zero, their log-likelihood, and the chances of the outcomes."""
+    """(P,) parameters, with log-strengths of mean zero, their log-likelihood, and the chances of the outcomes."""
 
     parameters: Floats
     log_likelihood: float
@@ -52,8 +53,9 @@ def maximise(
 ) -> Fit:
     """Find the maximum, which must exist, by Newton's method with halved, bounded steps.
 
-    `derivatives` are the slope and the information at a candidate; of (P,) parameters those that are `free` move.
-    `limits`: of iterations, and the tolerance. The covariance is the inverse of the `constrained` information.
+    `derivatives` returns the slope and the information at a candidate. Only parameters that are `free` (P,) are
+    changed; the first `items` of them are strengths. `limits` are the most iterations, and the tolerance. The
+    covariance is the inverse of the `constrained` information.
     """
     max_iterations, tolerance = limits
     at = evaluate(start)
@@ -65,12 +67,12 @@ def maximise(
         step[free] = np.linalg.solve(constrained(information, items), slope)
         size = min(1.0, _FARTHEST / max(float(np.abs(step).max()), _ROUNDING))
         candidate = evaluate(at.parameters + size * step)
-        # Halve the step until the likelihood falls by no more than rounding.
+        # Halve the step until the likelihood falls by no more than a rounding error.
         least = at.log_likelihood - _ROUNDING * abs(at.log_likelihood)
         while not candidate.log_likelihood >= least and size >= _ROUNDING:
             size /= 2
             candidate = evaluate(at.parameters + size * step)
-        # The root of slope times step is at least any parameter's step in units of its standard error.
+        # sqrt(slope * step) is an upper limit of every parameter's step in units of its standard error.
         away = math.sqrt(max(float(slope @ step[free]), 0.0))
         converged = bool(min(float(np.abs(step).max()), away) <= tolerance)
         at = candidate
@@ -82,7 +84,7 @@ def maximise(
 
 
 def remove_fixed_level(fit: Fit) -> Fit:
-    """Remove from a fit's covariance the constant matrix that fixed the level of the strengths."""
+    """Remove from a fit's covariance what `constrained` added to it."""
     items = len(fit.theta)
     covariance = fit.covariance.copy()
     covariance[:items, :items] -= 1 / (float(fit.information[:items, :items].max()) * items)
@@ -95,7 +97,10 @@ def _of_free(derivatives: tuple[Floats, Floats], free: Flags) -> tuple[Floats, F
 
 
 def constrained(information: Floats, items: int) -> Floats:
-    """Fix the free direction: a constant added to all strengths, which the first `items` parameters are."""
+    """Return an invertible information: the likelihood does not change if a constant is added to all strengths.
+
+    Strengths are the first `items` parameters; the matrix added fixes their mean.
+    """
     constrained = information.copy()
     constrained[:items, :items] += constrained[:items, :items].max() / items
     return constrained

@@ -1,4 +1,4 @@
-"""Strengths of items with their intervals."""
+"""Results: strengths of items with their intervals."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import scipy  # its parts load when they are first used
+import scipy  # its submodules load at first use
 from numpy.typing import NDArray
 
 from quorum.numeric.arrays import Floats, Ints
@@ -19,10 +19,10 @@ from quorum.statistics.inputs import BadValue
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ItemStrengths(Result):
-    """Strengths of K items, nan where `reason` says why.
+    """Strengths of K items; nan if the fit failed, with the `reason`.
 
-    log_strength: (K,) with mean 0; standard_error, low, high, covariance (K, K) are on that scale. freedom: (K,)
-    degrees of freedom of t. order: (K,) positions from strongest to weakest.
+    log_strength: (K,) with mean 0; standard_error, low, high and covariance (K, K) are on that scale. freedom: (K,)
+    degrees of freedom of t. order: (K,) positions from the strongest to the weakest item.
     """
 
     items: NDArray[Any]
@@ -49,7 +49,7 @@ class ItemStrengths(Result):
         reason: str,
         clusters: Clusters | None,
     ) -> ItemStrengths:
-        """Return what a fit says of its items, with intervals of t of (K,) `freedom`; nan without a fit."""
+        """Return the strengths of a fit, with intervals by t with (K,) degrees of `freedom`; nan if `fit` is None."""
         count = len(items)
         order = np.empty(0, dtype=np.int64)
         if fit is None:
@@ -84,17 +84,18 @@ class ItemStrengths(Result):
 
 
 def shares_of(log_strength: Floats) -> Floats:
-    """Return the (K,) strengths with sum 1."""
+    """Return the (K,) strengths, scaled to the sum 1."""
     strength = np.exp(log_strength - log_strength.max(initial=-math.inf))
     return np.asarray(strength / strength.sum(), dtype=np.float64)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BradleyTerryResult(ItemStrengths):
-    """Strengths by comparisons; `freedom` is empty without clusters.
+    """Strengths from comparisons; `freedom` is empty without clusters.
 
-    strength: (K,) with sum 1. groups: (K,) sets in which chains of wins or ties lead from each item to each; strengths
-    need a single one. nu: 0 without ties, nan for "half". order_effect: log of the factor for being shown first.
+    strength: (K,) with sum 1. groups: (K,) number of the item's group; within a group, chains of wins or ties lead from
+    each item to every other one, and strengths are defined only if there is a single group. nu: 0 without ties, nan for
+    "half". order_effect: log of the factor for being shown first.
     """
 
     strength: Floats
@@ -110,7 +111,10 @@ class BradleyTerryResult(ItemStrengths):
     order_effect_high: float
 
     def probability(self, first: int, second: int) -> tuple[float, float, float]:
-        """Return the chance that position `first` in `items` beats `second` if one wins, and its interval."""
+        """Return the chance that item `first` beats item `second` unless they tie, and the ends of its interval.
+
+        `first` and `second` are positions in `items`.
+        """
         self._check_places(first, second)
         difference = self.log_strength[first] - self.log_strength[second]
         variance = (

@@ -1,4 +1,4 @@
-"""What models of workers with unknown true labels share: the answers, and solutions that fit equally well."""
+"""Code shared by models of workers with unknown true labels: encoded answers, and means of equally good solutions."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy  # its parts load when they are first used
+import scipy  # its submodules load at first use
 from numpy.typing import NDArray
 
 from quorum.numeric.arrays import Floats, Ints
@@ -20,13 +20,13 @@ ONE_WORKER = "there is one worker, so nothing tells their errors from the truth"
 
 SEVERAL = "several solutions fit the answers equally well; figures are their means"
 
-# Probabilities that differ by more are those of two solutions.
+# If probabilities differ by more, they belong to different solutions.
 _ANOTHER = 1e-3
 
-# Digits of means over solutions, each of which is known to a few more.
+# Digits kept of means over solutions, fewer than each solution has.
 _DIGITS = 6
 
-# Labels whose probabilities differ by less are equally likely, and figures that do are equal.
+# Labels whose probabilities differ by less are equally likely, and figures that differ by less are equal.
 _ALIKE = 1e-9
 
 
@@ -49,7 +49,7 @@ class WorkerAnswers:
         values: Iterable[Any],
         labels: Sequence[Any] | None,
     ) -> WorkerAnswers:
-        """Encode three (N,) columns. Raise BadOption without judgments or with a single label."""
+        """Encode three (N,) columns. Raise BadOption if there are no judgments, or a single label."""
         unit_names, unit = encode(units, "units")
         worker_names, worker = encode(workers, "workers")
         scale, value = encode_on_scale(values, labels)
@@ -71,7 +71,7 @@ class WorkerAnswers:
         return note_of(len(self.workers), int(np.bincount(self.unit).max()))
 
     def fitted(self, posterior: Floats, optimum: Optimum, *, several: bool) -> dict[str, Any]:
-        """Return the fields of a `ClimbedModel`."""
+        """Return the fields of a `ClimbedModel`, with a note if there are `several` equally good solutions."""
         notes = [self.note, SEVERAL if several else ""]
         return {
             "units": self.units,
@@ -94,9 +94,10 @@ class WorkerAnswers:
         return np.asarray(cells, dtype=np.float64).reshape(workers, width)
 
     def posterior(self, evidence: Floats) -> tuple[Floats, Floats]:
-        """Return (U, L) probabilities of true labels, equally likely before, and the (U,) logarithms of their sums.
+        """Return (U, L) posterior probabilities of the true labels, and (U,) logarithms of their normalising sums.
 
-        `evidence`: (N,) log-ratio of the answer's probability if it is the true label to that if it is not.
+        All labels are equally likely a priori. `evidence`: (N,) log(P(answer | it is the true label) / P(answer | it
+        is not)).
         """
         units, _, width = self.shape
         cells = np.bincount(self.unit * width + self.value, weights=evidence, minlength=units * width)
@@ -119,15 +120,16 @@ def note_of(workers: int, most: int) -> str:
 
 
 def average_equal_solutions(best: Sequence[Floats], early: Sequence[Floats]) -> tuple[Sequence[Floats], bool]:
-    """Return the figures of a solution, and whether they are means over several solutions.
+    """Return the figures of a solution, or their means if it is one of several; and whether there are several.
 
-    Figures are the (U, L) posterior, a (W,) probability of each worker, and others. `early` has the figures a few steps
-    after a symmetric start: those equal there cannot be told apart by the answers alone. If they differ in `best`, it
-    is one of several equally good solutions, which permute them, and their mean stands for the mean over solutions.
+    The figures are the (U, L) posterior, a (W,) probability of each worker, and others. `early` has them a few steps
+    after a symmetric start: figures that are equal there cannot be told apart by the answers. If such figures differ
+    in `best`, it is one of several equally good solutions, which permute them, and their mean is the mean over these
+    solutions.
     """
     means = [_mean_of_equals(*both) for both in zip(best, early, strict=True)]
     tied = winners(early[0]) < 0
-    # Near 0 and 1 others are equal, too.
+    # Near 0 and 1 figures may be equal for another reason.
     inner = (early[1] > _ANOTHER) & (early[1] < 1 - _ANOTHER)
     moved = (means[0] - best[0])[tied], (means[1] - best[1])[inner]
     several = max(np.abs(part).max(initial=0.0) for part in moved) > _ANOTHER
@@ -135,7 +137,7 @@ def average_equal_solutions(best: Sequence[Floats], early: Sequence[Floats]) -> 
 
 
 def _mean_of_equals(values: Floats, early: Floats) -> Floats:
-    """Return the mean of `values` over each group that is equal in `early`."""
+    """Replace each of `values` by the mean over the entries that are equal to its entry in `early`."""
     order = np.argsort(early, axis=None)
     ordered = early.ravel()[order]
     group = np.empty(len(order), dtype=np.int64)

@@ -7,23 +7,23 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy  # its parts load when they are first used
+import scipy  # its submodules load at first use
 
 from quorum.numeric.arrays import Floats
 
-# Steps that tell all apart that ever differ, while what rounding adds is still small.
+# So many steps separate all figures that differ in the end, while rounding errors are still small.
 EARLY_STEPS = 6
 
-# Two optima whose values differ by less than this part are one.
+# Two optima whose values have a smaller relative difference are one.
 _SAME_VALUE = 1e-6
 
-# Corrections that L-BFGS keeps; more than its usual ten shorten long valleys.
+# Corrections that L-BFGS stores; more than the usual ten save steps in long valleys.
 _CORRECTIONS = 30
 
 
 @dataclass(frozen=True, slots=True)
 class Optimum:
-    """The highest optimum; fields as in the packages. `early` lies a few steps from the first start."""
+    """The highest optimum. early: the point a few steps after the first start; other fields as in `aggregation`."""
 
     point: Floats
     early: Floats
@@ -41,11 +41,11 @@ def climb(
     max_iterations: int,
     tolerance: float,
 ) -> Optimum:
-    """Maximise a smooth function by L-BFGS from each start; of equal optima the first counts.
+    """Maximise a smooth function by L-BFGS from each start; of equal optima, return the first.
 
-    `objective` returns the value and its (P,) gradient. Converged if no partial derivative exceeds `tolerance`.
-    Where L-BFGS ends because values no longer differ in their last digit, Newton-Krylov steps go on by the gradient
-    alone.
+    `objective` returns the value and its (P,) gradient. The result has converged if no partial derivative exceeds
+    `tolerance`. If L-BFGS ends because values no longer differ in their last digit, Newton-Krylov steps continue, using
+    only the gradient.
     """
 
     def downhill(point: Any) -> tuple[float, Floats]:

@@ -1,8 +1,9 @@
 """Dawid-Skene's model: true labels and each worker's errors, by expectation maximisation.
 
-Dawid, Skene 1979, *Maximum Likelihood Estimation of Observer Error-Rates Using the EM Algorithm*, eq. 2.3 to 2.5. The
-one-coin variant gives a worker one accuracy; wrong labels are equally likely (Zhang, Chen, Zhou, Jordan 2016). Leaps
-accelerate it (Varadhan, Roland 2008, scheme SqS3), if they climb.
+Source: Dawid, Skene 1979, *Maximum Likelihood Estimation of Observer Error-Rates Using the EM Algorithm*, eq. 2.3 to
+2.5. In the one-coin variant a worker has a single accuracy, and wrong labels are equally likely (Zhang, Chen, Zhou,
+Jordan 2016). Extrapolated steps ("leaps") accelerate the algorithm (Varadhan, Roland 2008, scheme SqS3); they are used
+only if the likelihood rises.
 """
 
 from __future__ import annotations
@@ -37,32 +38,33 @@ from quorum.statistics.inputs import (
 
 MODELS = ("full", "one-coin")
 
-# The logarithm of an impossible event is finite, far below any that changes a posterior.
+# Probabilities below are raised to it before their logarithm is taken; it is too small to change a posterior.
 _FLOOR = 1e-300
 
-# Plain steps of the equations before any leap.
+# Number of plain steps before the first leap.
 _PLAIN = 50
 
-# A leap reduces no probability below this part of it: zero would be final.
+# A leap reduces a probability at most to this part of it, as a probability of zero could never rise again.
 _SHRINK = 0.1
 
-# Changes of probabilities this small are rounding.
+# Smaller changes of probabilities are rounding errors.
 _ROUNDING = 8 * float(np.finfo(np.float64).eps)
 
-# Part of a log-likelihood that is rounding; near its maximum the last digits mean nothing.
+# A smaller part of the log-likelihood is a rounding error, which matters near its maximum.
 _FLAT = 1e-12
 
-# A rate of shrinking is steady if one minus the rate changes by at most this part in a step.
+# Steps shrink at a steady rate r if 1 - r changes by at most this part from step to step.
 _STEADY = 0.1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DawidSkeneResult(WorkerModel):
-    """The fitted model; shared fields as in the package.
+    """The fitted model; `aggregation` documents the fields that are not listed here.
 
-    prior: (L,) shares. confusion: (W, L, L) probability of the given label (last axis) by the true one; even for a
-    label that never occurs. accuracy: (W,) over the labels' shares. change: largest move of a probability in the last
-    step; converged if neither it nor the expected sum of further moves exceeds `tolerance`.
+    prior: (L,) shares of the true labels. confusion: (W, L, L) probability of the given label (last axis) by true
+    label; uniform for a true label that never occurs. accuracy: (W,) probability of a right answer, with labels in
+    these shares. change: largest change of a probability in the last step; the fit has converged if neither this nor
+    the expected sum of further changes exceeds `tolerance`.
     """
 
     prior: Floats
@@ -87,10 +89,10 @@ def dawid_skene(
     max_iterations: int = 2000,
     tolerance: float = 1e-10,
 ) -> DawidSkeneResult:
-    """Fit the model to three (N,) columns; find the local maximum uphill from the votes.
+    """Fit the model to three (N,) columns: find the local maximum of the likelihood, starting from the shares of votes.
 
-    `model` is "full" (a confusion table a worker) or "one-coin". `smoothing` adds that many answers of each kind to
-    every worker (one-coin: right ones, and as many for each wrong label).
+    `model` is "full" (a confusion table for each worker) or "one-coin". `smoothing` is added to every cell of a
+    worker's table of answers by true label; for "one-coin", to the right answers and to each wrong label.
     """
     from quorum.statistics.kernels.expectation import expect, share_votes, sort_answers
 
@@ -112,7 +114,7 @@ def dawid_skene(
     answers = np.empty(len(codes), dtype=np.int64)
     sort_answers(unit_codes, worker_codes, codes, width, starts, answers)
     judgments = np.bincount(worker_codes, minlength=len(worker_names))
-    del unit_codes, worker_codes, codes  # as large as all that follows
+    del unit_codes, worker_codes, codes  # free their memory: they are as large as all that follows
     posterior = np.zeros((len(unit_names), width))
     prior, counts = np.zeros(width), np.zeros((len(worker_names) * width, width))
     share_votes(starts, answers, posterior, prior, counts)
@@ -131,7 +133,7 @@ def dawid_skene(
     iterations = 0
     change, log_likelihood = math.inf, math.nan
     path: list[_Parameters] = []
-    # The moves of the plain steps since the last leap, and whether the last one seemed to be near the end.
+    # The changes in the plain steps since the last leap, and whether the last step seemed close to convergence.
     changes: list[float] = []
     resting = False
     early: tuple[Floats, ...] = ()
@@ -191,18 +193,18 @@ def dawid_skene(
 
 @dataclass(frozen=True, slots=True)
 class _Parameters:
-    """prior: (L,). errors: (W, given label, true label)."""
+    """Parameters. prior: (L,). errors: (W, given label, true label)."""
 
     prior: Floats
     errors: Floats
 
 
 def _leap(first: _Parameters, second: _Parameters, third: _Parameters) -> _Parameters:
-    """Extrapolate three steps (Varadhan, Roland 2008, eq. 8)."""
+    """Extrapolate from three successive parameters (Varadhan, Roland 2008, eq. 8)."""
     step = [second.prior - first.prior, second.errors - first.errors]
     bend = [third.prior - second.prior - step[0], third.errors - second.errors - step[1]]
     length, turn = (math.sqrt(sum(float((part**2).sum()) for part in parts)) for parts in (step, bend))
-    # At least as far as the steps themselves went; without a bend there is no telling how much farther.
+    # Go at least as far as the steps did; if they do not bend, the equation does not say how far.
     far = max(length / turn, 1.0) if turn > 0 else 1.0
     prior = first.prior + 2 * far * step[0] + far**2 * bend[0]
     errors = first.errors + 2 * far * step[1] + far**2 * bend[1]
@@ -219,23 +221,23 @@ def _log_prior(at: _Parameters, model: str, smoothing: float) -> float:
 
 
 def _maximise(counts: Floats, model: str, smoothing: float) -> Floats:
-    """Return (W, given label, true label) error rates."""
+    """Return the (W, given label, true label) error rates that maximise the likelihood of expected counts."""
     width = counts.shape[-1]
     if model == "full":
-        # Equation 2.3; a label that is nowhere true says nothing of the worker.
+        # Equation 2.3; a label that is never true tells nothing about the worker.
         smoothed = counts + smoothing
         totals = smoothed.sum(axis=1, keepdims=True)
         return ratio(smoothed, totals, otherwise=1 / width)
     total = counts.sum(axis=(1, 2)) + smoothing * width
     right = (np.trace(counts, axis1=1, axis2=2) + smoothing) / total
-    # With one label there is no wrong one, and the division is by no one.
+    # With a single label there is no wrong one; do not divide by zero.
     wrong = (1 - right) / max(width - 1, 1)
     same = np.eye(width)
     return right[:, np.newaxis, np.newaxis] * same + wrong[:, np.newaxis, np.newaxis] * (1 - same)
 
 
 def _at_rest(changes: list[float], tolerance: float) -> bool:
-    # Near its limit EM shrinks its steps by a constant rate: a geometric series. Growing steps leave a saddle.
+    # Near the maximum, EM's steps shrink at a constant rate: a geometric series. If they grow, EM is leaving a saddle.
     if len(changes) < 2:
         return False
     *_, before, change = changes

@@ -1,4 +1,4 @@
-"""GLAD: answers weighed by the ability of workers and the difficulty of units, which are fitted by `climbing`."""
+"""GLAD: answers weighted by fitted abilities of workers and difficulties of units."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy  # its parts load when they are first used
+import scipy  # its submodules load at first use
 
 from quorum.numeric.arrays import Floats
 from quorum.statistics.aggregation.worker_models.answers import (
@@ -25,10 +25,11 @@ PRIOR_MEAN = 1.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GladResult(ClimbedModel):
-    """The fitted model; shared fields as in the package.
+    """The fitted model; `aggregation` documents the fields that are not listed here.
 
-    ability: (W,) alpha; zero is a coin, below zero answers the opposite. difficulty: (U,) 1 / beta. accuracy: (W,) mean
-    probability of a right answer over the worker's units. objective: log posterior density, without its constant.
+    ability: (W,) alpha; at zero answers are random, below zero they are mostly wrong. difficulty: (U,) 1 / beta.
+    accuracy: (W,) mean probability of a right answer over the worker's units. objective: log posterior density up to
+    a constant.
     """
 
     ability: Floats
@@ -50,13 +51,13 @@ def glad(
 ) -> GladResult:
     """Fit the model to three (N,) columns.
 
-    The first of `restarts` starts is the mean of the priors, the others are drawn from them; the highest end counts.
+    An answer is right with probability 1 / (1 + exp(-alpha beta)), alpha of the worker and beta > 0 of the unit
+    (eq. 1); wrong labels are equally likely (section 3). Alpha and log beta have normal priors of mean and variance
+    one, as in the authors' program. L-BFGS maximises the posterior density that the paper's EM maximises. The first of
+    `restarts` starts is the mean of the priors, the others are drawn from them; the highest maximum is returned.
 
-    Whitehill, Ruvolo, Wu, Bergsma, Movellan 2009, *Whose Vote Should Count More: Optimal Integration of Labels
-    from Labelers of Unknown Expertise*. An answer is right with probability 1 / (1 + exp(-alpha beta)), alpha of
-    the worker and beta > 0 of the unit (eq. 1); wrong labels are equally likely (section 3). Alpha and log beta
-    have normal priors of mean and variance one, as in the authors' program. L-BFGS climbs the posterior of the
-    paper's EM.
+    Source: Whitehill, Ruvolo, Wu, Bergsma, Movellan 2009, *Whose Vote Should Count More: Optimal Integration of Labels
+    from Labelers of Unknown Expertise*.
     """
     positive(restarts, "restarts")
     positive(max_iterations, "max_iterations")

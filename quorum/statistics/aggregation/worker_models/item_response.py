@@ -1,8 +1,9 @@
 """The two-parameter logistic model of item response theory.
 
-Birnbaum 1968, in Lord, Novick, *Statistical Theories of Mental Test Scores*; marginal maximum likelihood as in Bock,
-Aitkin 1981. A person of ability theta is right on an item with probability 1 / (1 + exp(-a (theta - b))), a > 0 its
-discrimination and b its difficulty. Abilities are standard normal and integrated out; weak priors as of Mislevy 1986.
+A person of ability theta is right on an item with probability 1 / (1 + exp(-a (theta - b))), where a > 0 is the item's
+discrimination and b its difficulty (Birnbaum 1968, in Lord, Novick, *Statistical Theories of Mental Test Scores*). The
+fit is by marginal maximum likelihood (Bock, Aitkin 1981): abilities are standard normal and integrated out. Weak priors
+follow Mislevy 1986.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy  # its parts load when they are first used
+import scipy  # its submodules load at first use
 from numpy.typing import ArrayLike, NDArray
 
 from quorum.numeric.arrays import Floats, Ints
@@ -32,10 +33,10 @@ from quorum.statistics.inputs import (
 
 PRIORS = ("weak", "none")
 
-# Standard deviations of the weak priors: of log a, and of the intercept -a b.
+# Standard deviations of the weak priors of log a and of the intercept -a b.
 SLOPES, INTERCEPTS = 0.5, 2.0
 
-# Abilities at which the integral is summed; equal steps are exact for so smooth a function.
+# Abilities at which the integrand is evaluated; equal steps are accurate for so smooth a function.
 _NODES = np.linspace(-6.0, 6.0, 61)
 _LOG_WEIGHTS = -0.5 * _NODES**2 - np.logaddexp.reduce(-0.5 * _NODES**2)
 
@@ -44,8 +45,9 @@ _LOG_WEIGHTS = -0.5 * _NODES**2 - np.logaddexp.reduce(-0.5 * _NODES**2)
 class ResponseResult(Result):
     """The fitted model.
 
-    discrimination, difficulty: (K,). ability, deviation: (P,) mean and standard deviation given a person's answers.
-    objective: the log posterior, up to a constant. answers: (P,). note: items that all or none got right.
+    discrimination, difficulty: (K,). ability, deviation: (P,) posterior mean and standard deviation of a person's
+    ability. objective: log posterior up to a constant. answers: (P,) number of answers. note: names items that all
+    persons or none got right.
     """
 
     items: NDArray[Any]
@@ -62,7 +64,7 @@ class ResponseResult(Result):
     answers: Ints
 
     def information(self, abilities: ArrayLike) -> Floats:
-        """Return (K, T) Fisher information about (T,) abilities: a^2 p (1 - p)."""
+        """Return the items' (K, T) Fisher information at (T,) abilities, a^2 p (1 - p)."""
         theta = finite_vector(abilities, "abilities")
         right = scipy.special.expit(
             self.discrimination[:, np.newaxis] * (theta - self.difficulty[:, np.newaxis])
@@ -82,8 +84,8 @@ def item_response(
 ) -> ResponseResult:
     """Fit the model to three (N,) columns, of which `right` holds 0 and 1.
 
-    `prior` is "weak" (log a is normal around 0 with deviation 0.5, -a b with 2), which small data need, or "none"
-    (maximum likelihood).
+    `prior` is "weak", which small data need (log a and -a b are normal around 0 with standard deviations 0.5 and 2), or
+    "none" (maximum likelihood).
     """
     one_of(prior, PRIORS, "prior")
     positive(max_iterations, "max_iterations")
@@ -102,7 +104,7 @@ def item_response(
     known = prior == "weak"
 
     def expect(slope: Floats, intercept: Floats) -> tuple[Floats, Floats, Floats]:
-        """Return (K, Q) probabilities at the nodes, (P, Q) posteriors of abilities, and (P,) log-likelihoods."""
+        """Return (K, Q) chances of right answers by node, (P, Q) posteriors of abilities, and (P,) log-likelihoods."""
         logits = slope[:, np.newaxis] * _NODES + intercept[:, np.newaxis]
         joint = yes @ scipy.special.log_expit(logits) + no @ scipy.special.log_expit(-logits) + _LOG_WEIGHTS
         total = scipy.special.logsumexp(joint, axis=1)

@@ -1,4 +1,4 @@
-"""MACE: workers who know the answer or guess by habits of their own, fitted by `climbing`."""
+"""MACE: workers either know the answer or guess, each with a distribution of their own."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy  # its parts load when they are first used
+import scipy  # its submodules load at first use
 
 from quorum.numeric.arrays import Floats
 from quorum.statistics.aggregation.worker_models.answers import (
@@ -21,20 +21,20 @@ from quorum.statistics.inputs import above_zero, one_of, positive
 
 TRAININGS = ("variational", "em")
 
-# Of the published program: the parameters of Beta and Dirichlet, and what EM adds to each count, over the labels.
+# As in the published program: parameters of Beta and Dirichlet, and what EM adds to each count, divided by the labels.
 KNOWING, GUESSING = 0.5, 10.0
 SMOOTHING = 0.01
 
-# Standard deviation of the logits of a random start.
+# Standard deviation of the logits in a random start.
 _SCATTER = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MaceResult(ClimbedModel):
-    """The fitted model; shared fields as in the package.
+    """The fitted model; `aggregation` documents the fields that are not listed here.
 
-    entropy: (U,) of the posterior, in nats. competence: (W,) probability of knowing; its posterior mean if training is
-    variational. guesses: (W, L) probability of each label when guessing.
+    entropy: (U,) of the posterior, in nats. competence: (W,) probability that the worker knows an answer; its
+    posterior mean if `training` is "variational". guesses: (W, L) probability of each label when the worker guesses.
     """
 
     entropy: Floats
@@ -58,12 +58,12 @@ def mace(
 ) -> MaceResult:
     """Fit the model to three (N,) columns; `training` is "variational" or "em".
 
-    The first of `restarts` starts is near the votes, the others are drawn; the highest end counts.
+    A worker knows the true label with probability theta, and otherwise draws a label from a distribution xi. All true
+    labels are equally likely. L-BFGS maximises the objectives of section 3: EM with smoothed counts, or variational
+    Bayes with Beta(0.5, 0.5) on theta and Dirichlet(10) on xi. The first of `restarts` starts is near the votes, the
+    others are random; the highest maximum is returned.
 
-    Hovy, Berg-Kirkpatrick, Vaswani, Hovy 2013, *Learning Whom to Trust with MACE*. A worker knows the true label
-    with probability theta, and otherwise draws one from habits xi of their own. All true labels are equally
-    likely. L-BFGS climbs the objectives of section 3: EM with smoothed counts, or variational Bayes with
-    Beta(0.5, 0.5) on theta and Dirichlet(10) on xi.
+    Source: Hovy, Berg-Kirkpatrick, Vaswani, Hovy 2013, *Learning Whom to Trust with MACE*.
     """
     one_of(training, TRAININGS, "training")
     positive(restarts, "restarts")
@@ -97,9 +97,9 @@ def mace(
 
 
 def _expect(answers: WorkerAnswers, knows: Floats, guesses: Floats) -> tuple[Floats, float, Floats, Floats]:
-    """Return the posterior, the log-likelihood, and expected numbers (W,) of known and (W, L) of guessed answers.
+    """Return the posterior, the log-likelihood, and expected numbers of known (W,) and of guessed (W, L) answers.
 
-    `knows` (W,) and `guesses` (W, L) are log-weights.
+    `knows` (W,) and `guesses` (W, L) are logarithms of weights.
     """
     units, workers, width = answers.shape
     by_answer = answers.worker, answers.value
