@@ -1,7 +1,7 @@
 """Judge captions, summaries and translations: a library, and the command ``quorum``.
 
-The functions of `quorum.tables` are here, as in ``quorum.alpha(judgments, "ordinal")``. `quorum.metrics` and
-`quorum.statistics` have all of them with all options. None needs Django or a database.
+The package offers the functions of `quorum.tables`, as in ``quorum.alpha(judgments, "ordinal")``. The same functions
+with all options, and further ones, are in `quorum.metrics` and `quorum.statistics`. None needs Django or a database.
 """
 
 from importlib import import_module
@@ -27,7 +27,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    # Loaded at first use, as the command starts with this package.
+    # Import at first use, because the command imports this package when it starts.
     if name == "metrics":
         return import_module("quorum.metrics")
     if name == "statistics":

@@ -1,4 +1,4 @@
-"""``python -m quorum``: the command in a clone, where it is not installed."""
+"""``python -m quorum``: the command ``quorum`` in a clone, where it is not installed."""
 
 from quorum.command import main
 

@@ -1,4 +1,4 @@
-"""Columns of tables for the functions of `quorum.tables`, and results as tables of the same kind."""
+"""Read columns of tables for the functions of `quorum.tables`, and return results as tables of the same type."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def is_table(data: Any) -> TypeGuard[Any]:
 
 
 def named_columns(table: Any, *names: str) -> list[pa.ChunkedArray]:
-    """Return columns of a table. Raise BadShape for one that it does not have."""
+    """Return columns of a table. Raise BadShape for a column that it does not have."""
     arrow = pa.table(table)
     for name in names:
         if name not in arrow.column_names:
@@ -29,7 +29,10 @@ def named_columns(table: Any, *names: str) -> list[pa.ChunkedArray]:
 
 
 def judgments_of(table: Any, *names: str) -> list[Column]:
-    """Return columns by name, without judgments that are controls, unused or have no value; the last has the values."""
+    """Return columns by name, without the rows of control items, of unused judgments, and without a value.
+
+    The last of `names` is the column of values.
+    """
     arrow = pa.table(table)
     columns = named_columns(arrow, *names)
     counted = columns[-1].is_valid()
@@ -40,7 +43,7 @@ def judgments_of(table: Any, *names: str) -> list[Column]:
 
 
 def match_table_type(table: Any, result: pa.Table) -> Any:
-    """Return the result as a DataFrame if the given table is one, else as an Arrow table."""
+    """Return the result as a pandas DataFrame if `table` is one, else as an Arrow table."""
     return result.to_pandas() if type(table).__module__.partition(".")[0] == "pandas" else result
 
 
@@ -51,7 +54,7 @@ def table_of_units(judgments: Any, unit: str, units: Column, columns: Mapping[st
 
 
 def fit_to_tables(fit: Callable[..., WorkerModel]) -> Callable[..., Any]:
-    """Return a model of workers that takes columns or a table."""
+    """Return the function `fit`, a model of workers, extended to take a table instead of columns."""
 
     def model_of(
         judgments: Any,

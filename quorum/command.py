@@ -1,4 +1,4 @@
-"""The command line ``quorum``: its words, the data folder, and completion."""
+"""The command ``quorum``: its words, its data folder, and shell completion."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 PACKAGE_DIR = Path(__file__).resolve().parent
 INSTALLED = (PACKAGE_DIR / "platform").is_dir()
-# Apps, settings, templates: beside this package in a clone, inside it where Quorum is installed
+# The folder of apps, settings and templates: in a clone it contains this package; an installed package contains it.
 PLATFORM = PACKAGE_DIR / "platform" if INSTALLED else PACKAGE_DIR.parent
 DATA = "quorum-data"
 COMPINIT = "(( $+functions[compdef] )) || { autoload -Uz compinit && compinit; }"
@@ -44,7 +44,7 @@ def main() -> None:
 
 @cache
 def words_of_environment() -> Words:
-    """Return the platform's words and those of the features that are on."""
+    """Return the words of the platform and of the features that are on."""
     from django.core.exceptions import ImproperlyConfigured
 
     from config.features import features_of, names_of
@@ -68,7 +68,7 @@ def _read_settings_file(path: Path) -> None:
 
 
 def words_for(line: list[str]) -> Words:
-    """Return the platform's words if they are enough for the line: features take time to load."""
+    """Return the words to interpret a line: only the platform's if they suffice, because features take time to load."""
     commands = {*OF_PLATFORM.names, *OF_PLATFORM.paths, *OWN}
     return OF_PLATFORM if commands & {" ".join(line[:2]), *line[:1]} else words_of_environment()
 
@@ -106,9 +106,10 @@ def split(line: list[str]) -> tuple[str, list[str]]:
 
 @contextmanager
 def _data_folder(*, make: bool = False) -> Iterator[Path | None]:
-    """Set DATA_DIR: as given, else `quorum-data` here, and in a clone that of manage.py.
+    """Set DATA_DIR, if Quorum is installed: to the given folder, else to `quorum-data` in the current folder.
 
-    If there is none, yield its name and use a temporary one, so that `--help` leaves nothing behind.
+    If that folder does not exist, and need not be made, yield its path, and set DATA_DIR to a temporary folder, so that
+    `--help` leaves nothing behind. Otherwise yield None.
     """
     folder = _name_data_folder() if INSTALLED else None
     if folder is None or folder.is_dir() or make:
@@ -120,7 +121,7 @@ def _data_folder(*, make: bool = False) -> Iterator[Path | None]:
 
 
 def _name_data_folder(named: str | None = None) -> Path:
-    """Set the folders outside the installed package; return that of the data."""
+    """Set DATA_DIR and STATIC_ROOT, which must be outside the installed package; return DATA_DIR."""
     _read_settings_file(Path(".env"))
     folder = Path(named or os.environ.get("DATA_DIR") or DATA).expanduser().resolve()
     os.environ["DATA_DIR"] = str(folder)
@@ -142,7 +143,7 @@ def _check_known(name: str) -> None:
 
 
 def _load(name: str, rest: list[str]) -> BaseCommand:
-    """Load settings, apps and models only if the command needs them."""
+    """Return the command; load settings, apps and models only if it needs them."""
     manage = import_module("manage")
     if manage.is_of_files(name, rest):
         command: BaseCommand = manage.load_of_files(name)
@@ -171,7 +172,7 @@ def _set_up() -> None:
 
 
 def _serve(rest: list[str]) -> None:
-    """Do what `make run` does, with the installed packages."""
+    """Do what `make run` does, but with the packages as installed."""
     from scripts import services
     from scripts.environment import CannotGoOn, check_port, check_writable, setting
 
@@ -221,7 +222,7 @@ def _print_completion(rest: list[str]) -> None:
     _add_shell(parser)
     shell = parser.parse_args(rest).shell
     code = argcomplete.shellcode(["quorum"], shell=shell)
-    if shell == "zsh":  # whose completion is off until a start file switches it on
+    if shell == "zsh":  # zsh completes only after this in a start file
         first, _, rest_of_it = code.partition("\n")
         code = f"{first}\n{COMPINIT}\n{rest_of_it}"
     sys.stdout.write(code + "\n")
@@ -232,7 +233,7 @@ def _add_shell(parser: ArgumentParser) -> None:
 
 
 def _complete(line: list[str]) -> None:
-    """Answer the shell, which puts the line into the environment, and end."""
+    """Print completions for the line, which the shell passes in the environment, and exit."""
     import argcomplete
 
     with _data_folder():
@@ -240,7 +241,7 @@ def _complete(line: list[str]) -> None:
 
 
 def _parser(line: list[str]) -> ArgumentParser:
-    """Return all words as a parser, with the options of the named command."""
+    """Return a parser of all words, with the options of the command that the line names."""
     parser = ArgumentParser(prog="quorum")
     groups = {"": parser.add_subparsers()}
     _add_run_options(groups[""].add_parser("run", help=OWN["run"]))
@@ -267,5 +268,5 @@ def _slugs(**_: object) -> list[str]:
 
     try:
         return list(Study.objects.values_list("slug", flat=True))
-    except DatabaseError:  # nothing is set up yet
+    except DatabaseError:  # the database is not set up
         return []

@@ -1,13 +1,14 @@
-"""The library's functions by short names, for columns and for tables, as one types them in a notebook.
+"""The library's functions under short names, for columns and for tables, to use in a notebook.
 
-A table is a pandas DataFrame, an Arrow table, or another with columns and Arrow's PyCapsule interface (a DataFrame of
-polars). A table of judgments has the columns `unit`, `worker` and `value` of an exported judgment set; others are
-named by the keywords `unit`, `worker` and `value`. Rows without a value, control items (`control`) and judgments that
-do not count (`used` is false) are left out, where the table has these columns, as the command `agreement` does.
+A table is a pandas DataFrame, an Arrow table, or another object with columns and Arrow's PyCapsule interface (such as a
+polars DataFrame). A table of judgments has the columns `unit`, `worker` and `value` of an exported judgment set; the
+keyword arguments `unit`, `worker` and `value` name other columns. As in the command `agreement`, rows without a value,
+of control items (`control`) and of judgments that do not count (`used` is false) are left out, if the table has these
+columns.
 
-A coefficient gives its signed result with an interval. What has a row for each unit, system or caption gives a table:
-pandas for pandas, else Arrow. Of columns, the functions give what those of `quorum.statistics` and `quorum.metrics`
-give, which have all options, fields and sources.
+A coefficient returns its signed result with an interval. For a table, results with a row for each unit, system or
+caption are a table too: pandas for pandas, else Arrow. For columns, the functions return what those of
+`quorum.statistics` and `quorum.metrics` return, where options, fields and sources are documented.
 """
 
 from __future__ import annotations
@@ -50,7 +51,8 @@ mace = fit_to_tables(aggregation.mace)
 def score(candidates: Any, references: Any = None, metrics: Iterable[str] = METRICS, **options: Any) -> Any:
     """Score n candidates against n lists of references; options as in `quorum.metrics.score`.
 
-    Of a table with the columns `candidate` and `references` (lists of texts), return it with a column for each metric.
+    Given a table with the columns `candidate` and `references` (lists of texts), return it with a column for each
+    metric.
     """
     if not is_table(candidates):
         return score_texts(candidates, references, metrics, **options)
@@ -73,10 +75,10 @@ def alpha(
     value: str = "value",
     **options: Any,
 ) -> AgreementResult:
-    """Return Krippendorff's alpha of judgments, or of a (raters, units) array, nan where an answer is missing.
+    """Return Krippendorff's alpha of judgments, or of a (raters, units) array in which nan is a missing answer.
 
-    Values are taken as they are, and units as independent of each other. The command `agreement` knows the protocol of
-    an export: it takes choices between two texts in both orders, and units of one item together.
+    Values are used as they are, and units are taken as independent. The command `agreement` reads the protocol of an
+    export, and so counts choices between two texts in both orders, and clusters units by item.
     """
     if is_table(judgments):
         units, workers, values = judgments_of(judgments, unit, worker, value)
@@ -96,7 +98,7 @@ def kappa(
 ) -> AgreementResult:
     """Return Cohen's kappa of two columns of answers to the same units, or of the judgments of two workers.
 
-    Units that one of them alone judged are left out. Of more workers, return Fleiss' kappa.
+    Units judged by only one of the two are left out. For judgments of more than two workers, return Fleiss' kappa.
     """
     if not is_table(first):
         if second is None:
@@ -124,7 +126,10 @@ def majority_vote(
     value: str = "value",
     **options: Any,
 ) -> Any:
-    """Return the most frequent answer of each unit: of a table `unit`, `winner`, `share` of the votes, and `votes`."""
+    """Return the most frequent answer of each unit.
+
+    For a table, return the columns `unit`, `winner`, `share` (of the votes) and `votes`.
+    """
     if not is_table(judgments):
         return aggregation.majority_vote(judgments, required_column(values, "values"), **options)
     refuse_beside_table(values=values)
@@ -136,8 +141,8 @@ def majority_vote(
 def bradley_terry(comparisons: Any, **options: Any) -> Any:
     """Fit strengths to a (K, K) array of wins, or to a table with `first`, `second` and `winner` (1, 2, or 0: neither).
 
-    Of a table, return `item`, `log_strength`, and its interval `low` and `high`, from the strongest down. Raise
-    BadValue where strengths have no maximum, as of an item that never loses; `prior=0.5` helps.
+    For a table, return the columns `item`, `log_strength`, and its interval `low` and `high`, strongest first. Raise
+    BadValue if the likelihood has no maximum, for example because an item never loses; `prior=0.5` then helps.
     """
     if not is_table(comparisons):
         return aggregation.bradley_terry(comparisons, **options)

@@ -1,7 +1,7 @@
-"""The words of ``quorum``: for each, the command of ``manage.py``, a description, and what does it.
+"""The words of ``quorum``: for each, the command of ``manage.py``, a description, and the dotted path of its code.
 
-That is a class of command, or an operation that is declared with the command's help. Those of a feature that can be
-left out are in its ``apps.py``.
+The code is a class of command, or an operation that is declared with the command's help. The words of a feature that
+can be left out are in its ``apps.py``.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ BEGIN, DATASETS, STUDIES, RESULTS, CROWDS, FILES, SERVER = (
     "To begin", "Datasets", "Studies", "Results", "Crowds and money", "Files, without a database", "The installation",
 )  # fmt: skip
 
-# What quorum does itself.
+# Commands of ``quorum`` that are not commands of ``manage.py``.
 OWN = {
     "run": "web server and background worker, with a demo; Ctrl-C stops them",
     "completion": "what a shell needs to complete these words",
@@ -118,11 +118,11 @@ class Words:
     """The platform's commands, and those of features that are on.
 
     Attributes:
-        sections: a title, and of each of its words (name of the command, description, dotted path).
-        names: of the commands, by words.
-        paths: by names.
-        groups: the title by first word.
-        without_data: names of those that work in a folder without an installation.
+        sections: title -> words -> (name of the command, description, dotted path).
+        names: words -> name of the command.
+        paths: name of the command -> dotted path.
+        groups: first word -> title.
+        without_data: names of the commands that work in a folder without an installation.
     """
 
     def __init__(self, *features: Commands, without_data: Collection[str] = ()) -> None:

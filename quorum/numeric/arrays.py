@@ -1,4 +1,4 @@
-"""Array types of the numeric packages, and operations that several need."""
+"""Array types of the numeric packages, and operations that several of them need."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Ints = NDArray[np.int64]
-Numbers = NDArray[np.int32]  # of words, by position in a vocabulary
+Numbers = NDArray[np.int32]  # numbered words: positions in a vocabulary
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
@@ -18,14 +18,14 @@ ROWS_AT_ONCE = 1 << 16
 def ratio(
     part: ArrayLike, whole: NDArray[Any], *, where: Flags | None = None, otherwise: float = math.nan
 ) -> Floats:
-    """Return part / whole elementwise, or ``otherwise`` where whole <= 0 or ``where`` is false."""
+    """Return part / whole elementwise; ``otherwise`` if whole <= 0 or ``where`` is false."""
     result = np.full(np.broadcast(part, whole).shape, otherwise)
     np.divide(part, whole, out=result, where=whole > 0 if where is None else where)
     return result
 
 
 def pairs_of_equal(left: Ints, right: Ints) -> tuple[Ints, Ints]:
-    """Return the positions in ``left`` and ``right`` of all pairs of equal values, by ``left``."""
+    """Return the positions, in ``left`` and in ``right``, of all pairs of equal values, in the order of ``left``."""
     order = np.argsort(right, kind="stable")
     start, end = (np.searchsorted(right[order], left, side) for side in ("left", "right"))
     first = np.repeat(np.arange(len(left)), end - start)
@@ -38,10 +38,10 @@ def places_in(known: Ints, wanted: Ints) -> Ints:
     if not len(known):
         return np.full(len(wanted), -1, dtype=np.int64)
     low, high = int(known.min()), int(known.max())
-    if high - low < 4 * len(known):  # row ids lie close together
-        position = np.full(high - low + 2, -1, dtype=np.int64)  # the last one is for what lies outside
+    if high - low < 4 * len(known):  # values lie close together, as row ids do
+        position = np.full(high - low + 2, -1, dtype=np.int64)  # the last entry is for values outside
         position[known - low] = np.arange(len(known))
-        # Without a sign, what lies below is far above.
+        # As unsigned numbers, negative ones are very large.
         return position[np.minimum((wanted - low).view(np.uint64), np.uint64(high - low + 1)).view(np.int64)]
     order = np.argsort(known)
     nearest = order[np.minimum(np.searchsorted(known, wanted, sorter=order), len(known) - 1)]
@@ -62,10 +62,10 @@ def order_of(codes: Ints) -> Ints:
 
 
 def parts_of(rows: int) -> Iterator[slice]:
-    """Yield slices of ``rows`` so short that what is computed of one stays in the processor's cache."""
+    """Yield slices of ``rows``, so short that arrays computed from one slice stay in the processor's cache."""
     yield from (slice(start, start + ROWS_AT_ONCE) for start in range(0, rows, ROWS_AT_ONCE))
 
 
 def starts_of(lengths: Sequence[int] | NDArray[Any]) -> Ints:
-    """Return (lists + 1,) int64: the starts of adjacent lists, and the last end."""
+    """Return (lists + 1,) int64: the starts of concatenated lists, and the end of the last."""
     return np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))

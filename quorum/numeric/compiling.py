@@ -1,9 +1,9 @@
-"""Loops over arrays that numba compiles.
+"""Compile loops over arrays ("kernels") with numba.
 
-Kernels are compiled once per installation. Machine code is cached beside the source, or in the user's cache folder if
-that is read-only. With NUMBA_DISABLE_JIT=1 they run as plain Python, to measure coverage. Numba watches only the
-kernel's own file, so the cached name carries a digest of it and of all modules of Quorum that it imports, directly or
-not.
+Kernels are compiled once per installation. Machine code is cached next to the source, or in the user's cache folder if
+the source is read-only. With NUMBA_DISABLE_JIT=1 kernels run as plain Python, to measure coverage. Numba notices
+changes only in the kernel's own file, so the name of the cache has a digest of that file and of all modules of Quorum
+that it imports, directly or not.
 """
 
 import ast
@@ -23,28 +23,28 @@ _PACKAGE = __name__.partition(".")[0]
 
 
 def compiled(kernel: Kernel) -> Kernel:
-    """Compile a kernel when first called, once per argument types."""
-    import numba  # slowly, and not for those who want the types alone
+    """Compile a kernel at its first call, once for each combination of argument types."""
+    import numba  # here, as it loads slowly and modules that only need the types can do without
 
     _announce_compiling()
     kernel.__qualname__ = f"{kernel.__qualname__}-{_digest(kernel.__module__)}"
     try:
         dispatcher = numba.njit(cache=True, nogil=True)(kernel)
-    except RuntimeError:  # no folder can be written: it is compiled again in every process
+    except RuntimeError:  # no folder for the cache can be written, so every process compiles again
         dispatcher = numba.njit(nogil=True)(kernel)
-    return cast(Kernel, dispatcher)  # called like the function it was made of
+    return cast(Kernel, dispatcher)  # has the signature of the kernel
 
 
 @cache
 def _announce_compiling() -> None:
-    """Have a line written to a terminal when something is compiled that takes longer."""
+    """Write a line to a terminal when a kernel is compiled that takes long."""
     if not sys.stderr.isatty():
         return
     from numba.core import event
 
     class Announcer(event.Listener):
         def __init__(self) -> None:
-            self.depth = 0  # a kernel compiles those that it calls
+            self.depth = 0  # compiling a kernel also compiles those that it calls
             self.silent = SILENT_SECONDS
             self.said = False
 
@@ -71,7 +71,7 @@ def _announce_compiling() -> None:
 
 @cache
 def _digest(module: str) -> str:
-    """Return eight digits of a module's sources; delete outdated compiled files."""
+    """Return eight digits of the digest of a module's sources; delete outdated compiled files."""
     sources = {module}
     unread = [module]
     while unread:
@@ -85,7 +85,7 @@ def _digest(module: str) -> str:
     source = _file(module)
     for path in source.parent.glob(f"__pycache__/{source.stem}.*.nb[ci]"):
         if digest not in path.name:
-            # The folder may not be writable, or another process was first.
+            # The folder may be read-only, or another process may have deleted the file.
             with contextlib.suppress(OSError):
                 path.unlink()
     return digest
@@ -97,7 +97,7 @@ def _imports(module: str) -> frozenset[str]:
 
 
 def _imported_names(module: str) -> Iterator[str]:
-    """Yield the dotted names of a module's imports; some name members of modules."""
+    """Yield the dotted names of a module's imports; some of them are members of modules."""
     for node in ast.walk(ast.parse(_file(module).read_bytes())):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if alias.name.startswith(_PACKAGE))
@@ -110,7 +110,7 @@ def _imported_names(module: str) -> Iterator[str]:
 
 def _file(module: str) -> Path:
     name, *inner = module.split(".")
-    path = Path(sys.modules[name].__path__[0], *inner)  # in a wheel, packages lie in several folders
+    path = Path(sys.modules[name].__path__[0], *inner)  # in a wheel, packages are in several folders
     package = path / "__init__.py"
-    # A folder of a former version may be left with its compiled files alone.
+    # A folder of an earlier version may be left with nothing but compiled files.
     return package if package.exists() else path.with_suffix(".py")

@@ -1,7 +1,7 @@
-"""Write values for other processes: plain ones as a line of JSON, arrays after it, declared objects by name.
+"""Serialise values for other processes: plain values as a line of JSON, then arrays; declared objects by name.
 
-Who reads runs no code but what imports the modules of our packages: nothing is called that is not declared here or
-by `declare`. Objects get their attributes without their classes' methods.
+Unlike unpickling, reading runs no code of the sender: it imports modules of given packages, and calls only what is
+declared in this module or by `declare`. Attributes of objects are set without calling methods of their classes.
 """
 
 from __future__ import annotations
@@ -20,23 +20,26 @@ import numpy as np
 PLAIN = {type(None), bool, int, float, str}
 Thing = TypeVar("Thing", bound=Callable[..., Any])
 
-_declared: dict[str, Any] = {}  # functions and classes, by module and name
-_simpler: dict[str, Callable[[Any], Any]] = {}  # by the class's module and name
+_declared: dict[str, Any] = {}  # functions and classes, by dotted name
+_simpler: dict[str, Callable[[Any], Any]] = {}  # by the dotted name of the class
 _back: dict[str, Callable[[Any], Any]] = {}
 
 
 class NotPackable(Exception):
-    """The value holds what no other process can have, such as a function within a function."""
+    """The value contains something that cannot be sent to another process, such as a nested function."""
 
 
 def declare(thing: Thing) -> Thing:
-    """Let a function or class, and the objects of a class, go to other processes by name."""
+    """Allow a function or class, and the objects of a class, to be sent to other processes by name."""
     _declared[_name(thing)] = thing
     return thing
 
 
 def declare_kind(kind: type | str, to: Callable[[Any], Any], back: Callable[[Any], Any]) -> None:
-    """Let objects of a class, or of one that is not loaded yet, go to other processes as simpler values."""
+    """Allow objects of a class to be sent as simpler values, made by `to` and turned back by `back`.
+
+    `kind` may be the dotted name of a class that is not loaded yet.
+    """
     name = kind if isinstance(kind, str) else _name(kind)
     _simpler[name], _back[name] = to, back
 
@@ -77,7 +80,7 @@ def write(value: Any, file: BinaryIO) -> None:
 
 
 def read(file: BinaryIO, packages: Collection[str]) -> Any:
-    """Return the value that was written. Raise ValueError if it names an object of a package other than `packages`."""
+    """Return the value that `write` wrote. Raise ValueError if it names an object outside `packages`."""
     return _Reader(file, packages).unpacked(json.loads(file.readline()))
 
 
@@ -122,7 +125,7 @@ class _Reader:
             return array if array.ndim else array[()]
         if name in _back:
             return _back[name](self.unpacked(content))
-        thing = self._declared(name)  # first, as its module may declare what is in it
+        thing = self._declared(name)  # import it first, as its module may declare the objects in the value
         if content is None:
             return thing
         if issubclass(thing, tuple):

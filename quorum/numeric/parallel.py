@@ -1,7 +1,7 @@
 """Compute parts of one result in several processes.
 
-`map_parts` yields the results of the parts in their order, so that a result does not depend on who computed it.
-By default this process computes all; `using` sets another pool, such as `LocalPool` for this machine.
+`map_parts` yields the results of the parts in order, so that the whole does not depend on which process computed a
+part. By default the calling process computes all parts; `using` sets another pool, such as `LocalPool`.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from multiprocessing import get_context
 from threading import Thread
 from typing import Any, Protocol
 
-# Computes a part from what all parts share: `function(shared, part)`, a function of a module.
+# Computes a part: `function(shared, part)`, where `shared` is the same for all parts. It must be a module's function.
 PartFunction = Callable[[Any, Any], Any]
-# Closing them ends the work on parts that are under way.
+# Closing the generator ends the work on parts.
 Results = Generator[Any, None, None]
-RESTARTS = 3  # of a pool whose process was killed
+RESTARTS = 3  # most restarts of a pool after one of its processes was killed
 
 
 class Pool(Protocol):
@@ -33,7 +33,7 @@ class Pool(Protocol):
 
 
 class Serial:
-    """The pool of one process: this one."""
+    """A pool that computes all parts in the calling process."""
 
     def map(
         self, function: PartFunction, shared: Any, parts: Sequence[Any], *, threads: bool = False
@@ -47,18 +47,19 @@ _pool: ContextVar[Pool] = ContextVar("pool", default=Serial())  # noqa: B039 - w
 def map_parts(function: PartFunction, shared: Any, parts: Sequence[Any], *, threads: bool = False) -> Results:
     """Yield `function(shared, part)` for each part, in order.
 
-    The function must be importable by its name, and depend on nothing but its arguments and stored data. Parts and
-    results go to child processes and back, which inherit `shared`. Workers compute what `packing` can write.
+    The function must be importable by name, and may depend only on its arguments and on stored data. Parts and results
+    are sent to and from child processes, which inherit `shared`. Workers on other machines compute a part only if
+    `packing` can write it.
 
     Args:
-        threads: the function spends its time in compiled code that other threads can run beside.
+        threads: the function spends its time in compiled code that runs in several threads at once.
     """
     return _pool.get().map(function, shared, parts, threads=threads)
 
 
 @contextmanager
 def using(pool: Pool) -> Iterator[None]:
-    """Let `map_parts` use a pool within the block."""
+    """Let `map_parts` use a pool within the `with` block."""
     before = _pool.set(pool)
     try:
         yield
@@ -67,10 +68,10 @@ def using(pool: Pool) -> Iterator[None]:
 
 
 class LocalPool:
-    """Processes of this machine, forked at each `map`, so that they share the memory of what is loaded, or threads.
+    """A pool of threads, or of processes that are forked at each `map` and so share what is loaded.
 
     Args:
-        before_fork: called in this process first, to close what children must not share.
+        before_fork: called before forking, to close what children must not share.
     """
 
     def __init__(self, workers: int, before_fork: Callable[[], object] = lambda: None) -> None:
@@ -79,7 +80,7 @@ class LocalPool:
     def map(
         self, function: PartFunction, shared: Any, parts: Sequence[Any], *, threads: bool = False
     ) -> Results:
-        """Yield results in order. Parts of a killed process are computed again, by a new pool."""
+        """Yield results in order. If a process is killed, a new pool computes the remaining parts."""
         if min(self._workers, len(parts)) < 2:
             yield from Serial().map(function, shared, parts)
             return
@@ -107,7 +108,7 @@ class LocalPool:
         try:
             for part in parts:
                 waiting.append(executor.submit(_compute, part))
-                if len(waiting) > 2 * self._workers:  # results wait in memory
+                if len(waiting) > 2 * self._workers:  # do not compute far ahead, as results wait in memory
                     yield waiting.popleft().result()
             while waiting:
                 yield waiting.popleft().result()
@@ -115,7 +116,7 @@ class LocalPool:
             executor.shutdown(cancel_futures=True)
 
 
-_task: tuple[PartFunction, Any] | None = None  # of a child
+_task: tuple[PartFunction, Any] | None = None  # the function and shared value, in a child process
 
 
 def _start_child(parent: int, function: PartFunction, shared: Any) -> None:
@@ -126,7 +127,7 @@ def _start_child(parent: int, function: PartFunction, shared: Any) -> None:
 
 
 def _end_with(parent: int) -> None:
-    """End this process if its parent was killed: it would wait for parts without end."""
+    """Exit if the parent process was killed, instead of waiting for parts for ever."""
     while os.getppid() == parent:
         time.sleep(1)
     os._exit(1)

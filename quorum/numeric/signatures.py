@@ -1,8 +1,8 @@
-"""Signatures: one-line texts that say how a number was made, as sacrebleu's for BLEU (Post 2018).
+"""Signatures: one-line texts that say how a number was computed, like sacrebleu's for BLEU (Post 2018).
 
-`cider-d|n:4|sigma:6|tok:ptb|refs:5|df:corpus|v:1.0` is a name, then fields, then a version. A value is a bare
-word or JSON; the marks | : % and line breaks inside it are percent-encoded. Results are stated with their signature
-and the versions of Quorum and its libraries.
+`cider-d|n:4|sigma:6|tok:ptb|refs:5|df:corpus|v:1.0` has a name, fields, and a version. A value is a bare word or JSON;
+the marks | : % and line breaks in it are percent-encoded. State results with their signature and with the versions of
+Quorum and its libraries.
 """
 
 from __future__ import annotations
@@ -25,14 +25,15 @@ import scipy
 
 Value = None | bool | int | float | str | tuple["Value", ...]
 
-# Stands for what only the caller has: a running random stream, a function; `given-<digest>` for words or captions.
+# Stands for a value that only the caller has, such as a random generator or a function. For words or captions it is
+# `given-<digest>`.
 PLACEHOLDER = "given"
 
 _MARKS = {"%": "%25", "|": "%7C", ":": "%3A", "\n": "%0A", "\r": "%0D"}
 
 
 class BadSignature(ValueError):
-    """The text is no signature, or one of something unknown."""
+    """The text is not a signature, or is the signature of something unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +75,7 @@ def parse(text: str) -> Signature:
 
 
 def parse_version(text: str, version: str) -> Signature:
-    """Parse a signature. Raise BadSignature for another version."""
+    """Parse a signature. Raise BadSignature if its version is not `version`."""
     signature = parse(text)
     if signature.version != version:
         raise BadSignature(f"{text!r} was made by version {signature.version}, expected version {version}")
@@ -83,8 +84,8 @@ def parse_version(text: str, version: str) -> Signature:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A function with a signature's options; the `missing` ones, known only to the first caller, must be
-    passed by name.
+    """A function with a signature's options. The `missing` options, which a signature does not contain, must be passed
+    by name.
     """
 
     function: Callable[..., Any]
@@ -101,7 +102,7 @@ class Call:
 
 
 def call_of_function(text: str, function: Callable[..., Any], fields: Mapping[str, Value]) -> Call:
-    """Return a call whose options are the fields of the signature `text`. Raise BadSignature."""
+    """Return the call of `function` with `fields`, those of the signature `text`, as options. Raise BadSignature."""
     known = inspect.signature(function).parameters
     for key in fields:
         if key not in known:
@@ -111,10 +112,10 @@ def call_of_function(text: str, function: Callable[..., Any], fields: Mapping[st
 
 
 def name_given(lists: Collection[Collection[str]]) -> str:
-    """Identify the caller's lists of texts by number and digest."""
+    """Return a name for the caller's lists of texts: their number and a digest."""
     digest = hashlib.sha256()
     for texts in lists:
-        # No text can hold the two bytes behind it: UTF-8 has neither.
+        # Two bytes that UTF-8 does not have separate texts and lists, so no text can contain them.
         digest.update(b"".join([text.encode("utf-8", "surrogatepass") + b"\xff" for text in texts]) + b"\xfe")
     return f"{PLACEHOLDER}-{len(lists)}-{digest.hexdigest()[:8]}"
 
@@ -166,5 +167,5 @@ def versions() -> dict[str, str]:
 
 
 def signature(name: str, settings: dict[str, Any]) -> str:
-    """Return ``name|key:value|...|v:version`` in the order of ``settings``."""
+    """Return the signature ``name|key:value|...|v:version``, with fields in the order of ``settings``."""
     return str(Signature(name, settings, quorum_version()))

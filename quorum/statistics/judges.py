@@ -72,15 +72,15 @@ class AlternativeAnnotatorResult(Inference):
     """Whether the judge may replace a person of this group.
 
     Attributes:
-    raters: the R people who were tested, ascending; `left_out` others had too few units.
-    units: (R,) number of units on which each was compared with the judge.
-    judge_advantage: (R,) share of these where the judge is at least as near to the others as the person (rho f).
-    rater_advantage: (R,) share of these where the person is at least as near as the judge (rho h).
-    p: (R,) one-sided, of rho_h - rho_f >= epsilon; `adjusted_p` by Benjamini and Yekutieli.
-    won: (R,) bool, whether `adjusted_p` is at most `level`.
-    winning_rate: share of `won` among the people with a p (omega); the judge passes the test at 0.5 or more.
-    advantage: mean of `judge_advantage` (rho), with an interval over units or clusters.
-    all_units: number of units with answers of the judge and of two people or more.
+        raters: the R people who were tested, ascending; `left_out` others had too few units.
+        units: (R,) number of units on which each was compared with the judge.
+        judge_advantage: (R,) share of these where the judge is at least as near to the others as the person (rho f).
+        rater_advantage: (R,) share of these where the person is at least as near as the judge (rho h).
+        p: (R,) one-sided, of rho_h - rho_f >= epsilon; `adjusted_p` by Benjamini and Yekutieli.
+        won: (R,) bool, whether `adjusted_p` is at most `level`.
+        winning_rate: share of `won` among the people with a p (omega); the judge passes the test at 0.5 or more.
+        advantage: mean of `judge_advantage` (rho), with an interval over units or clusters.
+        all_units: number of units with answers of the judge and of two people or more.
     """
 
     raters: tuple[Any, ...]
@@ -119,12 +119,13 @@ def alternative_annotator_test(
     """Compare the judge with each person: which of them is nearer to the other people's (N,) answers.
 
     Args:
-    judge: (N,) the judge's answer to the unit of each row.
-    scoring: "accuracy" (mean agreement with the others, any values) or "rmse" (root mean squared distance, numbers).
-    epsilon: by how much the judge may be worse, because it costs less.
-    least_units: people with fewer units are treated as `few` says: left out, tested by t all the same, or tested
-    by Wilcoxon's signed ranks (contrib/judges/README.md).
-    clusters: one column of clusters of units; by default each unit is a cluster.
+        judge: (N,) the judge's answer to the unit of each row.
+        scoring: "accuracy" (mean agreement with the others, any values) or "rmse" (root mean squared distance,
+            numbers).
+        epsilon: by how much the judge may be worse, because it costs less.
+        least_units: people with fewer units are treated as `few` says: left out, tested by t all the same, or tested
+            by Wilcoxon's signed ranks (contrib/judges/README.md).
+        clusters: one column of clusters of units; by default each unit is a cluster.
     """
     one_of(scoring, SCORINGS, "scoring")
     one_of(few, FEW, "few")
@@ -441,11 +442,11 @@ class SavingsCurve(Result):
     """Properties of prediction-powered intervals if people had judged fewer units.
 
     Attributes:
-    sizes: (S,) number of units that people judge.
-    coverage, people_coverage: (S,) share of draws whose interval contains the mean of all units, with the judge and
-    from people alone.
-    width, people_width: (S,) mean width of the interval, with the judge and from people alone.
-    effective: (S,) mean of `PredictionPoweredResult.effective`.
+        sizes: (S,) number of units that people judge.
+        coverage, people_coverage: (S,) share of draws whose interval contains the mean of all units, with the judge
+            and from people alone.
+        width, people_width: (S,) mean width of the interval, with the judge and from people alone.
+        effective: (S,) mean of `PredictionPoweredResult.effective`.
     """
 
     sizes: tuple[int, ...]

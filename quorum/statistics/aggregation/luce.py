@@ -81,8 +81,8 @@ def luce_choice(
     `bradley_terry_of_comparisons`; covariance and intervals are then by the sandwich estimator.
 
     Raises:
-    BadValue, BadShape, BadOption: a list has fewer than two different options, or not the best one; an option has
-    no owners; a setting is wrong.
+        BadValue, BadShape, BadOption: a list has fewer than two different options, or not the best one; an option has
+            no owners; a setting is wrong.
     """
     check_confidence(confidence)
     positive(max_iterations, "max_iterations")

@@ -25,14 +25,14 @@ class People:
     """Assumptions about voters.
 
     Attributes:
-    right: mean chance that a careful vote is right.
-    pair_spread, unit_spread: intraclass correlation of that chance, which has a beta distribution between pairs,
-    and between the units of a pair.
-    careless: share of careless votes; half of them are right.
-    worker_spread: intraclass correlation of carelessness within workers.
-    pairs_each: number of consecutive pairs that the same workers judge.
-    raters: number of people who share the work; 0 for new people for every `pairs_each` pairs.
-    taste: standard deviation, over people, of their log odds of preferring the first system or metric.
+        right: mean chance that a careful vote is right.
+        pair_spread, unit_spread: intraclass correlation of that chance, which has a beta distribution between pairs,
+            and between the units of a pair.
+        careless: share of careless votes; half of them are right.
+        worker_spread: intraclass correlation of carelessness within workers.
+        pairs_each: number of consecutive pairs that the same workers judge.
+        raters: number of people who share the work; 0 for new people for every `pairs_each` pairs.
+        taste: standard deviation, over people, of their log odds of preferring the first system or metric.
     """
 
     right: float = 0.85
