@@ -1,10 +1,10 @@
 """Cache the figures of large studies, since counting a million rows is slow.
 
-Figures younger than a minute are shown as they are; older ones while a job recomputes them. Missing figures of a
-large study are computed by a job, and the page fills in later. Figures over few rows are never cached.
+Figures younger than a minute are shown unchanged. Older ones are shown while a job recomputes them. Missing figures
+of a large study are computed by a job; the page shows them when it is done. Figures over few rows are never cached.
 
-After a person's action on the study, quick figures are recomputed at once, so that the person sees the effect;
-others are marked as being recomputed.
+After a person's action on the study, quick figures are recomputed at once, so that the person sees the effect.
+Others are marked as being recomputed.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ def has_many_rows(rows: QuerySet[Any]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ShownFigures(Generic[T]):
-    """Figures on a page.
+    """Figures as a page shows them.
 
     Attributes:
         value: None only while a job computes them for the first time.
-        made_at: None if computed just now.
+        made_at: None if they were computed for this page.
         again: whether a job is recomputing them.
     """
 
@@ -85,7 +85,7 @@ def cached_figures(study: Study, figures: Figures[T], *, wait: bool = False) -> 
 
 
 def _cached(study: Study, figures: Figures[Any]) -> tuple[CachedFigures | None, bool]:
-    """Return the figures, and whether they are large, in one query."""
+    """Return the cached figures, and whether the first computation needs a job, in one query."""
     if figures.many is None:
         return CachedFigures.objects.filter(study=study, name=figures.name).first(), False
     cached_by_name = FilteredRelation("cached_figures", condition=Q(cached_figures__name=figures.name))
@@ -106,7 +106,7 @@ def newest_figures_job(study: Study) -> Job | None:
 
 
 def _start_unless_failed(study: Study, name: str) -> None:
-    """Do not start after a failure: a waiting page would retry for ever."""
+    """Start the job unless the last one failed less than FRESH_SECONDS ago: a waiting page would retry forever."""
     last = newest_figures_job(study)
     failed_at = last.finished_at if last is not None and last.has_failed else None
     if failed_at is None or (timezone.now() - failed_at).total_seconds() >= FRESH_SECONDS:
@@ -114,7 +114,7 @@ def _start_unless_failed(study: Study, name: str) -> None:
 
 
 def request_figures(study: Study, names: Iterable[str]) -> None:
-    """Start a job, unless one is running."""
+    """Start a job for the named figures that no queued or running job computes."""
     under_way = Job.objects.under_way().filter(kind=JOB, args__study=study.slug)
     under_way_names = {name for args in under_way.values_list("args", flat=True) for name in args["names"]}
     wanted = sorted(set(names) - under_way_names)
@@ -145,7 +145,7 @@ def store_figures(rows: Iterable[CachedFigures]) -> None:
 
 
 def _compute_for_page(study: Study, figures: Figures[T]) -> T:
-    """Read the cache only here, as most studies are small."""
+    """Compute figures that are not cached, and cache them if they are over many rows."""
     made_at, began = timezone.now(), time.monotonic()
     result = figures.compute(study)
     if figures.rows(result) >= MANY_ROWS and get_language() != settings.LANGUAGE_CODE:

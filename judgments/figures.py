@@ -1,4 +1,4 @@
-"""The figures over a study's rows that are cached, as the apps declare them."""
+"""Cached figures about a study's rows, as the apps register them."""
 
 from __future__ import annotations
 
@@ -27,14 +27,15 @@ def version_of(study: Study) -> object:
 
 @dataclass(frozen=True, slots=True)
 class Figures(Generic[T]):
-    """A figure over the rows of a study.
+    """A figure about the rows of a study.
 
     Attributes:
-        rows: number of rows behind a result.
-        version: as JSON, what else than time makes cached figures stale.
-        exact: whether they depend on the version only: they never expire, and other versions are not shown.
+        rows: returns the number of rows behind a result.
+        version: returns, as JSON, what makes cached figures stale apart from time.
+        exact: whether the figures depend on the version only: they do not expire, and those of other versions are
+            not shown.
         many: a quick database expression for whether the first computation needs a job.
-        beyond_a_page: the same for figures that a page never computes.
+        beyond_a_page: the same, for figures that a page never computes itself.
     """
 
     name: str
@@ -54,7 +55,7 @@ def add_figures(figures: Figures[T]) -> Figures[T]:
 
 
 def add_figures_by_prefix(prefix: str, figures_named: Callable[[str], Figures[Any]]) -> None:
-    """Register figures named ``<prefix>:<more>``, such as comparisons with another study."""
+    """Register a function that makes figures named ``<prefix>:<more>``, such as comparisons of studies."""
     _BY_PREFIX[prefix] = figures_named
 
 

@@ -1,4 +1,4 @@
-"""Job handlers: resolve ids, call one service, report progress."""
+"""Job handlers: find rows by their ids, call one service, report progress."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from judgments.studies.studies import find_dataset, find_study
 
 @contextmanager
 def _stored(run: JobRun, upload: str) -> Iterator[tuple[uploads.UnpackedUpload, dict[str, Any]]]:
-    """Open an upload and the job's last transaction; discard the upload afterwards."""
+    """Open an upload and the transaction that ends the job; discard the upload afterwards."""
     with uploads.open_upload(upload, run.progress) as files, run.commit() as result:
         yield files, result
     uploads.discard_upload(upload)
@@ -40,10 +40,10 @@ def import_dataset_upload(
     parts: Sequence[Mapping[str, Any]] = (),
     pictures: str | None = None,
 ) -> None:
-    """Import an upload: all its ``parts`` (``understanding.Part``), or one file in a format.
+    """Import an upload: all of its ``parts`` (``UploadPart`` as dicts), or one file in a format.
 
     Args:
-        pictures: the folder with pictures, from the root of the upload.
+        pictures: the folder with pictures, relative to the root of the upload.
     """
     user = acting_person()
     if user is None:  # without an owner it would be everybody's
@@ -103,7 +103,7 @@ def understand_upload(
 def _import_into(
     run: JobRun, read: Callable[..., importing.ImportSummary], *, upload: str, dataset: str, **values: Any
 ) -> None:
-    """Import an upload into a dataset that its account may edit."""
+    """Import an upload into a dataset that the job's account may edit."""
     user, job = require_editor(acting_person(), find_dataset(dataset)), Job.objects.get(pk=run.job_id)
     with _stored(run, upload) as (files, result), pending_imports.problems_left(job, files.path):
         summary = read(path=files.path, dataset=dataset, user=user, progress=run.progress, **values)
@@ -118,12 +118,12 @@ def import_candidate_upload(
 
 
 def import_ranking_upload(run: JobRun, *, format: str, encoding: str = "", **values: str) -> None:
-    """Import rankings; ``format`` is their task."""
+    """Import ranked lists; ``format`` is their task."""
     _import_into(run, importing.import_rankings, task=format, encoding=encoding or None, **values)
 
 
 def scale_pictures(run: JobRun, *, dataset: str) -> None:
-    """Scale the pictures that have no scaled ones yet; a run that was killed leaves fewer."""
+    """Scale the pictures that have not been scaled yet; an interrupted job continues where it stopped."""
     items = list(find_dataset(dataset).items.exclude(picture="").only("picture", "scaled"))
     missing = [item for item in items if not is_scaled(item)]
     for done, item in enumerate(missing):
@@ -143,7 +143,7 @@ def draw_hits_of_study(run: JobRun, *, study: str) -> None:
 
 
 def figures(run: JobRun, *, study: str, names: list[str]) -> None:
-    """Compute the cached figures of a large study; delete earlier jobs of this kind."""
+    """Compute the named figures of a large study, and delete earlier jobs of this kind."""
     rows = recompute_figures(find_study(study), names)
     with run.commit():
         store_figures(rows)

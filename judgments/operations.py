@@ -1,7 +1,7 @@
-"""Operations on a study, each declared once for page, HTTP call, command and client, and those of every crowd.
+"""Operations on a study, each declared once for page, HTTP call, command and client.
 
-An operation is a function that calls a service and says what was done. ``@operation`` adds its parameters, its
-right, and what follows::
+An operation is a function that calls a service and says what was done. ``@operation`` adds its parameters, the
+right that it needs, and what follows::
 
     @operation("pause", "Pause the study", parameters=Reason, then=ASK_THE_CROWD)
     def pause(*, study: Study, by: User | None, why: str) -> Outcome:
@@ -65,7 +65,7 @@ class Outcome:
 
 
 class CommandHelp(NamedTuple):
-    """What ``--help`` says of a command that does an operation and no more; ``example`` lacks the command's name."""
+    """The ``--help`` text of a command that only does an operation; ``example`` lacks the command's name."""
 
     text: str
     example: str
@@ -73,7 +73,7 @@ class CommandHelp(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class FollowUp:
-    """What follows a committed operation: ``now`` for those who wait; ``later`` starts a job, for pages."""
+    """What follows a committed operation: ``now`` does it and waits; ``later`` starts a job, for pages."""
 
     now: Callable[[Study], str]
     later: Callable[[Study, User | None], object]
@@ -85,20 +85,21 @@ class Operation:
 
     Attributes:
         name: last part of its HTTP address, and of its schema id ``studies_<name>``.
-        right: what a person must be allowed to do.
-        scope: the area of a token's scopes that opens it.
+        right: the right that a person needs in the study.
+        scope: the token scope that allows it.
         do: gets ``study``, ``by`` (None for a command) and the parameters by name. None if only a job does it.
-        row: the argument of ``do`` that gets the key of a row of the study, from an address or a hidden field; ""
-            if it is about the whole study.
-        job: the kind of job that does it for pages and HTTP calls, or "". It gets ``study`` (its slug) and the
+        row: the argument of ``do`` that gets the key of one of the study's rows, from an address or a hidden field;
+            "" if the operation is about the whole study.
+        job: the kind of job that does it for pages and HTTP calls, or "". The job gets ``study`` (its slug) and the
             parameters; a command calls ``do`` instead, with ``progress``.
-        check: raises if it is not possible, before a job starts.
-        prepare: the same with the parameters by name; returns the arguments of the job.
-        once: the doors that refuse it while its job waits or runs for the study. With ``page`` a call is refused
-            while a job with the same arguments does. Commands refuse it while the job runs, unless it is ``never``.
-        preview: returns its cost, with the word that ``do`` gets as ``confirm``.
+        check: raises an error before a job starts, if the operation is not possible.
+        prepare: like ``check``, but gets the parameters by name and returns the arguments of the job.
+        once: which callers are refused while its job waits or runs for the study. With ``page``, HTTP calls are
+            refused only while a job with the same arguments does. Commands are refused while the job runs, unless
+            it is ``never``.
+        preview: returns the cost, and the word that ``do`` gets as ``confirm``.
         orders: whether it may cost so much that another person must confirm it.
-        command: the help of its command, if that is made of this declaration (``quorum/words.py`` names it).
+        command: the help of its command, if that is made from this declaration (``quorum/words.py`` names it).
     """
 
     name: str
@@ -126,7 +127,7 @@ class Operation:
         """Return the checked parameters of a parsed JSON body, or of text in a QueryDict.
 
         Args:
-            needed: optional parameters that are required this time.
+            needed: optional parameters that this caller requires.
             row: the key of the row; None if ``data`` holds it, as a form does.
 
         Raises:
@@ -141,11 +142,11 @@ class Operation:
     def run(
         self, study: Study, values: Mapping[str, Any], *, by: User | None, wait: bool = True, **more: Any
     ) -> Outcome:
-        """Do it, and what follows it.
+        """Carry out the operation and what follows it.
 
         Args:
             wait: whether to wait for what follows.
-            more: arguments of ``do`` that are no parameters, such as ``progress``.
+            more: arguments of ``do`` that are not parameters, such as ``progress``.
         """
         assert self.do is not None
         outcome = self.do(study=study, by=by, **values, **more)
@@ -186,7 +187,7 @@ def operation_of(kind: str) -> Operation | None:
 
 
 def row_of(rows: QuerySet[Row], key: str) -> Row:
-    """Raise NotThere."""
+    """Return the row with this key. Raise NotThere if there is none."""
     try:
         row = rows.filter(pk=key).first()
     except (ValueError, ValidationError):  # the key is no number, or no UUID
@@ -200,7 +201,7 @@ def row_of(rows: QuerySet[Row], key: str) -> Row:
 
 
 class Declared(TypedDict, total=False):
-    """The fields of an ``Operation`` that a declaration may set."""
+    """The fields of an ``Operation`` that a decorator can set."""
 
     parameters: type[Parameters]
     right: Right
@@ -218,14 +219,14 @@ class Declared(TypedDict, total=False):
 def operation(
     name: str, summary: str, **fields: Unpack[Declared]
 ) -> Callable[[Callable[..., Outcome]], Operation]:
-    """Declare a function as an operation on a study; its docstring is the description."""
+    """Declare a function as an operation on a study; its docstring becomes the description."""
     return lambda do: Operation(name, summary, inspect.getdoc(do) or "", do=do, **fields)
 
 
 def background_operation(
     name: str, summary: str, **fields: Unpack[Declared]
 ) -> Callable[[Callable[..., Mapping[str, Any]]], Operation]:
-    """Declare an operation that a job does. The function checks, and returns the arguments of the job."""
+    """Declare an operation that a job does. The function checks the study, and returns the job's arguments."""
     of_results: Declared = {"right": Right.VIEW, "scope": "reports"}
     return lambda prepare: Operation(
         name, summary, inspect.getdoc(prepare) or "", prepare=prepare, **(of_results | fields)
@@ -233,7 +234,7 @@ def background_operation(
 
 
 def _can_be_drawn(study: Study) -> None:
-    """Check the dataset only if that is quick."""
+    """Raise an error if the study is not a draft or, for a small dataset, cannot be drawn from it."""
     if study.state != Study.State.DRAFT:
         raise generated_already(study)
     if not has_many_rows(study.dataset.captions.all()):

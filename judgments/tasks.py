@@ -1,4 +1,4 @@
-"""Celery's tasks: one for each kind of job, one for parts of jobs, and one for each function that beat repeats."""
+"""Celery's tasks: one for each kind of job, one for parts of jobs, and one for each periodic function."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _queues: dict[str, str] = {}  # of a task, by its name
 
 
 def route(name: str, *_: object, **__: object) -> dict[str, str]:
-    """Return the queue of a task, for Celery's setting task_routes."""
+    """Return the queue of a task, as an entry of Celery's setting task_routes."""
     return {"queue": _queues[name]} if name in _queues else {}
 
 

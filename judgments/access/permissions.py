@@ -62,10 +62,13 @@ def require(request: Request, right: Right, study: Study) -> None:
 
 
 class IsStaff(BasePermission):
-    """Staff with the Django permission of the action, or with a role in a study.
+    """Allow staff who have the Django permission of the action, or a role in a study or dataset.
 
-    A view names ``reading``, the permission for all its rows; ``scope``, the area of token scopes;
-    ``needed_permissions`` of actions that no role gives; and ``published``, whether some rows are for everybody.
+    Attributes of the view:
+        reading: the permission to see all of its rows.
+        scope: the area that a token needs.
+        needed_permissions: action -> permission, for actions that no role allows.
+        published: whether some of its rows are public.
     """
 
     message = "This is for staff of this installation whose account may look at it."
@@ -101,9 +104,12 @@ class IsStaff(BasePermission):
 class VisibleRows(BaseFilterBackend):
     """Exclude rows of studies that are not visible to the requester.
 
-    A view names ``study_path``, the lookup from row to study ('' for none), and ``several``, whether a row can
-    belong to more than one; or it has ``rows_for(queryset, studies, request)``. Rows of datasets have their own
-    rule, and name ``to_dataset``, the lookup from row to dataset.
+    Attributes of the view:
+        study_path: the lookup from a row to its study; "" if there is none.
+        several: whether a row can belong to several studies.
+        rows_for: a method ``(queryset, studies, request)`` that filters the rows instead.
+        to_dataset: for rows of datasets, which follow the rules of the dataset: the lookup from a row to its
+            dataset.
     """
 
     def filter_queryset(self, request: Request, queryset: QuerySet[Any], view: Any) -> QuerySet[Any]:
@@ -139,7 +145,7 @@ class NoWorker(BasePermission):
 
 
 def may_cancel(user: User, job: Job) -> bool:
-    """Return whether a person who sees the job asked for it, or may change the study or dataset it is about."""
+    """Return whether a person who can see the job requested it, or may change its study or dataset."""
     if user.is_superuser or (user.is_active and job.created_by_id == user.pk):
         return True
     study, dataset = _study_of(job), Dataset.objects.filter(name=job.args.get("dataset", "")).first()
@@ -149,7 +155,7 @@ def may_cancel(user: User, job: Job) -> bool:
 
 
 def may_retry(user: User, job: Job) -> bool:
-    """Return whether they may cancel it, and could still ask for it: roles change meanwhile."""
+    """Return whether the user may cancel the job and could still request it now; roles may have changed since."""
     if user.is_superuser or not may_cancel(user, job):
         return user.is_superuser
     study, operation = _study_of(job), operation_of(job.kind)

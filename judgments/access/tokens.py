@@ -41,7 +41,7 @@ USE_INTERVAL = timedelta(minutes=1)  # avoid a write per request of a token in u
 
 
 def scope_allows(granted: Iterable[str], requested: str) -> bool:
-    """Write includes read."""
+    """Return whether one of the granted scopes includes the requested one; write includes read."""
     area, _, verb = requested.partition(":")
     return requested in granted or (verb == "read" and f"{area}:write" in granted)
 
@@ -58,7 +58,7 @@ def create_token(
     """Return a new token and its key, which is not stored.
 
     Args:
-        studies: those it is limited to; empty: all that the account may see.
+        studies: limit the token to these studies; if empty, it covers all that the account may see.
 
     Raises:
         DesignError: an empty name, an unknown scope, or an expiry in the past.
@@ -122,7 +122,7 @@ def token_for_key(key: str) -> ApiToken | None:
 
 
 def revoke_token(*, token: ApiToken) -> None:
-    """Raise NotThere if the token was deleted with its account."""
+    """Revoke a token. Raise NotThere if it was deleted together with its account."""
     ApiToken.objects.filter(pk=token.pk, revoked_at=None).update(revoked_at=timezone.now())
     if not ApiToken.objects.filter(pk=token.pk).exists():
         raise NotThere(gettext("This token no longer exists."))

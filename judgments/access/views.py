@@ -1,7 +1,7 @@
-"""Who may do what: pages and resources.
+"""The pages and API resources about access: who may do what.
 
-The pages "Access" and "Log" of a study, the admin pages of accounts, groups and API tokens, the log and the roles over
-HTTP, and who may send large bodies (deploy/nginx.conf).
+They are the pages "Access" and "Log" of a study, the admin pages of accounts, groups and API tokens, the log and
+the roles over HTTP, and the check of who may send large bodies (deploy/nginx.conf).
 """
 
 from __future__ import annotations
@@ -169,7 +169,7 @@ def _as_row(event: StudyEvent) -> dict[str, Any]:
 
 
 class _LineWriter:
-    """A file whose ``write`` returns the line."""
+    """A file-like object for ``csv.writer`` whose ``write`` returns the line."""
 
     def write(self, line: str) -> str:
         return line
@@ -405,7 +405,7 @@ class RoleResource(Resource):
 
 
 class MayUpload(BasePermission):
-    """An account, signed in or by token; no worker. For datasets, one of the staff."""
+    """Allow accounts, signed in or by token, but no workers; below ``staff/`` only staff."""
 
     def has_permission(self, request: Request, view: Any) -> bool:
         user = request.user
@@ -424,7 +424,7 @@ class MayUploadView(APIView):
         return Response(status=status.HTTP_204_NO_CONTENT)
 
     def handle_exception(self, exc: Exception) -> Response:
-        """A proxy knows no other refusals than 401 and 403: too many wrong tokens are one of them."""
+        """Answer 403 instead of 429 (too many wrong tokens), since nginx expects 401 or 403 for a refusal."""
         response = super().handle_exception(exc)
         if response.status_code == status.HTTP_429_TOO_MANY_REQUESTS:
             response.status_code = status.HTTP_403_FORBIDDEN

@@ -48,13 +48,13 @@ def preview_address(study: Study) -> str:
 
 
 def number_in(request: HttpRequest) -> int:
-    """Return ``?number=``, from 1, which is also what stands for no number."""
+    """Return the positive whole number in ``?number=``, or 1 if there is none."""
     text = request.GET.get("number", "")
     return max(1, int(text)) if text.isascii() and text.isdigit() and len(text) < 10 else 1
 
 
 def public_address(request: HttpRequest, study: Study, *, code: str = "") -> str:
-    """Return a study's link with the code of an invitation, or else with the one that its design asks everybody for."""
+    """Return the public link of a study, with an invitation's ``code`` or else the design's access code."""
     if not code and (access := design_of(study).access).join == "code":
         code = access.code
     address = request.build_absolute_uri(reverse("annotation:study", args=[study.slug]))
@@ -102,7 +102,7 @@ def format_short(value: float | None) -> str:
 
 
 class BoundedPaginator(Paginator):
-    """Cap the count: to count a million rows is slower than to show a page."""
+    """Stop counting rows at a maximum: counting a million takes longer than showing a page."""
 
     most = MOST_COUNTED
 
@@ -145,7 +145,7 @@ def short_time(at: datetime) -> str:
 
 
 class BoundedChoices(RelatedFieldListFilter):
-    """Offer the newest rows and the chosen one."""
+    """Filter by a related row; offer only the newest rows and the chosen one."""
 
     most = MOST_OFFERED
 
@@ -175,7 +175,7 @@ class VisibleChoices(BoundedChoices):
 
 
 class BoundedValues(AllValuesFieldListFilter):
-    """Offer the field's values in the newest rows."""
+    """Filter by a field's values; offer only those of the newest rows."""
 
     most = MOST_OFFERED
     looked_at = 10_000
@@ -256,7 +256,7 @@ class ReadOnlyAdmin(QuorumAdmin):
 
 
 def next_for_empty_list(lists: ModelAdmin, request: HttpRequest) -> dict[str, str]:
-    """Return the button of an empty list: what adds rows, or the studies whose pages do."""
+    """Return label and address of the button on an empty list: to add rows, or to "Your studies"."""
     models = [lists.model, *filter(None, [getattr(lists, "filled_by", None)])]
     for model in models:
         adding = lists.admin_site._registry.get(model)

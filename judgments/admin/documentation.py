@@ -1,4 +1,4 @@
-"""The documentation as pages of the admin, and which of them explains a page."""
+"""Show the documentation as pages of the admin, and find the one that explains a page."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PICTURE = re.compile(r'(<img [^>]*?src=")([^"]+)(")')
 
 @cache
 def documents() -> dict[str, Path]:
-    """Return pages and pictures by their names, which are those of the documentation's site."""
+    """Return the path of each documentation page and picture, by its name on the documentation's site."""
     folder = settings.BASE_DIR / "docs"
     paths = {
         path.relative_to(folder).as_posix(): path
@@ -91,13 +91,13 @@ def with_help(view: Any, help: str) -> Any:
 
 
 def page_of_feature(about: Any) -> str:
-    """Return the page about the feature that a view or class belongs to, '' for the platform's."""
+    """Return the documentation page of the feature that defines a view or class; "" if the platform does."""
     feature = re.match(r"contrib\.(\w+)", about.__module__)
     return f"contrib/{feature[1]}.md" if feature else ""
 
 
 def help_page(request: HttpRequest) -> str:
-    """Return the page that explains the page asked for: its own, its feature's, its table's, or the tutorial."""
+    """Return the documentation page for a request: that of its view, feature or model, else the tutorial."""
     match = request.resolver_match
     if match is None:
         return FIRST

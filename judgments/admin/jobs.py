@@ -71,7 +71,7 @@ def about(job: Job, person: Person) -> tuple[str, str] | None:
 
 
 def _upload_of(job: Job, user: User) -> str:
-    """Return the job's upload if it is the account's and has something to show: problems, or rows left out."""
+    """Return the job's upload if the user made it and it has problems, or left-out rows, to show."""
     upload = str(job.args.get("upload", ""))
     if not uploads.is_of(upload, user):
         return ""
@@ -149,7 +149,7 @@ class JobAdmin(ReadOnlyAdmin):
         return [*job_urls, *super().get_urls()]
 
     def get_changelist_instance(self, request: HttpRequest) -> Any:
-        """Look up the places in line of all shown jobs at once."""
+        """Find the queue positions of all shown jobs at once."""
         changes = super().get_changelist_instance(request)
         positions = queue_positions(changes.result_list)
         for job in changes.result_list:
@@ -211,7 +211,7 @@ class JobAdmin(ReadOnlyAdmin):
         return response
 
     def bad_rows_view(self, request: HttpRequest, pk: int) -> FileResponse:
-        """Send the rows that an import left out, as long as they are there."""
+        """Send the rows that an import left out, while they are still stored."""
         upload = _upload_of(self._job(request, pk), signed_in(request))
         if not upload:
             raise Http404

@@ -19,7 +19,7 @@ ENTRY = re.compile(r"^- \*\*(.+?)\*\*: (.+(?:\n  .+)*)", re.M)
 
 @cache
 def terms() -> dict[str, str]:
-    """Return what each term of the glossary's section means."""
+    """Return the meaning of each term in the glossary's section "Terms of the field"."""
     text = documents()[GLOSSARY].read_text(encoding="utf-8")
     section = text.partition(f"\n## {SECTION}\n")[2].partition("\n## ")[0]
     return {name: plain_text(meaning) for name, meaning in ENTRY.findall(section)}
@@ -27,7 +27,7 @@ def terms() -> dict[str, str]:
 
 @cache_control(private=True, max_age=3600)
 def show_terms(request: HttpRequest, language: str) -> JsonResponse:
-    """Return them in the reader's language, which the address names as browsers keep the answer."""
+    """Return the terms in the reader's language. It is part of the address, since browsers cache the response."""
     glossary = reverse("documentation", args=[GLOSSARY])
     return JsonResponse(
         {

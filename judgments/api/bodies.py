@@ -26,7 +26,7 @@ RANGE_HEADERS = [
 
 
 def body_of(request: Request) -> dict[str, Any]:
-    """Return the body of a request. Raise ValidationError if it is no JSON object."""
+    """Return the body of a request. Raise ValidationError if it is not a JSON object."""
     data = request.data
     if not isinstance(data, dict):
         raise ValidationError("The body must be a JSON object.")
@@ -40,12 +40,12 @@ class TOMLBody(Parameters):
 
 
 def toml_of(body: dict[str, Any]) -> str | None:
-    """Return the study file that is the whole body; None if the body is a design itself."""
+    """Return the study file if the body has one as text; None if the body is the design itself."""
     return TOMLBody.read(body)["toml"] if set(body) == {"toml"} else None
 
 
 def refuse_compressed(parser_context: Any) -> None:
-    """Raise UnsupportedMediaType: the body could become very large."""
+    """Raise UnsupportedMediaType for a compressed body, which could become very large."""
     coding = parser_context["request"].headers.get("Content-Encoding", "").strip().lower()
     if coding not in ("", "identity"):
         raise UnsupportedMediaType(
@@ -54,7 +54,7 @@ def refuse_compressed(parser_context: Any) -> None:
 
 
 class FormParser(MultiPartParser):
-    """Refuse texts that no database stores."""
+    """Parse forms; refuse texts that a database cannot store."""
 
     def parse(self, stream: Any, media_type: str | None = None, parser_context: Any = None) -> Any:
         refuse_compressed(parser_context)

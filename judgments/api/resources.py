@@ -64,7 +64,7 @@ COUNTING_RESPONSE = OpenApiResponse(
 
 
 def dataset_for(request: Request, name: str) -> Dataset:
-    """Return a dataset that the account of a call may read; a token of some studies alone reads none."""
+    """Return a dataset that the request's account may read. A token that is limited to studies cannot read one."""
     token = token_of(request)
     if token is not None and token.limited:
         raise PermissionDenied("A token of some studies reads no datasets.")
@@ -84,7 +84,7 @@ class WholeNumber(filters.NumberFilter):
 
 
 def _visible(model: type[models.Model], request: Request | None) -> QuerySet[Any]:
-    """Return the rows that a filter may name: the answer must not say that others are there."""
+    """Return the rows that a filter may name; others count as unknown, so that responses do not reveal them."""
     if request is None:
         return model._default_manager.none()
     rows = visible_rows(model._default_manager.all(), request.user)
@@ -131,12 +131,12 @@ def filters_of(
 
 
 def study_filter(**options: Any) -> filters.ModelChoiceFilter:
-    """An unknown or invisible study is an error."""
+    """Return a filter by study, for which an unknown or invisible study is an error."""
     return filters.ModelChoiceFilter(queryset=_studies, to_field_name="slug", **options)
 
 
 def dataset_filter() -> filters.ModelChoiceFilter:
-    """An unknown or invisible dataset is an error."""
+    """Return a filter by dataset, for which an unknown or invisible dataset is an error."""
     return filters.ModelChoiceFilter(queryset=_datasets, to_field_name="name")
 
 
@@ -416,7 +416,7 @@ class HITResource(Resource):
 
 
 def job_action(refused: str) -> Callable[[Any], Any]:
-    """Declare an action on a job; it is a 409 when it is `refused`."""
+    """Declare an action on a job. The schema describes its 409 response by ``refused``."""
     responses = {200: JobSerializer, 409: OpenApiResponse(description=refused)}
     return lambda do: extend_schema(request=None, responses=responses)(
         action(detail=True, methods=["post"])(do)
@@ -463,7 +463,7 @@ class JobResource(Resource):
 
 
 def jobs_about(rows: QuerySet[Job], studies: QuerySet[Study], request: Request) -> QuerySet[Job]:
-    """Return jobs of visible studies; without a limited token also the person's jobs of no study."""
+    """Return the jobs of visible studies and, without a limited token, the person's jobs outside studies."""
     token = token_of(request)
     of_visible_studies = of_studies(*studies.values_list("slug", flat=True))
     return rows.filter(
@@ -576,7 +576,7 @@ def job_response(request: Request, job: Job, *, route: str = "api:jobs-detail") 
 def operation_path(
     operation: Operation, view: type[OperationView] = OperationView, last_part: str = ""
 ) -> URLPattern:
-    """Return the route of an operation, ``api:do-<name>``; ``last_part`` replaces its name in the address."""
+    """Return the route of an operation, named ``api:do-<name>``; ``last_part`` replaces the name in the address."""
     return path(
         f"studies/<str:slug>/{last_part or operation.name}/",
         view.of(operation).as_view(),
@@ -622,11 +622,11 @@ def create_action(
     route: str = "",
     responses: Mapping[int, Any],
 ) -> Any:
-    """Return a resource's ``create`` that does an operation on the study in the body.
+    """Return a resource's ``create`` that does an operation on the study named in the body.
 
     Args:
         reply: serializes ``Outcome.value`` as the answer.
-        route: the name of the new row's route, for the Location; "" for none.
+        route: the name of the new row's route, for the header Location; "" for no header.
     """
 
     def create(view: Resource, request: Request, *args: Any, **kwargs: Any) -> Response:

@@ -37,7 +37,7 @@ class DatasetSerializer(RowSerializer[Dataset]):
 
 
 def dataset_action(operation: DatasetOperation) -> Any:
-    """Return the resource action of an operation: POST /api/datasets/{name}/<operation>/."""
+    """Return the action that does an operation: POST /api/datasets/{name}/<operation>/."""
 
     def do(view: Resource, request: Request, name: str) -> Response:
         dataset, token = view.get_object(), token_of(request)

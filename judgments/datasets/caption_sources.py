@@ -1,4 +1,4 @@
-"""Tell apart the sources of a table's captions: people and systems, by rows or by columns."""
+"""Find who wrote the captions of a table: people and systems, each in rows or columns of their own."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class _Tally:
             self.rows[-1] = (image, caption[:300])
 
     def part(self, table: UploadPart, **fields: Any) -> UploadPart:
-        """Return the part of a table that was counted."""
+        """Return a copy of the table's part with the counts of this tally."""
         return replace(
             table, images=len(self.images), captions=self.captions, rows=tuple(self.rows), **fields
         )
@@ -60,7 +60,7 @@ _Tallies = dict[tuple[str, str], _Tally]  # by system, and by column if columns 
 def parts_of_table(
     file: Path, table: UploadPart, go_on: Callable[[], None]
 ) -> tuple[list[UploadPart], set[str]]:
-    """Return the sources of a table's captions, and the names of its images."""
+    """Return a part for each source of the table's captions, and the names of its images."""
     tallies, images, columns = _tallies(file, table, go_on)
     if not tallies:
         expected = "a column caption, or a column for each system" if columns else "at least one row"
@@ -82,7 +82,7 @@ def parts_of_table(
 def _tallies(
     file: Path, table: UploadPart, go_on: Callable[[], None]
 ) -> tuple[_Tallies, set[str], list[str]]:
-    """Return the captions of each system and column, the names of the images, and the columns."""
+    """Count captions by (system, column). Return the tallies, the names of the images, and the columns."""
     records = TABLE_FORMATS[table.format]
     if table.mapping is not None:
         records = table.mapping.reader(records)
@@ -137,7 +137,7 @@ def _parts_of_rows(table: UploadPart, columns: Sequence[str], tallies: _Tallies)
 
 
 def _is_wide(columns: Sequence[str]) -> bool:
-    """Return whether columns, not rows, hold the captions of an image."""
+    """Return whether each column of captions is a source, as there is no column "caption"."""
     return "caption" not in columns and bool(set(columns) - STANDARD_NAMES)
 
 

@@ -78,9 +78,11 @@ RankedRow = tuple[int, int, int, float]  # row ids of query and item, rank from 
 def known_lists(
     task: Output.Task, *, systems: Collection[int], queries: Collection[int], placed: Collection[int]
 ) -> Lists:
-    """Return (system, image or querying caption) -> rank -> caption text in one form, or image.
+    """Return the stored ranked lists: (system, query) -> rank -> item, all row ids but for caption texts.
 
-    Duplicates count at their best rank; ranks of the systems ``placed`` are places.
+    For task "annotation" the query is an image and the items are caption texts in normal form; for "search" the
+    query is a caption and the items are images. Duplicates count at their best rank. Ranks are made consecutive,
+    except those of the systems in ``placed``.
     """
     by_image = task == Output.Task.ANNOTATION
     query, item = ("item_id", "caption__text") if by_image else ("caption_id", "item_id")
@@ -132,7 +134,7 @@ def mark_lists_complete(dataset: Dataset, system: str, task: str) -> None:
 
 
 def remember_mapping(dataset: Dataset, use: str, mapping: ColumnMapping | None) -> None:
-    """Keep a mapping that an import has used, to offer it for the next."""
+    """Store the column mapping that an import used, to offer it for the next import."""
     if mapping is not None and mapping.columns:
         dataset.refresh_from_db(fields=["notes"])
         stored = {name: list(places) for name, places in mapping.columns.items()}
@@ -141,7 +143,10 @@ def remember_mapping(dataset: Dataset, use: str, mapping: ColumnMapping | None) 
 
 
 def last_mapping(use: str, *, dataset: Dataset | None = None, user: User | None = None) -> dict[str, str]:
-    """Return our column -> the file's, as last imported into the dataset, or into one that the account owns."""
+    """Return Quorum's column -> the file's column, as used by the last import.
+
+    It is the last import into ``dataset``; without one, into the newest dataset of ``user`` that has a mapping.
+    """
     if dataset is None and user is not None:
         owned = Dataset.objects.filter(roles__user=user, roles__role=DatasetRole.Role.OWNER)
         dataset = owned.filter(notes__mapping__has_key=use).order_by("-pk").first()
@@ -151,7 +156,7 @@ def last_mapping(use: str, *, dataset: Dataset | None = None, user: User | None 
 
 @dataclass(frozen=True, slots=True)
 class ImportSummary:
-    """The result of an import; not ``created`` if nothing changed."""
+    """The result of an import; ``created`` is false if nothing changed."""
 
     what: str
     created: bool
@@ -159,7 +164,7 @@ class ImportSummary:
     notes: list[str] = field(default_factory=list)
 
     def lines(self, what: str) -> list[str]:
-        """Return what a command says of an import of ``what``, such as "Dataset"."""
+        """Return the lines that a command prints; ``what`` is what was imported, such as "Dataset"."""
         outcome = "imported" if self.created else "was there already with the same rows; nothing changed"
         counts = [f"  {count:>9,} {name}" for name, count in self.counts.items() if count]
         return [f"{what} {self.what}: {outcome}.", *counts, *(f"  {note}" for note in self.notes)]
@@ -167,7 +172,7 @@ class ImportSummary:
 
 @contextmanager
 def _duplicates_as_conflict(what: str, stored: str = "it") -> Iterator[None]:
-    """Turn an IntegrityError within the block into DataConflict: another import has stored the same rows meanwhile."""
+    """Raise DataConflict for an IntegrityError in the block: another import has just stored the same rows."""
     try:
         yield
     except IntegrityError as error:
@@ -195,13 +200,14 @@ def import_dataset(
         images: a folder with the pictures, or their base address.
         attribution: source and licence, shown with the pictures.
         taken: the part of the table that holds people's captions.
-        mapping: of the table's columns.
-        user: who owns a new dataset, and reads it alone until it is shared. None (a command) shares it with all
+        mapping: maps the table's columns to Quorum's.
+        user: the owner of a new dataset, private to them until it is shared. None (a command) shares it with all
             researchers of the installation.
 
     Raises:
-        ImportProblem: the file cannot be read as this format. DataConflict: the dataset exists with other rows.
-            PictureProblem: a picture is missing or invalid.
+        ImportProblem: the file cannot be read as this format.
+        DataConflict: the dataset exists with other rows.
+        PictureProblem: a picture is missing or invalid.
     """
     if taken == WHOLE_TABLE and format in TABLE_FORMATS:
         systems = systems_named(table_reader(format, path, mapping), path, encoding)
@@ -267,7 +273,7 @@ def import_dataset(
 
 
 def _import_with_systems(systems: Collection[str], **values: Any) -> ImportSummary:
-    """Import a table whose column `system` says who wrote each caption; blank cells are people's."""
+    """Import a table whose column `system` names the author of each caption; a blank cell stands for people."""
     people = TablePart(only="") if "" in systems else TablePart(images_alone=True)
     summary = import_dataset(taken=people, **values)
     of_system = {key: values[key] for key in ("format", "path", "encoding", "mapping", "user", "progress")}
@@ -285,7 +291,7 @@ def _has_pictures(dataset: Dataset) -> bool:
 
 
 def _blocked_pictures(images: str) -> list[str]:
-    """Warn of pictures that the content policy blocks."""
+    """Return a warning for pictures that the content security policy blocks."""
     if not images.startswith("http://"):
         return []
     return [
@@ -314,7 +320,7 @@ def _file_of(row: ReferenceRow | ImageRow | InputRow) -> str:
 def _store_rows(
     dataset: Dataset, rows: Iterable[ReferenceRow | ImageRow | InputRow], progress: Progress
 ) -> dict[str, str]:
-    """Return image -> file name."""
+    """Store the rows of a dataset. Return image name -> file name of its picture."""
     items: dict[str, int] = {}
     files: dict[str, str] = {}
     stored = 0
@@ -444,7 +450,8 @@ def _store_pairs(dataset: Dataset, rows: Iterable[CandidatePairRow]) -> None:
 def store_candidates(dataset: Dataset, texts: Iterable[str]) -> dict[str, int]:
     """Get or create candidate captions; return text -> row id.
 
-    All writings of a text are one caption, which keeps the first; of several at once, one in the usual form.
+    Texts with the same normal form share one caption, which keeps the first spelling. Of several new spellings it
+    takes the normal form, if that is among them.
     """
     writings = {text: text_key(text) for text in texts}
     texts_of: dict[str, str] = {}
@@ -469,7 +476,7 @@ def store_candidates(dataset: Dataset, texts: Iterable[str]) -> dict[str, int]:
 
 
 def names_by_text(dataset: Dataset) -> dict[str, list[str]]:
-    """Return source text in one form -> the names of the items with it."""
+    """Return source text in normal form -> names of the items with this text."""
     names: defaultdict[str, list[str]] = defaultdict(list)
     items = Item.objects.filter(dataset=dataset).exclude(text="").order_by("position")
     for name, text in items.values_list("name", "text").iterator(ROWS_AT_ONCE):
@@ -547,7 +554,7 @@ def _import_captions(
     new: bool,
     progress: Progress,
 ) -> ImportSummary:
-    """Store the captions of a new system; complete one that is known in part, compare those of another."""
+    """Store a new system's captions; complete a partly known system; compare those of a known one."""
     if not new and not system.fingerprint:
         return _complete(system, rows, items, source.notes)
     if not new:
@@ -587,7 +594,11 @@ def _content_conflict(system: System, what: str) -> DataConflict:
 def _store_contents(
     system: System, contents: Mapping[tuple[str, str], Sequence[str]], items: dict[str, int]
 ) -> dict[str, int]:
-    """Store what a system names of images; return how many rows are new. Raise DataConflict where it names others."""
+    """Store a system's boxes and keywords; return the number of new rows by kind.
+
+    Raises:
+        DataConflict: others are stored for this system.
+    """
     stored = {}
     for kind in SystemContent.Kind.values:
         names = {items[image]: list(listed) for (image, of), listed in contents.items() if of == kind}
@@ -602,7 +613,7 @@ def _store_contents(
 def _has_same_rows(
     rows: Iterable[CandidateRow], stored: Iterable[tuple[str, str, int, float | None]]
 ) -> bool:
-    """Return whether the rows are stored outputs, by item, text, rank and score, in another form of their letters."""
+    """Return whether rows and stored outputs have equal items, texts (in normal form), ranks and scores."""
     outputs = {(item, one_text(text), rank, score) for item, text, rank, score in stored}
     read = {(row.image, one_text(row.text), row.rank or 1, row.score) for row in rows}
     return read == outputs
@@ -612,7 +623,7 @@ def _has_same_rows(
 def _complete(
     system: System, rows: Iterable[CandidateRow], items: dict[str, int], notes: ImportNotes
 ) -> ImportSummary:
-    """Complete a system that is known in part. Raise DataConflict on a contradiction."""
+    """Store the missing captions of a partly known system. Raise DataConflict on a contradiction."""
     dataset = Dataset.objects.select_for_update(no_key=True).get(pk=system.dataset_id)
     task = Output.Task.ANNOTATION
     in_part = dataset.known_in_part
@@ -671,14 +682,15 @@ def import_rankings(
     """Store ranked lists from a TREC run of any number of systems.
 
     Args:
-        task: ``annotation``: an image is the query, caption ids are ranked; ``search``: a caption id is the query,
-            images are ranked (H13 §4).
+        task: ``annotation``: each query is an image and captions are ranked; ``search``: each query is a caption
+            and images are ranked (H13 §4).
         depth: length to which lists are cut.
-        user: who owns the new, unpublished systems; None for a command.
+        user: the owner of new systems, which are unpublished; None for a command.
 
     Raises:
-        NotThere: no such dataset. ImportProblem: an unreadable file, or unknown names. DataConflict: a system
-            exists with other lists for this task.
+        NotThere: no such dataset.
+        ImportProblem: an unreadable file, or unknown names.
+        DataConflict: a system exists with other lists for this task.
     """
     items = by_name(Item.objects.filter(dataset=find_dataset(dataset)).values_list("name", "pk"))
     captions = by_name(Caption.objects.filter(dataset__name=dataset).values_list("key", "pk"))
@@ -700,7 +712,7 @@ def import_rankings(
 
 
 def check_owner(system: System | None, user: User | None) -> None:
-    """Raise DataConflict for another person's unpublished system; do not tell what it holds."""
+    """Raise DataConflict for another person's unpublished system, without revealing its contents."""
     if system is not None and system.private and user is not None and system.owner_id != user.pk:
         raise DataConflict(f"There is a system {system.name!r} already; choose another name.")
 
@@ -708,7 +720,7 @@ def check_owner(system: System | None, user: User | None) -> None:
 def _store_run(dataset: Dataset, name: str, task: str, rows: list[RankedRow], user: User | None) -> int:
     """Store the missing rows of a system's lists; return their number.
 
-    A system known in part is completed if the lists agree.
+    A partly known system is completed if the lists agree.
     """
     column = "fingerprint" if task == Output.Task.ANNOTATION else "search_fingerprint"
     query, item = ("item_id", "caption_id") if task == Output.Task.ANNOTATION else ("caption_id", "item_id")

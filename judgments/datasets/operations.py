@@ -1,4 +1,4 @@
-"""Operations on a dataset: who may read it, and whose systems are published."""
+"""The operations on a dataset: share it, give and take roles, and publish systems."""
 
 from __future__ import annotations
 
@@ -30,10 +30,12 @@ Sharing = Dataset.Sharing
 
 @dataclass(frozen=True, slots=True)
 class DatasetOperation:
-    """An operation on a dataset; ``carry_out`` returns the sentence for page and command.
+    """An operation on a dataset.
 
-    ``do`` returns it as a lazy translation, since the history has it in English. ``role`` is the role that a person
-    needs in the dataset.
+    Attributes:
+        role: the role that a person needs in the dataset.
+        do: carries it out and returns a sentence for page and command. The sentence is a lazy translation, since
+            the log stores it in English.
     """
 
     name: str
@@ -48,7 +50,7 @@ class DatasetOperation:
 
     @transaction.atomic
     def carry_out(self, *, dataset: Dataset, by: User | None, **values: Any) -> str:
-        """Do it, and log who did it: in the admin's history, or for a command in the server's log."""
+        """Carry out the operation, and log it: in the admin's history or, for a command, in the server's log."""
         sentence = self.do(dataset=dataset, by=by, **values)
         with translation.override("en"):
             english = str(sentence)

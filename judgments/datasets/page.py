@@ -1,4 +1,4 @@
-"""Pages of datasets: contents and uploads."""
+"""The pages of datasets: contents and uploads."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ short_name = RegexValidator(
 
 @dataclass(frozen=True, slots=True)
 class DatasetPage:
-    """A page of a dataset, added by higher apps, for those who may read the dataset."""
+    """A page of a dataset that an app adds, open to those who may read the dataset."""
 
     name: str
     view: Callable[[HttpRequest, Dataset, dict[str, Any]], HttpResponse]
@@ -147,7 +147,7 @@ class FilesField(forms.FileField):
 
 
 class FilesForm(forms.Form):
-    """Files, and the encoding of their letters, which is ``by_itself`` unless one is chosen."""
+    """Upload files, and choose their encoding; ``by_itself`` is the label of the empty choice."""
 
     folded: ClassVar[tuple[str, ...]] = ()  # fields below Advanced
     files_help: ClassVar[str]
@@ -160,7 +160,7 @@ class FilesForm(forms.Form):
         self.order_fields(self.field_order)
 
     def keep(self) -> str | None:
-        """Return the upload's name, or None with an error."""
+        """Store the files and return the upload's name; None, with an error on the form, if they are refused."""
         try:
             return uploads.keep(self.cleaned_data["files"])
         except QuorumError as error:
@@ -184,10 +184,11 @@ class UploadForm(FilesForm):
     """Files for a job that imports them into a dataset.
 
     Attributes:
-        formats, titles: names of the formats, and what a page calls them.
+        formats: the names of the formats.
+        titles: the label of each format on the page.
         lead: the sentence above the form; it may hold ``{dataset}``.
-        permission: what the account needs besides its role in the dataset.
-        help: the page of the documentation; a feature's own without one.
+        permission: the permission that the account needs besides its role in the dataset.
+        help: the documentation page; if empty, that of the form's feature.
     """
 
     formats: ClassVar[tuple[str, ...]]
@@ -242,7 +243,7 @@ class DatasetForm(FilesForm):
 
 
 class UnderstoodForm(forms.Form):
-    """Correct what an upload was understood as: the dataset's name, and whose captions each part holds."""
+    """Correct what was detected in an upload: the dataset's name, and whose captions each part holds."""
 
     def __init__(self, *args: Any, understood: Understood, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -387,12 +388,12 @@ UPLOADS: dict[str, type[UploadForm]] = {"candidates": CandidatesForm, "rankings"
 
 
 def add_upload(name: str, form: type[UploadForm]) -> None:
-    """Add a form, with a button on the page of each dataset."""
+    """Add an upload form, with a button on the page of each dataset."""
     UPLOADS[name] = form
 
 
 def _apply_format(understood: Understood, format: str) -> None:
-    """Read the upload in the chosen format, if any."""
+    """Treat the whole upload as one part in the chosen format, if one was chosen."""
     if format:
         part = UploadPart(format=format, encoding=understood.encoding or "utf-8")
         understood.parts, understood.problems, understood.lacking = [part], [], 0
@@ -501,7 +502,7 @@ class DatasetAdmin(QuorumAdmin):
         return self._page(request, "judgments/upload.html", gettext("Upload your data"), form=form, lead=lead)
 
     def _look(self, request: HttpRequest, upload: str, choices: dict[str, Any]) -> HttpResponse:
-        """Show what an upload is understood as: at once if it is small, else when a job has read it."""
+        """Show what was detected in an upload. A large upload is left to a job, whose page is shown meanwhile."""
         args = {"upload": upload, "uploaded": choices["uploaded"], "encoding": choices["encoding"]}
         args["maps"] = choices.get("maps") or {
             "": {"columns": last_mapping("dataset", user=signed_in(request))}
@@ -520,7 +521,7 @@ class DatasetAdmin(QuorumAdmin):
         request.session[SESSION_KEY] = {upload: choices}
 
     def _show_job(self, request: HttpRequest, pk: str) -> HttpResponse:
-        """Show what a job understood."""
+        """Show what a job detected in an upload."""
         job = row_or_404(
             Job.objects.filter(kind=LOOK, state=Job.State.DONE, created_by=signed_in(request)), pk
         )
@@ -532,7 +533,7 @@ class DatasetAdmin(QuorumAdmin):
         )
 
     def _show_upload(self, request: HttpRequest, upload: str) -> HttpResponse:
-        """Show again what an upload was understood as."""
+        """Show once more what was detected in an upload."""
         choices = request.session.get(SESSION_KEY, {}).get(upload)
         if choices is None or "understood" not in choices:
             return self._ask_for_files_again(request, "add")
@@ -670,7 +671,7 @@ class DatasetAdmin(QuorumAdmin):
         return self._page(request, "judgments/upload.html", title, form=form, lead=lead)
 
     def columns_view(self, request: HttpRequest, upload: str) -> HttpResponse:
-        """Read a table's columns, and corrections of its invalid cells, from the form; then import the table."""
+        """Ask for the meaning of a table's columns and for corrections of invalid cells; then import the table."""
         user = signed_in(request)
         waiting = pending_imports.find_pending_import(upload) if uploads.is_of(upload, user) else None
         if waiting is None:
@@ -765,7 +766,7 @@ class DatasetAdmin(QuorumAdmin):
 def import_or_queue(
     request: HttpRequest, file: UploadedFile, read: Callable[[Path], str], *, kind: str, args: dict[str, Any]
 ) -> None:
-    """Let ``read`` import an uploaded file and say what was done; a larger one is left to a job."""
+    """Import an uploaded file by ``read`` and show the sentence that it returns; leave a large file to a job."""
     upload = uploads.keep([file])
     try:
         with uploads.open_upload(upload) as files:
@@ -784,7 +785,7 @@ def _free_name(name: str) -> str:
 
 
 def _contents(dataset: Dataset, person: Person) -> dict[str, Any]:
-    """Use six queries, whatever the size."""
+    """Return the context of a dataset's page, in six queries for any size."""
     items = Item.objects.filter(dataset=dataset)
     sample = list(items.select_related("dataset").prefetch_related("references")[:SAMPLE])
     kinds = ["import_dataset", "scale_pictures", *(form.job for form in UPLOADS.values())]

@@ -1,4 +1,4 @@
-"""Imports that wait for a person, who names the columns of a table or puts its problems right."""
+"""Imports that wait for a person to map the columns of a table or to correct its errors."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ MOST_LISTED = 500  # problems of a page, each with a field; a form has 1,000 at 
 
 
 def find_pending_import(upload: str) -> dict[str, Any] | None:
-    """Return the import that waits for its columns, or None: its job's kind and arguments, and its table."""
+    """Return kind, arguments and table of the pending import of an upload; None if there is none."""
     try:
         waiting: dict[str, Any] = load_json(job_file(upload).read_text())
     except (FileNotFoundError, ValueError):
@@ -69,7 +69,7 @@ def _has_columns(kind: str, args: Mapping[str, Any]) -> bool:
 
 @contextmanager
 def problems_left(job: Job, path: Path) -> Iterator[None]:
-    """Leave the problems of an import's file with the upload, to be put right on a page."""
+    """If the import in the block fails, store the errors with the upload, to be corrected on a page."""
     job_file(job.args["upload"]).unlink(missing_ok=True)
     try:
         yield
@@ -98,9 +98,9 @@ def _as_row(problem: ImportProblem, path: Path) -> dict[str, str]:
 
 
 def look_at_columns(kind: str, args: Mapping[str, Any]) -> bool:
-    """Look at an uploaded table in a request; leave it pending, and return True, if a page has to ask for its columns.
+    """Return whether a page has to ask for the columns of an uploaded table; if so, store its import as pending.
 
-    What is not read in a request, or not readable, is left to the import's job, which says what is wrong.
+    Return False for a table that is too large for a request, or unreadable: the job reports the error.
     """
     if not _has_columns(kind, args):
         return False
@@ -133,7 +133,7 @@ def look_at_columns(kind: str, args: Mapping[str, Any]) -> bool:
 
 
 def offered(kind: str, args: Mapping[str, Any], table: UploadTable) -> dict[str, Any]:
-    """Return what a page shows of a table: its columns, each with the names that it may have here, and its rows."""
+    """Return the context of the page of columns: the table, and the names that its columns may get."""
     before = args.get("mapping") or {}
     names = {
         source: mine
@@ -172,7 +172,7 @@ def name_controls(refusal: str) -> str:
 
 
 def _chosen(names: Sequence[str], values: Mapping[str, str], prefix: str = "") -> dict[str, str]:
-    """Return our column -> the file's, as a page has sent them."""
+    """Return Quorum's column -> the file's column, from a posted form."""
     sent = ((values.get(f"column-{prefix}{number}"), name) for number, name in enumerate(names))
     sources: dict[str, list[str]] = {}
     for mine, name in sent:
@@ -186,10 +186,10 @@ def _chosen(names: Sequence[str], values: Mapping[str, str], prefix: str = "") -
 
 
 def posted_maps(tables: Mapping[str, UploadTable], values: Mapping[str, str]) -> dict[str, dict[str, Any]]:
-    """Return how the tables of an upload are read, as a page has sent it: file -> `Table.as_mapping`.
+    """Return file -> mapping of its table (as `UploadTable.as_mapping`), from a posted form.
 
     Raises:
-        ImportProblem: the part of the rows is no pairs.
+        ImportProblem: the condition for rows is not a list of ``column=value``.
     """
     maps = {}
     for number, (name, table) in enumerate(tables.items()):
@@ -206,10 +206,10 @@ def posted_maps(tables: Mapping[str, UploadTable], values: Mapping[str, str]) ->
 
 
 def posted(waiting: Mapping[str, Any], values: Mapping[str, str], files: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments of an import with the columns, words, files and corrections that a page has sent.
+    """Return the arguments of a pending import, with the columns, words, files and corrections of a posted form.
 
     Raises:
-        ImportProblem: the words are no pairs.
+        ImportProblem: the words are not a list of ``word=value``.
     """
     args, table = dict(waiting["args"]), UploadTable(**waiting["table"])
     fixes: dict[str, dict[str, dict[str, str]]] = {}

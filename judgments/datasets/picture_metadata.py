@@ -1,7 +1,7 @@
-"""Remove the metadata of pictures that are served.
+"""Remove the metadata of served pictures.
 
-Cameras and phones write where and when a picture was taken. Pixels are not encoded again here. The imported file stays
-as it is; only what is served changes.
+Cameras and phones record where and when a picture was taken. Pixels are not encoded again, and the imported file
+stays unchanged.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ ANIMATION = (b"NETSCAPE2.0", b"ANIMEXTS1.0")
 
 
 def strip_metadata(data: bytes) -> bytes:
-    """Return a JPEG, PNG, WebP or GIF without metadata, up to the first broken place.
+    """Return a JPEG, PNG, WebP or GIF without metadata, and without anything after the first corrupt part.
 
     A JPEG keeps its colour profile and orientation. Other data are returned unchanged.
     """
@@ -70,7 +70,7 @@ def _is_needed_segment(marker: int, start: bytes) -> bool:
 
 
 def _orientation(data: bytes) -> bytes:
-    """Return a segment with the orientation alone; b"" if it is the usual one."""
+    """Return an EXIF segment with the orientation only; b"" if the picture is upright."""
     try:
         with PillowImage.open(io.BytesIO(data), formats=["JPEG"]) as picture:
             side = picture.getexif().get(ExifTags.Base.Orientation, 1)

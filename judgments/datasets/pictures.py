@@ -1,4 +1,4 @@
-"""Look at pictures from outside before they are decoded, and copy those of a dataset."""
+"""Check pictures of unknown origin before they are decoded, and copy those of a dataset."""
 
 from __future__ import annotations
 
@@ -28,8 +28,10 @@ class PictureProblem(QuorumError):
 
 
 def picture_format(path: Path) -> str:
-    """Return a picture's format. Raise PictureProblem if it is none of ``SUFFIXES``, or too large for a browser's
-    memory.
+    """Return the format of a picture.
+
+    Raises:
+        PictureProblem: it is not in ``SUFFIXES``, or the picture is too large for a browser's memory.
     """
     most = limits()
     if path.stat().st_size > most.picture_bytes:
@@ -58,15 +60,16 @@ def picture_format(path: Path) -> str:
 
 
 def open_picture(path: Path) -> PillowImage.Image:
-    """Open a picture, to be decoded after `prepare_decoding`. Raise as ``picture_format`` does."""
+    """Open a picture; call `prepare_decoding` before decoding it. Raise the errors of `picture_format`."""
     picture_format(path)
     return PillowImage.open(path, formats=list(FORMATS))
 
 
 def prepare_decoding(picture: PillowImage.Image, box: tuple[int, int] | None = None) -> None:
-    """Let an open JPEG be decoded no larger than the box needs; without one, Pillow's `thumbnail` does.
+    """Limit a JPEG's decoded size to what ``box`` needs; without a box, leave this to Pillow's `thumbnail`.
 
-    Raise PictureProblem if decoding the picture takes more memory than reading a file may.
+    Raises:
+        PictureProblem: decoding the picture takes more memory than is allowed.
     """
     pixels = picture.width * picture.height
     if box:
@@ -101,12 +104,12 @@ def picture_file_address(images: str, file: str) -> str:
 
 
 def checked_pictures(folder: Path, names: Iterable[tuple[str, str]]) -> dict[str, Path]:
-    """Return the file of each image, from (image name, file name) pairs.
+    """Return image name -> path of its picture, from pairs (image name, file name).
 
-    Names may differ from files as in `find_pictures`.
+    File names are matched by `find_pictures`.
 
     Raises:
-        PictureProblem: a file is missing, outside of the folder, or no picture that browsers show.
+        PictureProblem: a file is missing, outside the folder, or not a picture that browsers show.
     """
     from judgments.importers.names import find_pictures  # lazily: pages of work start without the importers
 
@@ -147,7 +150,7 @@ def checked_pictures(folder: Path, names: Iterable[tuple[str, str]]) -> dict[str
 
 
 def describe_unclear(name: str, alike: Sequence[str]) -> str:
-    """Say which files, or names in the table, a picture's name cannot be told from."""
+    """Return a sentence that says which files or names ``alike`` cannot be distinguished from ``name``."""
     sentence = gettext(
         "The picture %(name)r cannot be told from %(alike)s; expected names that differ in more than case, folder, "
         "blanks and ending."
@@ -160,9 +163,9 @@ def _files_in(root: Path) -> list[str]:
 
 
 class PictureCopy:
-    """Copy pictures into the folder of a dataset without pictures; remove it if the ``with`` block fails.
+    """Copy pictures into the folder of a dataset that has none; remove the folder if the ``with`` block fails.
 
-    A kill may have left pictures in it, which the first copy removes.
+    The first copy removes what a killed process may have left in the folder.
     """
 
     def __init__(self, dataset_name: str) -> None:
@@ -179,7 +182,7 @@ class PictureCopy:
     def add(self, number: int, source: Path) -> str:
         """Copy a picture and return its name for ``Item.picture``.
 
-        The original name is dropped: it may give away the answer.
+        The original name is dropped, since it may reveal the right answer.
         """
         if not self._begun:
             self._begun = True

@@ -1,7 +1,7 @@
-"""Pictures scaled for the page of work: WebP in two sizes, beside the imported file, which stays as it is.
+"""Scale pictures for the page of work: WebP in two sizes, stored next to the unchanged imported file.
 
-They are a cache. ``Item.scaled`` says of which file they are; the page shows the original until they are there, and
-the view serves it where they are not.
+The scaled pictures are a cache. ``Item.scaled`` names the file that they were made from. The original is shown
+until they exist.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ def scaled_path(picture: str, width: int) -> Path:
 
 
 def small_address(item: Item, address: str) -> str:
-    """Return where the smallest scaled picture is served, or the original's ``address`` if there is none."""
+    """Return the address of the smallest scaled picture, or the original's ``address`` if there is none."""
     widths = _of_file(item).get("widths")
     return f"{address}?width={widths[0]}" if widths else address
 
 
 def attributes_of(item: Item, address: str) -> dict[str, str]:
-    """Return width, height, srcset and sizes of an ``img``; none before the picture was looked at, or if it is broken.
+    """Return width, height, srcset and sizes for an ``img``; {} if the picture was not scaled yet, or is corrupt.
 
     Args:
-        address: of the view that serves the item's picture.
+        address: the address of the view that serves the item's picture.
     """
     scaled = _of_file(item)
     if "width" not in scaled:
@@ -74,7 +74,7 @@ def served_path(item: Item, width: str) -> Path | None:
 
 
 def is_scaled(item: Item) -> bool:
-    """Return whether the picture was looked at, is still the same, and its scaled ones are there."""
+    """Return whether the picture has not changed since it was scaled, and its scaled files exist."""
     scaled = _of_file(item)
     try:
         return (
@@ -92,13 +92,14 @@ def _of_file(item: Item) -> dict[str, Any]:
 
 
 def scale_picture(picture: str) -> dict[str, Any]:
-    """Write the scaled pictures of a file of the media folder, and return the value for ``Item.scaled``.
+    """Write the scaled versions of a picture in the media folder, and return the value for ``Item.scaled``.
 
-    Animations, pictures of more than 8 bits a channel, broken ones and those that take too much memory are not scaled,
-    nor is a picture scaled to a size that it does not exceed, or at which its file would not be smaller.
+    Animations, corrupt pictures, and those with more than 8 bits per channel or that take too much memory are not
+    scaled. Sizes are left out that exceed the picture's, or whose file would not be smaller.
 
     Returns:
-        ``picture``, its ``bytes``, ``width`` and ``height`` in pixels as it is seen, and the ``widths`` there are.
+        ``picture``, its ``bytes``, ``width`` and ``height`` in pixels after rotation, and the ``widths`` of the
+        scaled files.
     """
     original = Path(settings.MEDIA_ROOT) / picture
     scaled: dict[str, Any] = {"picture": picture, "bytes": 0, "widths": []}
@@ -145,7 +146,7 @@ def _fit_size(size: tuple[int, int], box: tuple[int, int]) -> tuple[int, int]:
 
 
 def _in_colour(picture: PillowImage.Image, profile: bytes) -> PillowImage.Image:
-    """Return RGB or, if it is transparent, RGBA; from a profile to sRGB."""
+    """Convert to RGB, or to RGBA if the picture is transparent; apply a colour profile, to sRGB."""
     if profile:
         try:
             source = ImageCms.ImageCmsProfile(io.BytesIO(profile))

@@ -1,4 +1,4 @@
-"""The columns of an uploaded table, and what they may be taken for."""
+"""The columns of an uploaded table, and the columns of Quorum that they may stand for."""
 
 from __future__ import annotations
 
@@ -47,15 +47,15 @@ FIRST_SYSTEM_COLUMN = re.compile(r"first[ _-]?(system|model)|(system|model)[ _-]
 
 @dataclass(frozen=True)
 class TableUse:
-    """What an import reads of a table, and what the page of its columns asks besides.
+    """The columns that an import reads from a table, and how a page asks for them.
 
     Attributes:
-        required: our columns; a page asks for those that a table lacks.
-        wanted: our columns that a page offers.
-        instead: a required column -> those of which each does instead.
-        words: what a page calls our columns; the others say it themselves.
-        choices: what else a page offers for a column, with its words.
-        template: of the page.
+        required: Quorum's columns that the page asks for if the table lacks them.
+        wanted: Quorum's columns that the page offers.
+        instead: required column -> columns of which any can replace it.
+        words: column -> its label on the page; a column without one is shown by its name.
+        choices: further choices for a column -> their labels.
+        template: the template of the page.
     """
 
     required: tuple[str, ...]
@@ -66,18 +66,18 @@ class TableUse:
     template: str = "judgments/columns.html"
 
     def check_guesses(self, guesses: dict[str, str]) -> None:
-        """Take away what cannot be meant of our column -> the file's."""
+        """Remove guesses that cannot be right from ``guesses``: Quorum's column -> the file's column."""
         if FIRST_SYSTEM_COLUMN.fullmatch(guesses.get("system", "")):
             del guesses["system"]  # what it wrote, not which it is
 
     def shown(self, args: Mapping[str, Any], table: UploadTable) -> dict[str, Any]:
-        """Return further context for the template of the page of columns."""
+        """Return further context for the page of columns."""
         return {}
 
     def arguments(
         self, args: Mapping[str, Any], values: Mapping[str, str], files: Mapping[str, Any]
     ) -> dict[str, Any]:
-        """Return arguments of the import that a page has sent besides the columns."""
+        """Return the import's arguments, other than columns, that the page has posted."""
         return {}
 
 
@@ -97,21 +97,21 @@ WITHOUT_COLUMNS = TableUse((), ())
 
 
 def add_table_use(kind: str, use: TableUse) -> None:
-    """Add what the import of a kind of job reads of a table."""
+    """Register the columns that a kind of import job reads from a table."""
     TABLE_USES[kind] = use
 
 
 @dataclass(slots=True)
 class UploadTable:
-    """A table's columns with their first cells, what they were taken for, and the problems of its rows.
+    """The columns and first cells of a table, the meaning of its columns, and the errors in its rows.
 
     Attributes:
-        chosen: our column -> the file's.
-        problems: the sentence of each, with line, column and cell where a person can put it right.
-        lines: the first lines of a table that may have a title above its header, each with its cells.
-        header_row: the line of the header, 0 for the first.
+        chosen: Quorum's column -> the file's column.
+        problems: the message of each error, with line, column and cell if a person can correct it.
+        lines: the first lines as cells, for a table that may have a title above its header.
+        header_row: the line of the header; 0 for the first.
         is_folder: whether several files were uploaded.
-        where, missing: which rows are read, and words for an empty cell, as `ColumnMapping` has them.
+        where, missing: the condition for rows, and words for an empty cell, as in `ColumnMapping`.
     """
 
     names: list[str] = field(default_factory=list)
@@ -125,31 +125,31 @@ class UploadTable:
     missing: list[str] = field(default_factory=list)
 
     def fits(self, use: str) -> bool:
-        """Return whether the columns have our names already."""
+        """Return whether the columns already have the names that the import needs."""
         names = {name.lower() for name in self.names}
         instead = TABLE_USES[use].instead
         return all(name in names or names & set(instead.get(name, ())) for name in TABLE_USES[use].required)
 
     def has_our_names(self) -> bool:
-        """Return whether a dataset's table has a column `image`; its other columns may have names of their own."""
+        """Return whether a dataset's table has a column `image`; other columns may then have any name."""
         return "image" in map(str.lower, self.names)
 
     def as_mapping(self) -> dict[str, Any]:
-        """Return how the table is read, with all columns that are chosen."""
+        """Return the mapping by which the table is read, as JSON."""
         return self.row_options() | {"columns": self.chosen}
 
     def foreign(self) -> dict[str, str]:
-        """Return the chosen columns that a reader does not know by their names."""
+        """Return the chosen columns whose name in the file is not Quorum's."""
         return {mine: source for mine, source in self.chosen.items() if mine != source.lower()}
 
     def row_options(self) -> dict[str, Any]:
-        """Return where the header is, which rows are read and words for empty cells, as `ColumnMapping` has them."""
+        """Return the header's line, the condition for rows, and words for empty cells, as in `ColumnMapping`."""
         values = {"header_row": self.header_row, "where": self.where, "missing": self.missing}
         return {name: value for name, value in values.items() if value}
 
 
 def lines_of(path: Path, format: str, encoding: str = "") -> list[tuple[int, list[str]]]:
-    """Return the first lines of a table, one of which is its header; none of a format that has no lines."""
+    """Return the first lines of a table, including its header, as (line, cells); [] for formats without lines."""
     if format not in WITH_HEADER or path.is_dir():
         return []
     lines = first_lines(path, encoding or None, workbook=format == "xlsx")
@@ -161,13 +161,13 @@ def lines_of(path: Path, format: str, encoding: str = "") -> list[tuple[int, lis
 
 
 def header_below_title(lines: Sequence[tuple[int, Sequence[str]]], use: str) -> int:
-    """Return the line of a header that is not the first line; 0 for the first."""
+    """Return the line of the header if there is a title above it; 0 if it is the first line."""
     row = header_line(lines, TABLE_USES[use].wanted)
     return row if row > 1 else 0
 
 
 def has_title(lines: Sequence[tuple[int, Sequence[str]]]) -> bool:
-    """Return whether a later line looks like the header, as it has more cells than the first."""
+    """Return whether a later line has more cells than the first, which is then probably a title."""
     sizes = [sum(bool(cell.strip()) for cell in cells) for _, cells in lines]
     return len(sizes) > 1 and max(sizes[1:]) > sizes[0]
 
@@ -181,10 +181,15 @@ def table_of(
     offered: Mapping[str, str] | None = None,
     header_row: int = 0,
 ) -> UploadTable:
-    """Look at the first rows of a table. Raise ImportProblem, or RequestBytesExceeded in a request.
+    """Read the first rows of a table, and guess its columns.
 
     Args:
-        offered: our column -> the file's, of the last mapping; it counts if the file has all, and a guess no other.
+        offered: the last mapping, Quorum's column -> the file's. It replaces the guess if the file has all its
+            columns and the guess names no further one.
+
+    Raises:
+        ImportProblem: the table cannot be read.
+        RequestBytesExceeded: it is too large for a request.
     """
     how = read_layouts().get(format, ColumnMapping())
     how = how.model_copy(update={"header_row": header_row})

@@ -71,13 +71,13 @@ def understand(
     maps: Mapping[str, Mapping[str, Any]],
     progress: Progress = no_progress,
 ) -> Understood:
-    """Inspect the files below ``root`` without the database.
+    """Detect the contents of the files below ``root``, without using the database.
 
     Args:
-        pictures: names of the pictures, from the root.
-        uploaded: names of the files as uploaded, which may name the dataset.
-        encoding: of files without a byte order mark; "" to guess it for each file.
-        maps: file -> how its table is read, as `ColumnMapping` has it; "" -> the columns of the last import.
+        pictures: paths of the pictures, relative to ``root``.
+        uploaded: names of the uploaded files, from which the dataset may get its name.
+        encoding: the encoding of files without a byte order mark; "" to guess it for each file.
+        maps: file -> mapping of its table, as in `ColumnMapping`; "" -> the mapping of the last import.
     """
     tables: dict[str, dict[str, Any]] = {}
     parts: list[UploadPart] = []
@@ -150,7 +150,7 @@ def understand(
 
 
 def _whole(file: Path, root: Path, encoding: str) -> UploadPart:
-    """Return a file, or the published set that it stands for, as one part of the upload; see `Recogniser`."""
+    """Return a part for a file, or for the published set that it belongs to; see `Recogniser`."""
     part, head = UploadPart(file=str(file.relative_to(root))), partial(_head, file, encoding)
     recognisers: list[Recogniser] = of_features("upload_recognisers")
     for recognise in recognisers:
@@ -170,7 +170,7 @@ def _suffix(file: Path) -> str:
 
 
 def _table_of(file: Path, part: UploadPart, maps: Mapping[str, Mapping[str, Any]]) -> UploadTable:
-    """Return what the columns of a table are taken for: as they were chosen, by our names, or by a guess."""
+    """Return a table with the meaning of its columns: as chosen, by Quorum's names, or guessed."""
     how = maps.get(part.file, {})
     lines = lines_of(file, part.format, part.encoding)
     header_row = how.get("header_row", 0) or header_below_title(lines, "dataset")
@@ -202,7 +202,11 @@ def _table_of(file: Path, part: UploadPart, maps: Mapping[str, Mapping[str, Any]
 
 
 def _with_roles(parts: list[UploadPart]) -> list[UploadPart]:
-    """Return people's captions first: by file name, else by captions per image."""
+    """Give each part a role, and put the one with people's captions first.
+
+    If none is known to be people's, take the part with the likeliest file name, or with the most captions per
+    image.
+    """
     people = [part for part in parts if part.role == PEOPLE]
     open_ones = [part for part in parts if not part.role]
     if not people and open_ones:
@@ -228,7 +232,7 @@ def _with_role(part: UploadPart, role: str) -> UploadPart:
 
 
 def _name_of(files: Iterable[str]) -> str:
-    """Return the first specific file name."""
+    """Return a dataset name from the first file name that is not a general one such as "data"."""
     stems = [
         re.sub(r"[^A-Za-z0-9]+", "-", PurePosixPath(unpacked_name(file)).stem).strip("-").lower()
         for file in files

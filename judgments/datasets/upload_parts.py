@@ -1,4 +1,4 @@
-"""An upload as it was understood: its parts, each with the captions of one source."""
+"""What was detected in an upload: its parts, each with the captions of one source."""
 
 from __future__ import annotations
 
@@ -42,20 +42,22 @@ FORMAT_WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class UploadPart:
-    """Captions of one source in an upload.
+    """The captions of one source in an upload.
 
     Attributes:
-        file: the file, or the folder of a published set, from the root of the upload.
+        file: path of the file, or of a published set's folder, relative to the root of the upload.
         role: PEOPLE, SYSTEM or LEFT_OUT.
-        system: its name, if a system wrote them.
+        system: name of the system that wrote the captions, if one did.
         encoding: of the file, guessed or chosen.
         only, columns: as in ``TablePart``.
-        images, captions: counts, as far as the file was read.
-        rows: the first ones, as image and caption.
-        unused: columns of a table with a column caption that nothing reads.
-        texts: whether its table has source texts; ``sources``: whether it is these that are shown.
-        columns_named: our column -> the file's. fixes: line -> column of the file -> correction.
-        row_options: the line of the header, which rows are read and words for empty cells, as in `ColumnMapping`.
+        images, captions: numbers, in the part of the file that was read.
+        rows: the first pairs of image and caption.
+        unused: columns that nothing reads, in a table with a column "caption".
+        texts: whether the table has source texts.
+        sources: whether ``rows`` show source texts instead of captions.
+        columns_named: Quorum's column -> the file's column.
+        fixes: line -> the file's column -> correction.
+        row_options: header line, condition for rows and words for empty cells, as in `ColumnMapping`.
     """
 
     file: str = ""
@@ -87,7 +89,7 @@ class UploadPart:
 
     @property
     def nouns(self) -> tuple[str, str]:
-        """Return what the items are called here, and what is said of them."""
+        """Return the words for an item and for a text about it."""
         if self.sources:
             return gettext("Item"), gettext("Source text")
         return (gettext("Item"), gettext("Output")) if self.texts else (gettext("Image"), gettext("Caption"))
@@ -120,16 +122,19 @@ class UploadPart:
 
 @dataclass(slots=True)
 class Understood:
-    """An upload as it was understood.
+    """What was detected in an upload.
 
     Attributes:
-        pictures: their number; ``folder`` is theirs.
-        found, lacking: numbers of images with and without a picture; ``missing`` names the first.
-        respelled: the number of images whose picture is named otherwise; ``spellings`` are the first. unclear:
-            sentences about names that several pictures may have.
+        pictures: number of pictures.
+        folder: the folder of the pictures.
+        found, lacking: numbers of images with and without a picture.
+        missing: the first images without a picture.
+        respelled: number of images whose picture has a differently spelled name.
+        spellings: the first of these.
+        unclear: sentences about image names that match several pictures.
         problems: sentences about unreadable files.
-        uploaded, encoding: as given to ``understand``.
-        tables: file -> its columns with the first rows, and what they were taken for (`Table`).
+        uploaded, encoding: the arguments of ``understand``.
+        tables: file -> its `UploadTable`, as a dict.
     """
 
     name: str
@@ -153,5 +158,5 @@ class Understood:
 
 
 def load_understood(values: Mapping[str, Any]) -> Understood:
-    """Return what ``dataclasses.asdict`` took apart."""
+    """Build an ``Understood`` from the dict that ``dataclasses.asdict`` made of one."""
     return replace(Understood(**values), parts=[UploadPart(**part) for part in values["parts"]])

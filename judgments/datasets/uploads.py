@@ -1,4 +1,4 @@
-"""Store uploaded files until a job has read them, and open them."""
+"""Store uploaded files until a job has read them."""
 
 from __future__ import annotations
 
@@ -36,9 +36,12 @@ PICTURE_SUFFIXES = {".jpg", ".jpeg", ".png", ".gif", ".webp"}
 
 @dataclass(frozen=True, slots=True)
 class UnpackedUpload:
-    """An unpacked upload: its only file or the folder with several, and the folder with pictures.
+    """An unpacked upload.
 
-    ``root`` is the folder of all files, from which an understood upload names them.
+    Attributes:
+        path: its only file, or the folder with several files.
+        pictures: the folder with pictures, if any.
+        root: the folder of all files; paths of parts are relative to it.
     """
 
     path: Path
@@ -99,9 +102,10 @@ def keep(files: Iterable[UploadedFile], pictures: UploadedFile | None = None) ->
 
 
 def _keep_to_quota(upload: str) -> None:
-    """Discard the account's oldest uploads that nobody confirmed, until all of them fit its quota.
+    """Discard the account's oldest unconfirmed uploads until all of its uploads fit its quota.
 
-    Raise UploadRefused if the new one does not fit beside those of waiting jobs.
+    Raises:
+        UploadRefused: the new upload does not fit, even if only those of queued jobs are kept.
     """
     most, names = settings.UPLOADS_MB * 10**6, {upload, *_uploads_of_jobs()}
     staying, others = 0, []
@@ -128,17 +132,17 @@ def _keep_to_quota(upload: str) -> None:
 
 
 def is_of(upload: str, user: User) -> bool:
-    """Return whether the account has uploaded it."""
+    """Return whether the upload was made by this account."""
     return re.fullmatch(rf"{user.pk:08x}[0-9a-f]{{24}}", upload) is not None
 
 
 def job_file(upload: str) -> Path:
-    """Return where a job leaves what its page shows once; it goes with the upload."""
+    """Return the path of the file that a job writes for its page; it is deleted together with the upload."""
     return _folder(upload) / "shown.json"
 
 
 def bad_rows_file(upload: str) -> Path:
-    """Return where an import leaves the rows that it left out."""
+    """Return the path where an import stores the rows that it left out."""
     return _folder(upload) / "bad-rows.csv"
 
 
@@ -147,9 +151,9 @@ def discard_upload(upload: str) -> None:
 
 
 def discard_leftovers() -> list[str]:
-    """Remove uploads that no job waits for.
+    """Remove uploads that no job needs.
 
-    Pictures of datasets that are not there stay: the database may be an older one, or a wrong one.
+    Pictures of unknown datasets are not removed: the database may have been restored from an older copy.
     """
     return remove_stale_files(_root(), "*", but=_uploads_of_jobs())
 
@@ -161,10 +165,10 @@ def _uploads_of_jobs() -> set[str]:
 
 @contextmanager
 def open_upload(upload: str, progress: Progress = no_progress) -> Iterator[UnpackedUpload]:
-    """Open the upload's unpacked files for a with block.
+    """Unpack an upload for the ``with`` block.
 
     Raises:
-        UploadRefused: the upload is gone, an archive is unusable, or the block found a problem in a file.
+        UploadRefused: the upload no longer exists, an archive is unusable, or the block raised a QuorumError.
     """
     folder = _stored_folder(upload)
     with tempfile.TemporaryDirectory(dir=folder, prefix="unpacked-") as scratch:
@@ -192,10 +196,10 @@ def look_at(
     progress: Progress = no_progress,
     maps: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Understood:
-    """Return what the upload is understood as, from its files without pictures, whose names are listed.
+    """Detect the contents of an upload. Pictures are only listed, not read.
 
     Raises:
-        UploadRefused: the upload is gone, or an archive is unusable.
+        UploadRefused: the upload no longer exists, or an archive is unusable.
     """
     folder = _stored_folder(upload)
     with tempfile.TemporaryDirectory(dir=folder, prefix="looked-") as scratch:

@@ -1,4 +1,4 @@
-"""Tell whether arenas work here: a feature that may be off draws their pages when they are taken."""
+"""Tell whether a feature is on that draws the pages of arenas when they are claimed."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ def country_name(code: str) -> str:
 
 
 def countries_by_name() -> dict[str, str]:
-    """Sort by the translated name, without diacritics."""
+    """Return the countries sorted by their translated names, ignoring diacritics."""
     names = {code: country_name(code) for code in COUNTRIES}
     return dict(sorted(names.items(), key=lambda named: _plain(named[1])))
 

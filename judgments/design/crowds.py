@@ -1,4 +1,4 @@
-"""What crowds offer to studies: the platform's and those that features declare."""
+"""The crowds that studies can use: the platform's, and those that features declare."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ COMMON_REQUIREMENTS = frozenset({RESIDENCE, APPROVAL_RATE, APPROVED, HITS_AT_MOS
 
 @dataclass(frozen=True, slots=True)
 class CrowdOffer:
-    """A crowd's name in study files, its label, and the requirements that it states or that are checked here.
-
-    Here, workers declare their country, and approval is this installation's record.
+    """A crowd's name in study files, its label, and the worker requirements that it supports.
 
     Attributes:
-        currency: the only one that it pays in; "" if a study may name it.
+        requirements: those that the crowd checks, or that Quorum checks for it by declared countries and its own
+            record of approved work.
+        currency: the only currency that it pays in; "" if a study may choose.
         panel: whether it is a panel with an API: studies name it by ``panel.preset`` with ``panel.api``.
-        keys: those of study files that are for its studies alone.
+        keys: study-file keys that only its studies use.
     """
 
     name: str
@@ -38,7 +38,7 @@ class CrowdOffer:
 
 
 class Crowds(dict[str, CrowdOffer]):
-    """Offers of crowds by name, also of crowds whose feature is off; one that is not installed has an empty offer."""
+    """Crowds by name, also those of disabled features; an unknown name gives a crowd without requirements."""
 
     def __missing__(self, name: str) -> CrowdOffer:
         return installed_crowds().get(name, CrowdOffer(name, name, frozenset()))
@@ -66,27 +66,27 @@ CROWDS: dict[str, CrowdOffer] = Crowds(
 
 @cache
 def _crowds_of_apps() -> Mapping[str, tuple[str, CrowdOffer]]:
-    """Return the features, on or off, with what their crowds offer, by the names of the crowds."""
+    """Return crowd name -> (feature, offer), including disabled features."""
     return {offer.name: (feature, offer) for feature, offer in of_apps("crowd_offers")}
 
 
 def installed_crowds() -> dict[str, CrowdOffer]:
-    """Return the offers of all crowds, also of those whose feature is off."""
+    """Return the offers of all crowds by name, including those of disabled features."""
     return {name: offer for name, (_feature, offer) in _crowds_of_apps().items()} | CROWDS
 
 
 def feature_of_crowd(name: str) -> str:
-    """Return the crowd's feature if it is off, else ""."""
+    """Return the crowd's feature if it is disabled; "" otherwise."""
     feature, _offer = _crowds_of_apps().get(name, ("", None))
     return "" if name in CROWDS else feature
 
 
 def crowd_labels() -> dict[str, str]:
-    """Return the labels of the crowds that ``crowd.backend`` names."""
+    """Return the label of each crowd that ``crowd.backend`` can name."""
     return {name: offer.label for name, offer in CROWDS.items() if not offer.panel}
 
 
 def keys_of_absent_crowds() -> frozenset[str]:
-    """Return the keys of study files that only crowds of features that are off use."""
+    """Return the study-file keys that are only for crowds of disabled features."""
     absent = [offer for name, offer in installed_crowds().items() if name not in CROWDS]
     return frozenset(key for offer in absent for key in offer.keys)

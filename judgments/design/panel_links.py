@@ -1,4 +1,4 @@
-"""The links by which a panel sends people and takes them back."""
+"""The links by which a panel sends participants, and the addresses by which they return to it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SIGNATURE = "sig"  # the parameter with the signature in links of one's own
 
 
 def makes_own_links(values: Mapping[str, Any]) -> bool:
-    """Return whether people come by links that are made here, so that these can be signed. The values are unchecked."""
+    """Return whether Quorum makes, and so can sign, the participants' links. ``values`` may be invalid."""
     crowd, panel = values.get("crowd"), values.get("panel", {})
     if not isinstance(crowd, dict) or not isinstance(panel, dict) or crowd.get("backend") != "external":
         return False
@@ -43,7 +43,7 @@ def entry_query(panel: Panel) -> str:
 
 
 def return_address(panel: Panel, outcome: str, *, code: str, worker: str, session: str) -> str:
-    """Return the address for a person; '' if the code is shown instead, or an id is unknown."""
+    """Return the address to which a person returns; "" if they get a code instead, or if a needed id is unknown."""
     if panel.finish == "code":
         return ""
     address = panel.address_of(outcome) or PANEL_PRESETS[panel.preset].addresses.get(outcome, "")

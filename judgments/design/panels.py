@@ -29,14 +29,14 @@ class PanelColumns:
 
 @dataclass(frozen=True, slots=True)
 class PanelPreset:
-    """The words of a panel.
+    """The names and addresses that a panel uses.
 
     Attributes:
-        worker, session, project: parameters of its link.
-        values: the panel's placeholders for the parameters.
+        worker, session, project: names of the parameters in its links.
+        values: the panel's placeholders for the values of the parameters.
         addresses: outcome -> return address, if it is the same for every study.
-        currency: what it pays in by default.
-        pays_by_session: whether its lists for paying name submissions, not people.
+        currency: its usual currency.
+        pays_by_session: whether its payment lists name submissions instead of people.
     """
 
     title: str

@@ -1,4 +1,4 @@
-"""The quiz before the work, as a design asks for it. A feature draws, asks and counts it."""
+"""The quiz before the work, as set in a design. A feature draws, asks and scores it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ QUIZ_PRESETS = {preset.name: preset for preset in of_features("quiz_presets")}
 
 
 class StudyQuestion(Part):
-    """A question of the study's own, with one right answer."""
+    """A question written for this study, with one right answer."""
 
     text: Annotated[str, Field(min_length=1, max_length=1000)]
     options: Listed[str] = Field(min_length=2, max_length=9)
@@ -32,7 +32,7 @@ class StudyQuestion(Part):
 
 
 class Quiz(Part):
-    """What a worker passes before the work; off where it asks nothing."""
+    """The quiz that a worker must pass before the work; without questions it is off."""
 
     preset: str = Field(
         "",
@@ -104,7 +104,7 @@ def is_quiz_on() -> bool:
 
 
 def describe_absence(quiz: Quiz) -> str:
-    """Return in a sentence that the design asks for a quiz and the feature is off; or ""."""
+    """Return a sentence if the design has a quiz but the feature for quizzes is off; "" otherwise."""
     if is_quiz_on() or not asks_anything(quiz):
         return ""
     return pgettext(

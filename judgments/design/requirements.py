@@ -1,4 +1,4 @@
-"""Requirements of workers."""
+"""The requirements that workers must meet."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ REQUIREMENT_PRESETS: dict[str, RequirementPreset] = {
 
 
 class Quota(Part):
-    """A group of people and its share: the shares of one trait stand to each other as the numbers of people do."""
+    """A group of participants, and its weight among the groups of the same trait."""
 
     by: Literal["sex", "age", "country"]
     value: Annotated[str, Field(min_length=1, max_length=60)] = Field(
@@ -97,7 +97,7 @@ def is_qualification(name: str) -> bool:
 
 
 class Workers(Part):
-    """Who may work (docs/workers.md). A crowd that cannot check a requirement refuses the study."""
+    """Who may take part (docs/workers.md). A study is refused if its crowd cannot check a requirement."""
 
     requirements: str = Field(
         "",
@@ -248,9 +248,9 @@ def requirements_of(workers: Workers) -> dict[str, str]:
 
 
 def own_record_needed(workers: Workers, backend: str) -> str:
-    """Return a warning if approved HITs are counted on this site alone; '' otherwise.
+    """Return a warning if only HITs approved on this installation count for a requirement; "" otherwise.
 
-    A new installation has approved nobody's work, so the study would let nobody in.
+    A new installation has approved no work yet, so the study would admit nobody.
     """
     if backend != "local" or not workers.approved_at_least:
         return ""
@@ -271,6 +271,6 @@ def requirements_not_stated(workers: Workers, crowd: str) -> list[str]:
 
 
 def approval_is_enough(approved: int, rejected: int, above: float) -> bool:
-    """Return whether the share approved is above the mark, or nothing was reviewed."""
+    """Return whether the approval rate exceeds ``above``, or no work was reviewed yet."""
     reviewed = approved + rejected
     return not reviewed or approved / reviewed > above

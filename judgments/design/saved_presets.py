@@ -1,4 +1,4 @@
-"""Save presets, and find designs by name."""
+"""Save presets, and find designs by the name of a study, preset or file."""
 
 from __future__ import annotations
 
@@ -63,7 +63,8 @@ def store_preset(
     """Save a design as a preset.
 
     Raises:
-        DesignError: no usable slug. DataConflict: the name is taken.
+        DesignError: the slug is not usable.
+        DataConflict: a preset with this slug exists.
     """
     checked = make_design({"name": title, "slug": slug or " ", "dataset": "any", "protocol": design.protocol})
     if checked.slug in PRESETS:
@@ -87,10 +88,11 @@ def store_preset(
 
 @transaction.atomic
 def rename_preset(*, slug: str, title: str, description: str, by: User) -> SavedPreset:
-    """Change title and description; the slug stays, as study files name it.
+    """Change title and description; the slug stays the same, since study files refer to it.
 
     Raises:
-        NotThere, WrongState: it does not exist, or is another person's.
+        NotThere: there is no such preset.
+        WrongState: it is another person's.
     """
     preset = _own(slug, by)
     preset.title, preset.description = title.strip(), description.strip()
@@ -121,7 +123,7 @@ def _own(slug: str, by: User) -> SavedPreset:
 
 @dataclass(frozen=True, slots=True)
 class NamedDesign:
-    """A design and its title; a preset is not ``whole``: it lacks name, slug, dataset and seed."""
+    """A design and its title; ``whole`` is false for a preset, which lacks name, slug, dataset and seed."""
 
     title: str
     design: StudyDesign
@@ -136,10 +138,11 @@ class NamedDesign:
 
 
 def find_design(name: str, *, studies: QuerySet[Study], files: bool = False) -> NamedDesign:
-    """Return the design of a visible study, of a preset, or with ``files`` of a study file.
+    """Return the design of a visible study or a preset or, with ``files``, of a study file.
 
-    ``name`` is ``SLUG``, ``SLUG@NUMBER`` (before that log entry), ``preset:NAME``, the bare name of a preset, or
-    a path.
+    Args:
+        name: ``SLUG``, ``SLUG@NUMBER`` (the design before that log entry), ``preset:NAME``, a preset's bare name,
+            or the path of a study file.
     """
     slug, _, number = name.partition("@")
     study = studies.filter(slug=slug).first()

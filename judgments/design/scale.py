@@ -1,6 +1,6 @@
-"""The scale of graded and slider answers: points from a lowest to a highest one in equal steps.
+"""The scale of graded and slider answers: points from a lowest to a highest one, in equal steps.
 
-Numbers are doubles, each the nearest one to its decimal, so that 0.1 + 2 steps of 0.1 is the point 0.3.
+Points are doubles, each the one nearest to its decimal number: 0.1 plus 2 steps of 0.1 is the point 0.3.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Label = Annotated[str, Field(min_length=1, max_length=200)]
 
 
 class Scale(Part):
-    """The points of the answers of a graded or slider study, and what they are called."""
+    """The points of the answers of a graded or slider study, and their labels."""
 
     low: Number = Field(title="Lowest answer", description="Such as 1, 0 or -3.")
     high: Number = Field(title="Highest answer", description="Such as 5, 100 or 3: the best one.")
@@ -53,7 +53,7 @@ class Scale(Part):
     @model_validator(mode="before")
     @classmethod
     def _name_labels_by_number(cls, values: Any) -> Any:
-        """Give the labels the names of their points: "1.0" names the same one as "1"."""
+        """Replace the keys of the labels by the usual form of their number: "1.0" becomes "1"."""
         labels = values.get("labels") if isinstance(values, Mapping) else None
         if not isinstance(labels, Mapping):
             return values
@@ -122,7 +122,7 @@ class Scale(Part):
         return len(self.points)
 
     def __str__(self) -> str:
-        """Return it as commands take it: 1:5:0.5, -3:3."""
+        """Return the scale as commands accept it: 1:5:0.5, or -3:3."""
         ends = f"{number_text(self.low)}:{number_text(self.high)}"
         return ends if self.step == 1 else f"{ends}:{number_text(self.step)}"
 
@@ -146,7 +146,7 @@ class Scale(Part):
 
     @property
     def lower_half(self) -> tuple[float, float]:
-        """The points below the middle, which belongs to neither half."""
+        """The first and last point below the middle; the middle point belongs to neither half."""
         return self.low, self.points[(len(self) // 2) - 1]
 
     @property
@@ -162,21 +162,21 @@ class Scale(Part):
 
     @property
     def keypad(self) -> str:
-        """The value of ``inputmode``; "" for a keypad with a minus sign."""
+        """The HTML attribute ``inputmode``; "" for a keypad with a minus sign."""
         if self.low < 0:
             return ""
         return "numeric" if self.step == 1 and self.low == int(self.low) else "decimal"
 
     def is_upper(self, mean: float) -> bool:
-        """Return whether a mean lies in the upper half: so it says that a text describes its item."""
+        """Return whether a mean is in the upper half, so that the text counts as describing its item."""
         return mean > self.middle
 
     def steps_to(self, mean: float) -> int:
-        """Return how many steps above the lowest point the nearest one to a mean lies; halves round down."""
+        """Return the number of steps from the lowest point to the point nearest to a mean; halves round down."""
         return math.ceil((mean - self.low) / self.step - 0.5)
 
     def around(self, point: float, share: float) -> tuple[float, float]:
-        """Return the range about a point within a share of the scale, at least one step."""
+        """Return the first and last point within ``share`` of the scale from ``point``, at least one step."""
         steps = max(1, math.floor(exact(share) * (exact(self.high) - exact(self.low)) / exact(self.step)))
         position = self.points.index(point)
         return self.points[max(0, position - steps)], self.points[min(len(self) - 1, position + steps)]
@@ -201,7 +201,7 @@ def scale_of(text: str) -> Scale:
 
 @dataclass(frozen=True, slots=True)
 class ScaleEnds:
-    """The ends of a scale, and its step where one is named."""
+    """The ends of a scale, and its step if one is stated."""
 
     low: float
     high: float
@@ -237,9 +237,9 @@ def parse_scale(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """What the numbers of a file say of their scale: its ends, and the largest step that reaches them all.
+    """What the numbers of a file reveal about their scale: its ends, and the largest step that reaches all of them.
 
-    Steps are counted from ``origin``, and are 1 at most.
+    Steps are counted from ``origin``, and are at most 1.
     """
 
     low: Fraction
@@ -264,13 +264,13 @@ class Extent:
         return replace(self, low=min(self.low, value), high=max(self.high, value), step=step)
 
     def scale_by_values(self, usual: Scale) -> Scale:
-        """Return the scale that the numbers say: the usual one, or one with its ends and a smaller step.
+        """Return the scale that fits the numbers: the usual one, or one with the same ends and a smaller step.
 
-        Where they go beyond it, or keep to its first tenth between its points: the smallest scale from 1, from 0, or
-        as far below 0 as above it, up to a whole number.
+        If numbers are outside the usual scale, or are all in its first tenth with some between its points, return
+        the smallest scale that begins at 1, at 0, or as far below 0 as it ends above, and ends at a whole number.
 
         Raises:
-            ValueError: it has too many points, or numbers that are too large.
+            ValueError: it has too many points, or the numbers are too large.
         """
         ends = exact(usual.low), exact(usual.high)
         if ends[0] <= self.low and self.high <= ends[1]:
@@ -289,7 +289,7 @@ class Extent:
         """Return the scale from the lowest to the highest number.
 
         Raises:
-            ValueError: it has too many points, or too large numbers.
+            ValueError: it has too many points, or the numbers are too large.
         """
         return _scale_between(self.low, self.high, self.step)
 

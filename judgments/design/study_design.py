@@ -1,7 +1,7 @@
 """The design of a study: a frozen, validated value with the keys of the study file (docs/study-files.md).
 
-The fields carry label (``title``), help (``description``) and words of the choices. A study stores its complete
-design, so that a changed preset changes no existing study.
+The fields have a label (``title``), a help text (``description``) and labels for their choices. A study stores its
+complete design, so a changed preset does not change existing studies.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ OMITTED_DEFAULTS: Mapping[str, Part] = {
 
 
 class Purpose(NamedTuple):
-    """What a study shall answer; presets name those that they suit."""
+    """What a study is for, and the numbers of judgments and check questions that this needs."""
 
     title: str
     judgments_per_unit: int
@@ -67,7 +67,7 @@ PURPOSES = {
 
 
 def currency_named(crowd: Crowd, panel: Panel) -> str:
-    """Return the crowd's currency, else the study's, else the panel's usual one, else ""."""
+    """Return the currency of the crowd, of the study, or the usual one of the panel; "" if there is none."""
     usual = PANEL_PRESETS[panel.preset].currency if crowd.backend == "external" else ""
     return CROWDS[crowd.backend].currency or crowd.currency or usual
 
@@ -201,12 +201,12 @@ class StudyDesign(Part):
 
     @property
     def crowd_name(self) -> str:
-        """The name of the study's crowd: that of its panel if the panel has an API, else that of the backend."""
+        """The name of the study's crowd: the panel's name if the panel has an API, else the backend's."""
         return self.panel.preset if self.panel.api else self.crowd.backend
 
     @property
     def checked_here(self) -> Workers:
-        """The requirements that the panel's API does not check."""
+        """The requirements that Quorum checks, as no panel with an API does."""
         if not self.panel.api:
             return self.workers
         return Workers(hits_at_most=self.workers.hits_at_most, show_accuracy=self.workers.show_accuracy)
@@ -217,12 +217,12 @@ class StudyDesign(Part):
 
     @property
     def named_currency(self) -> str:
-        """The crowd's currency, else the study's; "" without one, so that no worker reads a guess."""
+        """The currency that crowd, study or panel states; "" if none does: workers must not see a guess."""
         return currency_named(self.crowd, self.panel)
 
     @model_serializer(mode="wrap")
     def _drop_defaults(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leave out missing values, since TOML has no null, and tables with default values."""
+        """Leave out None, since TOML has no null, and tables whose values are all defaults."""
         values: dict[str, Any] = handler(self)
         for key, usual in OMITTED_DEFAULTS.items():
             if getattr(self, key) == usual:
@@ -275,7 +275,7 @@ def contradictions_of_translations(design: StudyDesign) -> Iterator[str]:
 
 
 def design_in(design: StudyDesign, language: str | None) -> StudyDesign:
-    """Return the design with its texts in ``language``, if it has them."""
+    """Return the design with its texts translated to ``language``, if it has translations."""
     texts: Texts | None = design.translations.get(language or "")
     if texts is None:
         return design

@@ -1,4 +1,4 @@
-"""The words of a kind's page for each sort of judged text."""
+"""The wording of a kind's page for each sort of judged text."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ JUDGED = (CAPTION, "summary", "translation", "text")
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """A kind's words for one sort of text.
+    """A kind's wording for one sort of text.
 
     Attributes:
-        title: for researchers.
+        title: the protocol's name for researchers.
         choices: English labels, in the kind's order.
-        earlier: labels before 0.7, for designs whose own texts use them.
+        earlier: labels before version 0.7, for designs whose own texts refer to them.
         poles: the meaning of 0 and 100, in English.
-        label: heading above a judged text.
-        hint: how a worker goes on.
+        label: the heading above a judged text.
+        hint: how a worker gets to the next item.
         keys: what the keys of the page do.
         twice: why two answers contradict each other.
     """
@@ -55,7 +55,7 @@ def _as_shown(name: str, value: Any) -> Any:
 
 
 def read_wordings(path: Path) -> dict[str, dict[str, Wording]]:
-    """Read kind -> what is judged -> wording."""
+    """Read a TOML file as kind -> sort of judged text -> wording."""
     return {
         kind: {
             judged: Wording(**{name: _as_shown(name, value) for name, value in values.items()})

@@ -1,9 +1,9 @@
-"""Draw lists of items in which every item, and every pair of items, comes about equally often.
+"""Draw lists of items in which every item, and every pair of items, occurs about equally often.
 
-Louviere, Flynn, Marley 2015, *Best-Worst Scaling*, ask for lists where every item, and every pair of items, comes
-equally often. Few sizes have such a design, so random lists are improved as in Kiritchenko, Mohammad 2016 (*Capturing
+Louviere, Flynn, Marley 2015, *Best-Worst Scaling*, require that every item, and every pair of items, occurs equally
+often. Few sizes have such a design, so random lists are improved as in Kiritchenko, Mohammad 2016 (*Capturing
 reliable fine-grained sentiment associations by crowdsourcing and best-worst scaling*, NAACL): no repeated list, no
-repeated item within one, items as even as possible; a seeded exchange search evens out pairs.
+repeated item within a list, and items as even as possible. A seeded exchange search makes pairs more even.
 """
 
 from __future__ import annotations
@@ -27,9 +27,10 @@ def list_count(items: int, *, size: int, appearances: int) -> int:
 def balanced_lists(
     items: int, *, size: int, appearances: int, rng: np.random.Generator
 ) -> list[tuple[int, ...]]:
-    """Draw distinct ascending lists of ``size`` from 0 to ``items`` - 1.
+    """Draw distinct ascending lists of ``size`` numbers from 0 to ``items`` - 1.
 
-    Every item is in ``appearances`` lists, some in one more to fill the last list, or in all distinct ones.
+    Every item is in ``appearances`` lists; some are in one more to fill the last list. If there are no more
+    distinct lists than that, return all of them.
     """
     if items < size:
         return []
@@ -42,7 +43,7 @@ def balanced_lists(
 
 
 def _deal_lists(items: int, size: int, count: int, rng: np.random.Generator) -> list[List]:
-    """Deal lists greedily: take the least used item, and among equals the one that met the list's items least."""
+    """Fill lists greedily with the least used item; on ties, with the one least often in a list with the others."""
     came = [0] * items
     met = np.zeros((items, items), dtype=np.int64)
     lists = []
@@ -71,7 +72,7 @@ class _Design:
                 self._meet(first, second, 1)
 
     def improve(self, rng: np.random.Generator, tries: int) -> None:
-        """Exchange items between lists if no list repeats and pairs stay as even."""
+        """Exchange items between lists while this repeats no list and does not make pairs less even."""
         if len(self.lists) < 2:
             return
         lots = rng.random((tries, 4))

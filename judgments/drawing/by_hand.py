@@ -1,6 +1,6 @@
-"""Apply the changes by hand of a design to a draw: items pulled out, shown otherwise, or on pages written by hand.
+"""Apply a design's manual changes to a draw: items removed, shown differently, or moved to pages made by hand.
 
-Every draw of the design applies them in order, so dataset, design and seed still give the same pages of work.
+Every draw of the design applies them in order, so dataset, design and seed still determine the pages of work.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ CAPTIONS = ("reference", "first", "second")
 
 
 def shown_texts(unit: Any) -> dict[str, str]:
-    """Return the texts that a ``Unit`` row or a ``UnitSpec`` shows, by the names that a change gives them."""
+    """Return the texts that a ``Unit`` row or a ``UnitSpec`` shows, by the keys of ``HandChange.texts``."""
     captions = {name: text.text for name in CAPTIONS if (text := getattr(unit, name)) is not None}
     options = {f"option{n}": option["text"] for n, option in enumerate(unit.content.get("options", ()), 1)}
     text = {"text": unit.content["text"]} if "text" in unit.content else {}
@@ -36,10 +36,10 @@ def shown_texts(unit: Any) -> dict[str, str]:
 
 
 def apply_by_hand(batch: Batch, design: StudyDesign, material: Material, kind: Kind) -> Batch:
-    """Return the draw with the changes of ``design.by_hand``.
+    """Return the draw after the changes of ``design.by_hand``.
 
     Raises:
-        DesignError: a change names what is not drawn or not there, or nothing is left.
+        DesignError: a change names an item that was not drawn or does not exist, or no item is left.
     """
     if not design.by_hand:
         return batch
@@ -55,7 +55,7 @@ def apply_by_hand(batch: Batch, design: StudyDesign, material: Material, kind: K
 
 
 class _ChangedDraw:
-    """The pages of a draw by number, from 1; those written by hand have negative numbers."""
+    """The pages of a draw by number from 1; pages made by hand have negative numbers."""
 
     def __init__(self, batch: Batch, design: StudyDesign, material: Material, kind: Kind) -> None:
         self._drawn, self._design, self._kind = batch, design, kind
@@ -68,7 +68,7 @@ class _ChangedDraw:
         self._pairs = {pair.key: pair for pair in batch.pairs}
 
     def apply(self, change: HandChange) -> None:
-        """Raise ValueError with what prevents it."""
+        """Apply a change. Raise ValueError, with the reason, if it cannot be applied."""
         page = self._page_of.get(change.item)
         if page is None:
             raise ValueError(
@@ -104,7 +104,7 @@ class _ChangedDraw:
                 self._exchange(page, mate, new)
 
     def _differences(self, unit: UnitSpec, change: HandChange) -> tuple[dict[str, str], Image | None]:
-        """Return the texts that a change alters, and the new image if it is another."""
+        """Return the texts that a change alters, and the new image if it has another one."""
         before = shown_texts(unit)
         for name, text in change.texts.items():
             if name not in before:
@@ -123,7 +123,7 @@ class _ChangedDraw:
         return texts, image
 
     def _mates(self, page: int, unit: UnitSpec) -> list[UnitSpec]:
-        """Return the units that show one picture with ``unit``: those of its group, or of its screen."""
+        """Return the units of the same group, or of the same screen, which share a picture with ``unit``."""
         return [
             other
             for other in self._pages[page]
@@ -158,7 +158,7 @@ class _ChangedDraw:
         return known or self._new_texts.setdefault(form, Text(text_key(text), text))
 
     def _with_pair(self, unit: UnitSpec, image: Image) -> UnitSpec:
-        """Give a changed unit a pair of its own, which credits no system if its texts or image are others."""
+        """Give a changed unit a new pair, without systems if its texts or image were changed."""
         before = self._pairs[unit.pair]
         changes: dict[str, Any] = {
             "image": image.name,
@@ -177,7 +177,7 @@ class _ChangedDraw:
         self._touched.add(page)
 
     def _exchange(self, page: int, unit: UnitSpec, new: UnitSpec | None) -> None:
-        """Put ``new`` where ``unit`` is, also in its repetition; None removes both."""
+        """Replace ``unit`` by ``new``, also in its repetition; with None remove both."""
         units, self._pages[page] = self._pages[page], []
         self._touched.add(page)
         for other in units:
@@ -214,7 +214,7 @@ class _ChangedDraw:
         return replace(self._drawn, hits=hits, pairs=pairs, notes=notes, new_texts=new_texts)
 
     def _hits(self) -> Iterator[HITSpec]:
-        """Yield the pages in order, those written by hand last, and drop pages without judged items."""
+        """Yield the pages in order, pages made by hand last; leave out pages without judged items."""
         for page in sorted(self._pages, key=lambda page: (page < 0, abs(page))):
             units = self._pages[page]
             if page not in self._touched:
@@ -225,5 +225,5 @@ class _ChangedDraw:
 
 
 def _shown_pair(pair: Pair, shown: set[str]) -> Pair:
-    """Return the pair with the references that it is still judged against, where units show them."""
+    """Return the pair with only those references that units still show, or with all if units show none."""
     return replace(pair, references=tuple(key for key in pair.references if key in shown) or pair.references)

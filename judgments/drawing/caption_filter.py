@@ -30,9 +30,9 @@ def passes_filter(
     threshold: float,
     order: str,
 ) -> Flags:
-    """Return (N,) which captions, image by image, reach the threshold of Bleu-pre (H13: 0.25).
+    """Return (N,) flags: whether each caption, image by image, reaches the threshold of Bleu-pre (H13: 0.25).
 
-    They are compared exactly, as integers: thousands of pairs hit 1/4 or 1/3.
+    Scores are compared exactly, as integers, since thousands of pairs score exactly 1/4 or 1/3.
     """
     # Imported lazily: the metrics load a compiler that workers' pages never need.
     from quorum.metrics import bleu_pre_pairs
@@ -58,8 +58,8 @@ class ImageCaptions:
 
     Attributes:
         texts: n distinct texts.
-        passed: (n,) whether the filter passes them; all true without a filter.
-        audited: (n,) whether a filtered-out caption is judged to audit the filter.
+        passed: flags (n,): whether the filter passes each text; all true without a filter.
+        audited: flags (n,): whether a text is judged, although filtered out, to audit the filter.
     """
 
     image: Image
@@ -68,7 +68,10 @@ class ImageCaptions:
     audited: Flags
 
     def judged(self, rng: np.random.Generator, audit: np.random.Generator) -> list[tuple[Text, bool]]:
-        """Return each judged text with whether it is for the audit; the audit's draws do not reorder the others."""
+        """Return the judged texts, each with whether it audits the filter.
+
+        ``audit`` draws where those of the audit go, so that the order of the others does not depend on them.
+        """
         indices = shuffled(np.flatnonzero(self.passed).tolist(), rng)
         for index in shuffled(np.flatnonzero(self.audited).tolist(), audit):
             indices.insert(int(audit.integers(len(indices) + 1)), index)
@@ -77,7 +80,7 @@ class ImageCaptions:
     def fill(
         self, count: int, pool: Sequence[Text], images: Sequence[Image], rng: np.random.Generator
     ) -> list[Text]:
-        """Return up to ``count`` more texts: filtered-out ones, then ``pool``, then captions of ``images``."""
+        """Return up to ``count`` further texts: filtered-out ones, then ``pool``, then captions of ``images``."""
         left = np.flatnonzero(~(self.passed | self.audited)).tolist()
         filling = [self.texts[index] for index in shuffled(left, rng)[:count]]
         if len(filling) < count and self.texts is not pool:  # a crossed image has no further ones

@@ -1,4 +1,4 @@
-"""The documents that items are parts of; their segments are judged alike."""
+"""The documents whose segments are the items of a dataset."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ DOCUMENT_FIELDS = ("document", "doc", "talk")
 
 
 def document_in(fields: Iterable[Sequence[str]]) -> str:
-    """Return the document, or talk, that the item with these fields is a part of; "" if none is named."""
+    """Return the document, or talk, that the fields of an item name; "" if they name none."""
     named = {name: value.strip() for name, value in fields}
     return next((named[name] for name in DOCUMENT_FIELDS if named.get(name)), "")
 
 
 def first_of_documents(items: Iterable[tuple[Named, str]]) -> dict[Named, Named]:
-    """Return item -> the first item of its document, of the items that are part of one.
+    """Return item -> first item of its document, for the items that belong to a document.
 
-    Segments of a document are judged alike, so that intervals take them together. A single document says nothing of
-    others; then intervals are for its segments, and this is {}.
+    Judgments of the segments of a document are correlated, so confidence intervals treat them as one cluster. With
+    a single document, return {}: intervals are then over its segments, and do not generalise to other documents.
     """
     first: dict[str, Named] = {}
     clusters = {item: first.setdefault(document, item) for item, document in items if document}

@@ -1,6 +1,6 @@
-"""Seeded draws.
+"""Draw at random from a study's seed.
 
-Every purpose has its own random stream, so a new step never shifts another step's draws.
+Every purpose has its own random stream, so that a new step does not change the draws of others.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def draw_images(
 ) -> list[Image]:
     """Return all images, or a sample of ``wanted`` in import order.
 
-    ``which`` is for the message.
+    ``which`` names the sample in an error message.
     """
     if wanted == "all":
         return list(images)

@@ -1,4 +1,4 @@
-"""Pack groups of units into pages of work, and build HITs of them."""
+"""Group units into pages of work, and build HITs from them."""
 
 from __future__ import annotations
 
@@ -32,11 +32,13 @@ def pack_groups(
     repeat_images: bool,
     evenly: bool = False,
 ) -> list[list[Group]]:
-    """Fill pages of ``per_hit`` groups, images with the most groups left first.
+    """Fill pages with ``per_hit`` groups each, taking images with the most groups left first.
 
-    That order minimises repeated images on a page. When too few images are left, ``repeat_images`` allows repeats;
-    otherwise the page stays short. Pages and the groups within are shuffled. ``evenly`` makes as many pages, alike in
-    length up to one group: 21 groups, 10 a page, fill pages of 7.
+    This order minimises repeated images on a page. Pages, and the groups on each, are then shuffled.
+
+    Args:
+        repeat_images: whether a page may repeat an image when too few are left; otherwise it stays short.
+        evenly: whether pages are alike in length, up to one group: 21 groups, 10 a page, fill pages of 7.
     """
     queues: dict[str, list[Group]] = defaultdict(list)
     for group in shuffled(groups, rng):
@@ -69,9 +71,9 @@ def pack_groups(
 
 
 def pack_runs(groups: Sequence[Group], *, size: int, rng: np.random.Generator) -> list[list[Group]]:
-    """Fill pages of up to ``size`` units with whole groups; a longer group gets its own page.
+    """Fill pages of up to ``size`` units with whole groups; a longer group gets a page of its own.
 
-    The order is random. No page has two groups of an image.
+    The order is random. No page has two groups of the same image.
     """
     pages: list[list[Group]] = []
     open_pages: list[tuple[list[Group], set[str], int]] = []
@@ -90,10 +92,10 @@ def pack_runs(groups: Sequence[Group], *, size: int, rng: np.random.Generator) -
 
 
 def order_with_repeats_apart(count: int, twins: Mapping[int, int], rng: np.random.Generator) -> list[int]:
-    """Order 0 to ``count`` - 1 with each of ``twins`` a third of the page apart.
+    """Return 0 to ``count`` - 1 in an order where the two of ``twins`` are at least a third of the page apart.
 
-    A suitable first draw is returned unchanged. If impossible, twins are nearer, but never adjacent: such a twin is
-    left out.
+    The given order is kept if it fits. If no order fits, the distance is lowered, but twins are never adjacent: if
+    that is impossible, leave the repetitions out.
     """
     order = np.arange(count)
     for least in range(max(2, count // 3), 1, -1):
@@ -121,7 +123,7 @@ def make_hits(
     controls: Callable[[int, Sequence[Group]], Sequence[Group]],
     rng: np.random.Generator,
 ) -> list[HITSpec]:
-    """Build HITs from pages, inserting ``controls(page number, page)`` at random places."""
+    """Build HITs from pages, and insert ``controls(page number, page)`` at random places."""
     hits = []
     for number, page in enumerate(pages):
         groups = list(page)
@@ -147,8 +149,12 @@ def hits_of(
 ) -> tuple[HITSpec, ...]:
     """Build HITs of ``size`` groups, including the design's control groups.
 
-    ``repeat_images`` allows a page to repeat an image that workers do not see, if too few are left. Pages of an
-    arena get control groups only; their pairs are drawn later.
+    Pages of an arena get only control groups; their pairs are drawn later.
+
+    Args:
+        repeat_images: whether an image may occur twice on a page when too few are left; only for protocols that do
+            not show the image.
+        evenly: whether pages are alike in length.
     """
     deal = control_dealer(design, control_images, makers=makers, known=known, shows_picture=not repeat_images)
     pages: Sequence[Sequence[Group]] = [()] * design.arena.pages or pack_groups(

@@ -1,4 +1,4 @@
-"""Draw the pairs of an image and a caption that a study asks about."""
+"""Draw the pairs of image and caption that a study asks about."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def _outputs(design: StudyDesign, material: Material, division: Division) -> Dra
 
 
 def _top_k(design: StudyDesign, material: Material, division: Division) -> DrawnTexts:
-    """Yield the union of the first k of every ranked list with the image (H13 §4.3.2)."""
+    """Yield, for each image, the union of the first k captions of every ranked list about it (H13 §4.3.2)."""
     k, task = design.sampling.k, design.sampling.task
     for image in division.judged:
         texts: list[Text] = []
@@ -116,7 +116,7 @@ def _top_k(design: StudyDesign, material: Material, division: Division) -> Drawn
 
 
 def _references(design: StudyDesign, material: Material, division: Division) -> DrawnTexts:
-    """Draw references of the image, and captions of other images as foils."""
+    """Draw references of each image, and captions of other images as foils."""
     wanted, foils = design.sampling.references, design.sampling.foils
     images = division.judged
     for image in images:

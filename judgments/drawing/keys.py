@@ -1,4 +1,4 @@
-"""Keys that are derived from content, never from row ids."""
+"""Derive keys from content, never from row ids."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def content_key(*parts: object) -> str:
 
 
 def content_keys(*parts: object, last: Iterable[str]) -> list[str]:
-    """Return the ``content_key`` of ``parts`` and each of ``last``."""
+    """Return ``content_key(*parts, each)`` for each member of ``last``."""
     start = "".join(f"{_as_json(part)}," for part in parts)
     return [_digits(f"[{start}{encode_basestring(final)}]") for final in last]
 
@@ -38,5 +38,5 @@ def candidate_key(text: str) -> str:
 
 
 def text_key(text: str) -> str:
-    """Return the ``candidate_key`` of a text in one form, which all its writings share."""
+    """Return the ``candidate_key`` of the normal form of a text, which all its spellings share."""
     return candidate_key(one_text(text))

@@ -1,7 +1,7 @@
-"""Inputs and outputs of generation.
+"""The input and output of drawing a study.
 
 ``studies.generation`` reads a ``Material`` from a dataset, a kind turns it into a ``Batch``, and
-``studies.generation`` stores that. The same material, design and seed give the same batch, on every database.
+``studies.generation`` stores it. The same material, design and seed give the same batch on every database.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ class Image:
     """An image with its ordered references and each system's outputs, best first.
 
     Attributes:
-        retrieved: (system, caption, rank from 1) for each ranking that returned it.
-        text: MC12's.
-        boxes: WG15's.
-        fields: a row of inputs as (column, text) in order.
+        retrieved: (system, caption, rank from 1) for each ranking that returned the image.
+        text: the text of the item (MC12).
+        boxes: the labelled boxes of the image (WG15).
+        fields: (column, text) pairs of an input row, in order.
     """
 
     name: str
@@ -64,11 +64,11 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """A dataset as generation reads it.
+    """The contents of a dataset, as generation uses them.
 
     Attributes:
-        published: candidate pairs of the dataset.
-        people: names of systems that are people's held-out captions.
+        published: the candidate pairs that the dataset was published with.
+        people: names of systems whose outputs are captions by people, kept out of the references.
     """
 
     name: str
@@ -89,12 +89,12 @@ class Division:
 
 @dataclass(slots=True)  # a frozen one takes twice as long to make, and a million are made
 class UnitSpec:
-    """A unit that is not stored yet. It is immutable by convention.
+    """A unit that is not stored yet. Treat it as immutable.
 
     Attributes:
-        audited: whether it was filtered out and is judged for the audit.
-        content: other JSON that its kind shows.
-        source_text: the text of its item, in a preview.
+        audited: whether the unit was filtered out and is judged to audit the filter.
+        content: further JSON that the kind's page shows.
+        source_text: the source text of its item; only for previews.
     """
 
     key: str
@@ -115,7 +115,7 @@ class UnitSpec:
 
 @dataclass(slots=True)  # as many as units, nearly
 class Group:
-    """Units about one image that stay together on a page. Never changed."""
+    """Units about one image that stay together on a page. Treat it as immutable."""
 
     image: str
     units: tuple[UnitSpec, ...]
@@ -129,10 +129,12 @@ class HITSpec:
 
 @dataclass(frozen=True)
 class Batch:
-    """All that generation makes for a study; ``quiz`` holds known items outside HITs.
+    """All that is drawn for a study.
 
-    Pages of an arena are drawn later from ``pool``, which is grouped by pairs of systems. ``new_texts`` were written by
-    hand; the dataset may lack them.
+    Attributes:
+        quiz: known items that are in no HIT.
+        pool: the units of an arena, grouped by pair of systems, from which its pages are drawn later.
+        new_texts: texts of manual changes, which the dataset may lack.
     """
 
     hits: tuple[HITSpec, ...]
@@ -154,7 +156,7 @@ class Batch:
         return self.unit_count + self.control_count
 
     def first_page(self) -> tuple[UnitSpec, ...]:
-        """Return the units of the first page; for an arena, an example of it."""
+        """Return the units of the first page; for an arena, an example of one."""
         more = self.notes[LARGEST_PAGE] - len(self.hits[0].units) if self.pool else 0
         step = max(1, len(self.pool) // max(1, more))
         return (*self.hits[0].units, *self.pool[::step][:more])
@@ -165,9 +167,9 @@ class Batch:
 
 
 def screen_of(unit: Any) -> tuple[str, str] | None:
-    """Return what the units of one screen share; None for a unit that is shown alone.
+    """Return the key of the screen that a unit shares with others; None if it is shown alone.
 
-    A screen that is repeated as control items is another one.
+    The repetition of a screen as control items has another key.
     """
     mark = unit.content.get(SCREEN, "")
     return (mark, unit.control_kind) if mark else None

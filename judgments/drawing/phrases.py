@@ -1,12 +1,12 @@
-"""Words of an image's text, n-grams offered as collocations (MC12 §3.2), and words for boxes.
+"""Words of an image's text, n-grams offered as collocations (MC12 §3.2), and keys for boxes.
 
-A word is a token between blanks, without punctuation at its edges, case or apostrophe shape. The page's script
-applies the same rules (static/js/kinds/keywords.js). MC12's annotators typed words and ticked collocations: n-grams
-of the text, n <= 7, that are titles of Wikipedia articles. A design states its titles (``known_titles`` finds those
-in its texts). Without titles, frequent n-grams are offered by our own rule: twice in the text or in several texts
-of the dataset, within a clause, with no stop word at either end.
+A word is a token between blanks, without punctuation at its edges; case and the shape of apostrophes are ignored.
+The page's script applies the same rules (static/js/kinds/keywords.js). MC12's annotators typed words and ticked
+collocations: n-grams of the text, n <= 7, that are titles of Wikipedia articles. A design lists its titles
+(``known_titles`` finds those in its texts). Without titles, frequent n-grams are offered by a rule of Quorum's own:
+twice in the text or in several texts of the dataset, within a clause, and without a stop word at either end.
 
-A box has ``id``, ``label``, and ``x``, ``y``, ``width`` and ``height`` as shares of the picture's sides.
+A box has ``id``, ``label``, and ``x``, ``y``, ``width`` and ``height`` as fractions of the picture's sides.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _STEPS = 12
 
 
 def normalise_text(text: str) -> str:
-    """Normalise for comparison: composed, lower case, plain apostrophes and hyphens."""
+    """Normalise a text for comparison: NFC, lower case, plain apostrophes and hyphens."""
     return unicodedata.normalize("NFC", text).translate(_APOSTROPHES).lower()
 
 
@@ -45,7 +45,7 @@ def _is_edge(letter: str) -> bool:
 
 
 def trim_punctuation(word: str) -> str:
-    """Strip punctuation from the edges; '' if nothing is left."""
+    """Strip punctuation from the edges of a word; return "" if nothing is left."""
     if word.isalnum():
         return word
     start, end = 0, len(word)
@@ -68,7 +68,7 @@ def _parts_of(word: str) -> list[str]:
 
 
 def vocabulary(text: str) -> dict[str, None]:
-    """Return the words of the text and the words inside them, in order."""
+    """Return the words of the text and their parts, in order."""
     forms: dict[str, None] = {}
     for word in words_of(text):
         for form in (word, *_parts_of(word)):
@@ -129,7 +129,7 @@ def spellings_of_grams(text: str, grams: Sequence[str]) -> list[str]:
 def count_texts_by_ngram(
     texts: Iterable[str], stop_words: Collection[str], longest: int = LONGEST
 ) -> Counter[str]:
-    """Count the texts with each eligible n-gram; omit n-grams of a single text."""
+    """Return n-gram -> number of texts that contain it; leave out n-grams of a single text."""
     counts: Counter[str] = Counter()
     for text in texts:
         counts.update({gram for gram, _ in _candidates(text, stop_words, longest)})
@@ -145,7 +145,8 @@ def frequent_phrases(
 ) -> list[str]:
     """Return n-grams that occur twice in ``text``, or in several texts.
 
-    Omit n-grams inside a longer one that is as frequent. Of too many, take the most frequent, in text order.
+    Leave out n-grams inside a longer one that is as frequent. If there are more than ``most``, take the most
+    frequent. The order is that of the text.
     """
     counts: Counter[str] = Counter()
     first: dict[str, int] = {}
@@ -204,7 +205,7 @@ def known_titles(
 
 @dataclass(frozen=True, slots=True)
 class Tag:
-    """A box's key on the picture and its upper left corner in shares."""
+    """A box's key, and the place of its upper left corner on the picture, as fractions of its sides."""
 
     key: str
     x: float
@@ -217,12 +218,12 @@ def label_words(label: str) -> str:
 
 
 def key_of(number: int) -> str:
-    """Return the key of a 0-based box, or its number beyond the last key."""
+    """Return the keyboard key for a box, by its index from 0; beyond the last key, its number from 1."""
     return KEYS[number] if number < len(KEYS) else str(number + 1)
 
 
 def tags_of(boxes: Sequence[Mapping[str, Any]]) -> list[Tag]:
-    """Place each box's tag inside its box and off other tags, if possible; small boxes choose first."""
+    """Place each box's tag inside its box and clear of other tags, if possible; small boxes choose first."""
     corners: dict[int, tuple[float, float]] = {}
     order = sorted(
         range(len(boxes)), key=lambda number: (boxes[number]["width"] * boxes[number]["height"], number)
@@ -237,7 +238,7 @@ def tags_of(boxes: Sequence[Mapping[str, Any]]) -> list[Tag]:
 
 
 def _places(box: Mapping[str, Any]) -> Iterator[tuple[float, float, int]]:
-    """Yield upper edge, sides, then outside."""
+    """Yield (x, y, rank) of places for a tag, the best first: inside the box, then around its upper left corner."""
     left, top = box["x"], box["y"]
     wide, high = max(0.0, box["width"] - TAG), max(0.0, box["height"] - TAG)
     rank = 0

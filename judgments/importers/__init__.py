@@ -91,12 +91,12 @@ def open_dataset(
     """Open a dataset in one of DATASET_FORMATS; its contents are read later.
 
     Args:
-        encoding: for files that are neither UTF-8 nor marked (docs/formats.md).
+        encoding: for files that are not UTF-8 and have no byte order mark (docs/formats.md).
         taken: the part of a table that holds people's captions.
-        mapping: of a table's columns.
+        mapping: maps a table's columns to Quorum's.
 
     Raises:
-        ImportProblem: the format is unknown, or nothing is there.
+        ImportProblem: the format is unknown, or there is no such file.
     """
     path = _checked(format, DATASET_FORMATS, path)
     if taken != WHOLE_TABLE or mapping is not None:
@@ -123,7 +123,7 @@ def open_candidates(
 
 
 def table_reader(format: str, path: Path, mapping: ColumnMapping | None) -> RecordReader:
-    """Return the reader of a dataset's or a system's table, in our columns."""
+    """Return a reader of the table of a dataset or system, which names columns as Quorum does."""
     if format not in TABLE_FORMATS:
         raise _fixed_columns(format, path)
     if mapping is None:
@@ -159,10 +159,10 @@ def open_judgments(
     """Open judgments in one of JUDGMENT_FORMATS, TABLE_FORMATS or of `read_layouts`, as `open_dataset` does.
 
     Args:
-        protocol: chooses among a published set's judgments; else that of rows without one.
-        mapping: of columns; in a layout, of those that it leaves open.
-        own_page: a researcher's own page with its design, if the answers are to its questions.
-        scale: of the answers of a table, LOW:HIGH[:STEP]; without it, rows state it or answers say it.
+        protocol: which judgments of a published set to read; in a table, the protocol of rows that state none.
+        mapping: maps columns to Quorum's; for a layout, only those that it leaves open.
+        own_page: the kind of a researcher's own page with its design, if the answers are to its questions.
+        scale: the scale of a table's answers, LOW:HIGH[:STEP]; without it, rows state it or it is inferred.
         worker_name: maps a worker's id in a file with foreign columns to the stored name.
     """
     path = _checked(format, (*JUDGMENT_FORMATS, *TABLE_FORMATS, *read_layouts()), path)
@@ -200,14 +200,14 @@ def _layout(format: str, path: Path, mapping: ColumnMapping | None) -> tuple[Col
 
 
 def reader_of(format: str) -> RecordReader:
-    """Return the reader of a table's format, or of a layout."""
+    """Return the reader for a table format, or for a layout."""
     return TABLE_FORMATS.get(format) or (read_potato if format == "potato" else read_table)
 
 
 def by_criterion(
     format: str, path: Path | str, *, encoding: str | None, mapping: ColumnMapping | None
 ) -> dict[str, ColumnMapping | None]:
-    """Return criterion -> the mapping of its answers, of judgments; "" -> the mapping if there are no criteria."""
+    """Return criterion -> the mapping that reads its judgments; {"": mapping} if the file has no criteria."""
     path = _checked(format, (*JUDGMENT_FORMATS, *TABLE_FORMATS, *read_layouts()), path)
     if mapping is None or not (mapping.criterion or mapping.criteria):
         return {"": mapping}

@@ -1,4 +1,4 @@
-"""Take apart what other platforms put into a cell or a record: JSON, radio buttons, lists, several judgments."""
+"""Parse the cells and records of other platforms: JSON, radio buttons, lists, several judgments in one row."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _WHOLE = re.compile(r"(-?\d+)\.0+")
 
 
 def look_up(values: Mapping[str, Any], path: str) -> Any:
-    """Return the value of a column, or of a path into nested ones; None if there is none.
+    """Return the value of a column, or at a path into nested values; None if there is none.
 
-    A path begins with the longest name that is a column: rows that were taken apart have columns named by paths.
+    A path begins with the longest name that is a column, since flattened rows have columns named by paths.
     """
     if path in values:
         return values[path]
@@ -49,7 +49,7 @@ def _member(container: Any, step: str) -> Any:
 
 
 def members_of(container: object) -> Iterator[tuple[str, Any]]:
-    """Yield the keys of an object, or the places of a list from 0, with what stands there."""
+    """Yield (key, value) of an object's members, or (index, value) of a list's, the index from 0 as text."""
     if isinstance(container, dict):
         yield from container.items()
     elif isinstance(container, list):
@@ -59,10 +59,10 @@ def members_of(container: object) -> Iterator[tuple[str, Any]]:
 def explode_rows(
     values: Mapping[str, Any], steps: Sequence[Sequence[str]], level: int = 1
 ) -> Iterator[Mapping[str, Any]]:
-    """Yield a row for each member of the lists or objects, walked together, that the first step names; and so on.
+    """Yield a row for each member of the lists or objects that the first step names, and recurse for further steps.
 
-    The path ``*`` is the record itself, then its member. Columns ``key1``, ``key2``, ... hold the keys of the steps,
-    and ``key`` the last one.
+    The containers of one step are walked together. The path ``*`` is the record itself, then its member. Columns
+    ``key1``, ``key2``, ... hold the keys of the steps, and ``key`` the last of them.
     """
     if not steps:
         yield values
@@ -79,7 +79,7 @@ def explode_rows(
 
 
 def flatten_members(values: Mapping[str, Any], prefix: str = "", depth: int = 3) -> Iterator[tuple[str, Any]]:
-    """Yield path and value of each member of nested records; lists stay whole."""
+    """Yield (path, value) for each member of nested records; lists are not flattened."""
     for name, value in values.items():
         if isinstance(value, dict) and value and depth > 1:
             yield from flatten_members(value, f"{prefix}{name}.", depth - 1)
@@ -88,13 +88,13 @@ def flatten_members(values: Mapping[str, Any], prefix: str = "", depth: int = 3)
 
 
 def cell_text(value: object) -> str:
-    """Return a cell as the normalised text that mappings look up; 99.0 becomes 99, as workbooks write whole numbers."""
+    """Return a cell as normalised text; 99.0 becomes "99", since workbooks store whole numbers so."""
     text = one_text(as_cell(value))
     return whole.group(1) if (whole := _WHOLE.fullmatch(text)) else text
 
 
 def unwrap_value(value: Any) -> Any:
-    """Return the only member of lists and objects; of several flags, the names of those that are true."""
+    """Unwrap lists and objects with a single member; return the names of true flags for an object of flags."""
     while isinstance(value, list | dict) and len(value) == 1 and _true_flags(value) is None:
         value = next(iter(value.values() if isinstance(value, dict) else value))
     names = _true_flags(value)
@@ -102,14 +102,14 @@ def unwrap_value(value: Any) -> Any:
 
 
 def _true_flags(value: object) -> str | None:
-    """Return the names of an object's flags that are true; None if it has other members."""
+    """Return the names of the true flags of an object; None if it is not an object of flags."""
     if isinstance(value, dict) and value and all(isinstance(state, bool) for state in value.values()):
         return ANSWER_SEPARATOR.join(name for name, state in value.items() if state)
     return None
 
 
 def labels(schemes: object) -> dict[str, Any]:
-    """Return what is chosen in each scheme of labels, and under ``SCHEME.value`` what was entered."""
+    """Return scheme -> chosen labels, and ``SCHEME.value`` -> entered values, of an object of schemes."""
     columns: dict[str, Any] = {}
     for scheme, states in schemes.items() if isinstance(schemes, dict) else ():
         entries = states.items() if isinstance(states, dict) else ()
@@ -135,7 +135,12 @@ def button_groups(fields: Iterable[str], between: str, prefix: str) -> Groups:
 
 
 def chosen(buttons: Mapping[str, Any], *, flags: bool) -> str | None:
-    """Return None if they are no buttons, or all empty; ``flags`` expects true or false in each."""
+    """Return the values of the chosen buttons; None if all are empty, or if they are not buttons.
+
+    Args:
+        buttons: value -> cell.
+        flags: whether each cell must be true or false.
+    """
     states = {
         value: cell.strip().lower()
         for value, cell in buttons.items()
@@ -147,7 +152,7 @@ def chosen(buttons: Mapping[str, Any], *, flags: bool) -> str | None:
 
 
 def members(text: str, prefix: str) -> Iterator[tuple[str, str]]:
-    """Yield the answers of a form in JSON, as columns with ``prefix``. Raise ValueError for other JSON."""
+    """Yield the answers in a form's JSON as (column, text), with ``prefix``. Raise ValueError for other JSON."""
     try:
         document = load_json(text)
     except TooDeep:
@@ -177,7 +182,7 @@ def _flat(prefix: str, inner: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 def pairs_of(cells: Sequence[str], prefix: str) -> dict[str, str]:
     """Return the answers in the last column of MTurk's command line tools, as columns with ``prefix``.
 
-    It holds names and values in turn, in separate cells or in one, there in lines or separated by tabs.
+    Names and values alternate there, in separate cells or within one cell, on lines or separated by tabs.
     """
     pairs: list[tuple[str, str]] = []
     if len(cells) == 1 and "\n" in cells[0].strip():
@@ -202,7 +207,7 @@ def pairs_of(cells: Sequence[str], prefix: str) -> dict[str, str]:
 
 
 def split_marked_text(text: str) -> tuple[str, tuple[int, int] | None]:
-    """Return a text without ``<v>`` and ``</v>``, and where they were; None without them."""
+    """Return a text without ``<v>`` and ``</v>``, and the offsets of the part between them, or None."""
     parts = _MARK.split(text)
     whole = "".join(parts)
     if len(parts) == 1:
@@ -212,7 +217,7 @@ def split_marked_text(text: str) -> tuple[str, tuple[int, int] | None]:
 
 
 def find_marked_part(text: str, whole: str) -> tuple[int, int] | None:
-    """Return where the marked part of a text is in another version of it: the nearest place with the same letters."""
+    """Return the offsets in ``whole`` of the part marked in ``text``: the nearest occurrence of its letters."""
     clean, span = split_marked_text(text)
     if span is None or span[0] == span[1]:
         return None

@@ -1,4 +1,4 @@
-"""A format of files that a feature adds to those that imports read."""
+"""A file format that a feature adds to those that imports can read."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from judgments.importers.records.sources import CandidateSource, DatasetSource, 
 
 @dataclass(frozen=True, slots=True)
 class ImportFormat:
-    """What a format holds: a dataset, a system's captions, judgments, or several of them.
+    """A format of datasets, of a system's captions, of judgments, or of several of them.
 
     Attributes:
-        title: what forms call it.
-        words: what the page of an upload calls it; without them, its name.
-        dataset, candidates: open a file or folder in an encoding.
-        judgments: open those of a protocol, the default first.
+        title: its label in forms.
+        words: its label on the page of an upload; if empty, its name.
+        dataset, candidates: functions that open a file or folder in an encoding.
+        judgments: protocol -> function that opens judgments; the first protocol is the default.
     """
 
     name: str

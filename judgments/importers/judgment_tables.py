@@ -1,4 +1,4 @@
-"""Read judgments from JSON lines or CSV, in the columns of the export."""
+"""Read judgments from tables with the columns of an export."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ ANONYMOUS = re.compile(r"anon-[1-9]\d*")
 
 
 class AnswerRule:
-    """The rule for the answers of a file: that of the page of work, under the options that the file needs.
+    """Check the answers of a file as the page of work does, under the design options that the file needs.
 
-    Answers on a scale say it themselves, unless it is stated (``hold_to_scale``).
+    The scale of answers is inferred from them unless it is stated (``hold_to_scale``).
 
     Attributes:
-        setting: of those options (`Kind.setting_with`); None before the first answer.
+        setting: those options (`Kind.setting_with`); None before the first answer.
     """
 
     def __init__(self, kind: Kind) -> None:
@@ -70,10 +70,10 @@ class AnswerRule:
         return self._limits is not None and self._limits.step is not None
 
     def hold_to_scale(self, text: str) -> None:
-        """Refuse answers beside the scale LOW:HIGH[:STEP]; without a step, the answers say it.
+        """Refuse answers outside the scale LOW:HIGH[:STEP]; without a step, infer it from the answers.
 
         Raises:
-            ValueError: it is no scale, another one than before, or the kind has none.
+            ValueError: it is not a scale, differs from an earlier one, or the kind has no scale.
         """
         if text == self.scale_text:
             return
@@ -99,9 +99,10 @@ class AnswerRule:
         return stored
 
     def check_number(self, value: object, *, more: bool) -> None:
-        """Check each value once; ``more`` says whether the file has other answers than the kind's plain ones.
+        """Check an answer, once for each different number.
 
-        That neither side is better, 0, says so by itself.
+        ``more`` says whether the file has answers that the kind's default options do not allow. The answer 0 (no
+        difference) always needs such options.
         """
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         if is_number and (value, more) in self._numbers:
@@ -143,7 +144,7 @@ class AnswerRule:
 
 
 def answer_problem(answer: object, error: ValueError, kind: Kind) -> tuple[str, str]:
-    """Return what was found and expected, of a kind's refusal, which ends with "expected ..."."""
+    """Return what was found and what was expected, from a kind's error, which ends with "expected ..."."""
     why, _, expected = str(error).rpartition("expected ")
     why = why.strip(" ;")
     return quoted(answer) + (f" ({why})" if why else ""), f"{expected} ({kind.name})"
@@ -156,9 +157,9 @@ class TableJudgments(JudgmentSource):
     unit and worker, and one per unit and per pair.
 
     Attributes:
-        columns: of the rows that an import leaves out.
-        kinds: those that can be read; a researcher's own page only with its design.
-        scale: of the answers, LOW:HIGH[:STEP]; "" if the rows state it, or the answers say it.
+        columns: the columns of the file, to write rows that an import leaves out.
+        kinds: the kinds that can be read; includes a researcher's own page only if its design is given.
+        scale: the scale of the answers, LOW:HIGH[:STEP]; "" if rows state it or it is inferred.
     """
 
     columns: tuple[str, ...] = JUDGMENT_COLUMNS
@@ -234,7 +235,7 @@ class TableJudgments(JudgmentSource):
                 raise record.problem(column, quoted(name), f"a caption of the dataset, or {column}_text")
 
     def _check_unit(self, record: Record, row: JudgmentRow, captions: Captions | None) -> None:
-        """Refuse another content of a unit or pair than before, and a second answer of a person."""
+        """Refuse a unit or pair whose content differs from before, and a worker's second answer on a unit."""
         content_json = "" if row.content is None else json.dumps(row.content, sort_keys=True)
         captions_shown = tuple(_caption_of(row, side) for side in ("reference", *SIDES))
         systems = row.systems() if isinstance(row, CreditedRow) else ()
@@ -261,7 +262,8 @@ class TableJudgments(JudgmentSource):
     def _difference(self, row: JudgmentRow, captions: Captions | None) -> str:
         """Describe how a row differs from the first row of its unit.
 
-        The file is read again for it, so this is done for its first such row only."""
+        This reads the file again, so it is done only for the first such row.
+        """
         if self._looked_back:
             return ""
         self._looked_back = True
@@ -340,7 +342,7 @@ class TableJudgments(JudgmentSource):
         return protocol
 
     def _readable(self, protocol: str) -> str:
-        """Say what was expected instead of a protocol."""
+        """Return the sentence about which protocols were expected instead."""
         if protocol in KINDS:
             return "the study's file beside it, which has the page (--design FILE)"
         return f"one of {', '.join(self.kinds)}"
@@ -355,7 +357,7 @@ def output_columns(kind: Kind | None) -> tuple[str, ...]:
 
 
 def _empty_outputs(record: Record, rule: AnswerRule | None) -> dict[str, str]:
-    """Return the texts of empty cells; an id of another caption says that the file leaves out its text."""
+    """Return column -> "" for outputs that are really empty, and not given by a caption id instead."""
     if not record.textual or rule is None:
         return {}
     values = record.values
@@ -367,7 +369,7 @@ def _empty_outputs(record: Record, rule: AnswerRule | None) -> dict[str, str]:
 
 
 def _caption_of(row: JudgmentRow, side: str) -> str | None:
-    """Return what tells a caption from others: its id, or its text in one form."""
+    """Return what identifies a caption: its id, or the normal form of its text."""
     key: str | None = getattr(row, side)
     text: str | None = getattr(row, f"{side}_text")
     return key if key is not None or text is None else one_text(text)
@@ -437,7 +439,7 @@ def _answered(record: Record, rule: AnswerRule | None) -> tuple[float | None, ob
 
 
 def _stored(record: Record, row: JudgmentRow, rule: AnswerRule, captions: Captions | None) -> object:
-    """Check what an open kind showed, its answer, and what was expected; return the answer in its stored form."""
+    """Return the stored form of an open kind's answer, checked with the unit's content and the expected answer."""
     kind, content = rule.plain, row.content or {}
     try:
         kind.content.model_validate(content)
@@ -479,7 +481,7 @@ def _value(record: Record) -> float | None:
 
 
 def _json_or_text(record: Record, column: str) -> object:
-    """Return a cell's value; parse a text that begins like JSON."""
+    """Return the value of a cell; parse a text that looks like JSON."""
     value = record.get(column)
     return json_cell(record, column) if isinstance(value, str) and value[:1] in tuple('[{"') else value
 

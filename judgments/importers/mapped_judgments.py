@@ -1,4 +1,4 @@
-"""Judgments of a table with foreign columns, read by a `ColumnMapping`."""
+"""Read judgments from a table with foreign columns by a `ColumnMapping`."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ _ADDRESS = re.compile(r"https?://")
 class MappedJudgments(TableJudgments):
     """Judgments of a file with foreign columns; those of rejected assignments are stored but excluded.
 
-    A unit is identified by a column, or by equal image, captions, system and the rest of ``WHAT``. Addresses of images
-    may end in the image's name.
+    A unit is identified by a column or, without one, by its image, captions, system and the other columns of
+    ``WHAT``. Addresses of images may end with the image's name.
 
     Attributes:
-        text_of: (system, image) -> what the system wrote, for files without texts.
-        as_before: whether ids of units and captions are derived from texts as written, not normalised; earlier versions
-            did so, and a file that they stored is recognised by these ids.
-        items_of: source text in one form -> names of the dataset's items with it, for files without images.
+        text_of: (system, image) -> the system's output, for files without texts.
+        as_before: whether ids of units and captions are derived from texts as written, not in normal form. Earlier
+            versions did so, and files that they imported are recognised by these ids.
+        items_of: normal form of a source text -> names of the dataset's items with it, for files without images.
     """
 
     text_of: Callable[[str, str], str | None] | None = None
@@ -111,7 +111,7 @@ class MappedJudgments(TableJudgments):
     def _counted(
         self, path: Path, columns: Columns, notes: ImportNotes, encoding: str | None
     ) -> Iterator[Record]:
-        """Yield the records that hold an answer."""
+        """Yield the records with an answer; count those without one in the notes."""
         for record in self._reader(path, Columns((), NAMES, loose=True), notes, encoding):
             values = record.values
             if not values.get("worker") and "assignment" in self.how.columns and not values.get("assignment"):
@@ -122,7 +122,7 @@ class MappedJudgments(TableJudgments):
             yield record
 
     def records(self) -> Iterator[Record]:
-        """Yield the rows in our columns, as they are before they are checked."""
+        """Yield the rows with Quorum's columns, before they are checked."""
         rows = self._counted(self.path, Columns(()), self.notes, self._encoding)
         yield from self.refusals.rows(rows, self._named)
 
@@ -130,7 +130,7 @@ class MappedJudgments(TableJudgments):
         return super()._row(self._named(record), captions)
 
     def _named(self, record: Record) -> Record:
-        """Return a record in our columns, with its unit, its person and the systems that it credits."""
+        """Return a record with Quorum's columns, with its unit, its worker and the systems that it credits."""
         values = self._present(record)
         self._compose_names(record, values)
         if values.get("used") in (False, "false"):
@@ -155,7 +155,7 @@ class MappedJudgments(TableJudgments):
         return replace(record, values=ours, textual=True)
 
     def _present(self, record: Record) -> dict[str, Any]:
-        """Return the typed values that a record has, with its outputs that are empty on purpose."""
+        """Return the typed values of a record, including outputs that are empty on purpose."""
         values = {name: self._typed(record, name, value) for name, value in record.values.items()}
         outputs = output_columns(KINDS.get(str(values.get("protocol") or self.protocol)))
         return {
@@ -166,7 +166,7 @@ class MappedJudgments(TableJudgments):
         }
 
     def _compose_names(self, record: Record, values: dict[str, Any]) -> None:
-        """Name the image, the systems and the person as the platform does; note labels that look alike."""
+        """Give image, systems and worker their stored names; note labels that look alike."""
         for name, labels in self._labels.items():
             label = values.get(name)
             if isinstance(label, str) and (first := labels.earlier(label)) is not None:
@@ -182,7 +182,7 @@ class MappedJudgments(TableJudgments):
             values["worker"] = self._worker_name(worker)
 
     def _unit(self, record: Record, values: dict[str, Any]) -> Any:
-        """Return the id of a row's unit; without a column for it, derive the id from the unit's content."""
+        """Return the id of a row's unit; without a column for it, derive it from the unit's content."""
         if "unit" in values:
             unit, joined = values["unit"], "{" in record.origins.get("unit", "")  # from columns
             return content_key("unit", unit) if joined and len(str(unit)) > SHORT_NAME_LIMIT else unit
@@ -220,14 +220,14 @@ class MappedJudgments(TableJudgments):
         return text
 
     def _name(self, record: Record, name: str, text: str) -> str:
-        """Return the name of an image, a system or a person. Refuse one such as NA unless ``--missing`` is given."""
+        """Return the name of an image, system or person. Refuse names such as NA without ``--missing``."""
         if text in MISSING_WORDS and not self.how.missing:
             expected = f"a name, or nothing (--missing {text}); beside another word it stays a name"
             raise _problem(record, name, text, expected)
         return compose_name(text)
 
     def _turn(self, values: dict[str, Any]) -> None:
-        """Exchange the sides of a pair, and its answer, if an earlier row of the same unit has the other order."""
+        """Swap the sides of a pair, and its answer, if an earlier row of the same unit has the opposite order."""
         kind = KINDS.get(str(values.get("protocol") or self.protocol))
         if kind is None or not kind.two_sided or not values.keys() >= {"first_text", "second_text"}:
             return
@@ -252,7 +252,7 @@ class MappedJudgments(TableJudgments):
         self.notes.count("turned-pair")
 
     def _image(self, text: str) -> str:
-        """Return the name; of an unknown address, its last part."""
+        """Return the name of an image; for an unknown address, its last part."""
         if self._images is not None and text in self._images:
             return text
         try:
@@ -263,7 +263,7 @@ class MappedJudgments(TableJudgments):
         return name if self._names is None else self._names.name_of(name)
 
     def _item(self, record: Record, text: str) -> str:
-        """Return the item with a source text; without a dataset, a name made of the text."""
+        """Return the name of the item with a source text; without a dataset, a name derived from the text."""
         if self.items_of is None:
             return content_key("text", one_text(text))
         names = self.items_of(one_text(text))
@@ -273,7 +273,7 @@ class MappedJudgments(TableJudgments):
         raise record.problem("text", actual, "the source text of one item of the dataset")
 
     def _credit(self, record: Record, values: dict[str, Any]) -> None:
-        """Credit the systems that the row names with its texts, by caption id; by side where both have one."""
+        """Add the row's systems to ``values`` as credits, by caption id, or by side if both share a caption."""
         credits: dict[str, list[dict[str, Any]]] = {}
         for name, side in SYSTEMS.items():
             if (system := values.get(name)) is None:
@@ -308,7 +308,7 @@ class MappedJudgments(TableJudgments):
         values.setdefault("systems", credits)
 
     def _marks(self, record: Record, values: dict[str, Any]) -> dict[str, Any]:
-        """Return the marked errors of a row as the answer of a unit, with its score if it has one."""
+        """Return the errors marked in a row as a unit's answer, with the row's score if it has one."""
         marks = values.get("marks")
         if marks is None:
             marks = values.get("spans", [])
@@ -321,7 +321,7 @@ class MappedJudgments(TableJudgments):
         return {"spans": spans} if score is None else {"spans": spans, "score": score}
 
     def _span(self, mark: Mapping[str, Any], text: str) -> dict[str, Any] | None:
-        """Return a mark in our keys; None for the mark that says that there is no error."""
+        """Return a marked error with Quorum's keys; None for a mark that says that there is no error."""
         how = self.how.spans
         severity, category = (
             self._word(name, foreign.look_up(mark, str(how.get(name, name)))) for name in MARKS[:2]
@@ -341,7 +341,7 @@ class MappedJudgments(TableJudgments):
         return span if category is None else span | {"category": category}
 
     def _word(self, name: str, value: Any) -> str | None:
-        """Return our name of a severity or category; "" if the cell says that there is none."""
+        """Return Quorum's name of a severity or category; None if the cell is empty, "" if it means none."""
         if isinstance(value, list):
             value = "/".join(map(str, value))
         if value is None or value == "":
@@ -351,7 +351,7 @@ class MappedJudgments(TableJudgments):
 
 
 def _problem(record: Record, name: str, value: Any, expected: str) -> ImportProblem:
-    """Return a problem of a cell, by the file's name of its column."""
+    """Return the error about a cell, naming its column as the file does."""
     origin = record.origins.get(name, name)
     problem = replace(record, origins={}).problem(origin, quoted(value), expected)
     problem.cell = problem.cell and (origin, "" if value is None else str(value)[:MOST_SHOWN])
@@ -363,7 +363,7 @@ def _is_empty(value: Any) -> bool:
 
 
 def _score(value: Any) -> Any:
-    """Return a whole score as an int; leave others, to be refused with their column."""
+    """Return a whole score as int; return others unchanged, to be refused later with their column."""
     if isinstance(value, str) and re.fullmatch(r"\d{1,3}(\.0*)?", value):
         return int(value.partition(".")[0])
     return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 1e9 else value

@@ -1,13 +1,18 @@
-"""A declared mapping from a file's columns to ours, and the layouts of other platforms, which are such mappings.
+"""Map a file's columns to Quorum's. The layouts of other platforms are such mappings.
 
-A file of the folder `layouts` is one layout. Its keys are the fields of `ColumnMapping`; `names.toml` has the names
-that columns have elsewhere, by which they are guessed.
+Each file in the folder `layouts` is one layout; its keys are the fields of `ColumnMapping`. `names.toml` lists the
+names that columns have on other platforms, by which columns are guessed.
 
-A source of a column is a column of the file, a path into nested records (``data.image``; ``*`` is the only member),
-or a text that names columns in braces. Where a row holds several judgments, ``{n}`` stands for their numbers in the
-names of columns, for places of a list or for keys of an object; the worker ``{n}`` is called as these are. ``{folder}``
-and ``{file}`` are the file's folder and its name without the ending. A text in quotation marks (``'GPT-4'``) is that of
-all rows. The source ``-`` leaves a column out.
+The source of a column is one of:
+
+- a column of the file
+- a path into nested records, such as ``data.image``, where ``*`` stands for the only member
+- a text that names columns in braces; ``{folder}`` and ``{file}`` are the file's folder and its name without ending
+- a text in quotation marks (``'GPT-4'``), which is the value in all rows
+- ``-``, which leaves the column out
+
+If a row holds several judgments, ``{n}`` stands for their numbers in column names, for positions in a list or for
+keys of an object. The worker ``{n}`` is named by that number, position or key.
 """
 
 from __future__ import annotations
@@ -76,7 +81,7 @@ def _listed(value: object) -> object:
 
 
 def _by_column(value: object) -> object:
-    """Sort answers in words, which are those of `value`, from words of other columns."""
+    """Move words that are not below a column to the column `value`."""
     if not isinstance(value, dict):
         return value
     of_value = {answer: text for answer, text in value.items() if not isinstance(text, dict)}
@@ -92,33 +97,34 @@ class ColumnMapping(BaseModel):
     """How to read a file of any layout.
 
     Attributes:
-        columns: our column -> its sources, of which the first counts that is not empty.
-        values: our column -> word -> what it stands for; words of a plain table are those of `value`.
-        zone: of times without one.
-        title: of a layout, whose columns are foreign; in other tables, columns may have our names.
+        columns: Quorum's column -> its sources; the first that is not empty counts.
+        values: Quorum's column -> word -> value that it stands for; words at the top level are for `value`.
+        zone: time zone of times without one.
+        title: label of a layout, whose columns are all foreign; other tables may have some of Quorum's names.
         asked: columns that the file must have.
-        fixes: line -> column of the file -> what is to stand there instead.
-        header: names of the columns, of a file without a header. quoted, rest: as in `records.Columns`.
-        rows: what to take apart into rows, one after the other: names of lists or objects that are walked together.
-        named: a list of objects -> the keys of a name and of its value, which become columns.
+        fixes: line -> column of the file -> correct value.
+        header: column names, for a file without a header.
+        quoted, rest: as in `records.Columns`.
+        rows: containers to split into rows, step by step: names of lists or objects that are walked together.
+        named: list of objects -> the keys that hold a name and its value, which become columns.
         json_in: columns with JSON, whose members become columns.
-        buttons: what separates a group of radio buttons from its values in the names of columns.
-        labels: an object of schemes, each of which has labels and their states.
-        sparse: how the names of columns begin that files may lack.
-        skip: column -> pattern of what is left out.
-        factor: column -> what its numbers are multiplied by.
+        buttons: separator between the name of a group of radio buttons and a value, in column names.
+        labels: an object of schemes, each with labels and their states.
+        sparse: prefix of the names of columns that files may lack.
+        skip: column -> pattern of rows that are left out.
+        factor: column -> factor by which its numbers are multiplied.
         spans: the keys of marked errors: `start`, `end`, `severity`, `category`, and whether `end` is `inclusive`;
             `marked` is a column whose text has ``<v>`` and ``</v>`` around an error.
-        merge: whether each row is an error, and those of a unit and a worker are one judgment.
-        latest: whether of several answers of a worker on a unit the one with the latest `submitted_at` counts.
-        dataset: column of a dataset -> its sources, for the items that the file is about.
-        files: patterns of the files of a folder, of which the first counts that fits any.
-        protocol: of all rows.
-        people: columns with the answers of the person that each is named after.
-        workers: "anonymous" in a file that does not say who answered: each row is another person.
-        where: column -> what it holds in the rows that are read.
+        merge: whether each row is an error, and those of a unit and a worker form one judgment.
+        latest: whether only a worker's answer on a unit with the latest `submitted_at` counts.
+        dataset: column of a dataset -> its sources, to read the items from the file of judgments.
+        files: patterns for the files of a folder; the first that matches any file counts.
+        protocol: the protocol of all rows.
+        people: columns that hold the answers of one person each, and are named after the person.
+        workers: "anonymous" for a file without workers: each row is by another person.
+        where: column -> value in the rows that are read.
         missing: words for an empty cell, in all columns but texts.
-        criterion: a column that names what each row is about; each criterion becomes a study.
+        criterion: a column that names the criterion of each row; each criterion becomes a study.
         match_names: whether names of images may differ in case, blanks and ending.
         header_row: the line of a table's header, from 1.
     """
@@ -167,7 +173,7 @@ class ColumnMapping(BaseModel):
 
     @property
     def reads_rows(self) -> bool:
-        """Return whether it says more of a table than what is to stand in some cells."""
+        """Whether the mapping does more than correct single cells."""
         settings = (
             self.columns,
             self.values,
@@ -181,19 +187,19 @@ class ColumnMapping(BaseModel):
 
     @property
     def criteria(self) -> tuple[str, ...]:
-        """Return the columns of the answers where these are about several criteria."""
+        """The columns of the answers, if there is one for each of several criteria."""
         sources = self.columns.get("value", ())
         parts = sources[0].split(BETWEEN_CRITERIA) if len(sources) == 1 else ()
         return tuple(part.strip() for part in parts) if len(parts) > 1 else ()
 
     def of_criterion(self, name: str) -> ColumnMapping:
-        """Return the mapping of the rows, or of the column, about one criterion."""
+        """Return the mapping that reads the judgments of one criterion, in its rows or in its column."""
         if self.criterion:
             return self.model_copy(update={"where": {**self.where, self.criterion: name}, "criterion": ""})
         return self.model_copy(update={"columns": {**self.columns, "value": (name,)}})
 
     def joined(self, other: ColumnMapping) -> ColumnMapping:
-        """Return a layout with a user's columns instead of its own, and words for answers."""
+        """Return a layout with the columns and words of a user's mapping, which take precedence."""
         values = {name: {**self.values.get(name, {}), **answers} for name, answers in other.values.items()}
         changed = {
             "columns": {**self.columns, **other.columns},
@@ -206,11 +212,11 @@ class ColumnMapping(BaseModel):
         return self.model_copy(update={**{name: getattr(other, name) for name in of_layout}, **changed})
 
     def single(self) -> tuple[str, ...]:
-        """Return our columns that have one source."""
+        """Return Quorum's columns that have a single source."""
         return tuple(name for name, sources in self.columns.items() if len(sources) == 1)
 
     def check(self, path: Path, known: Iterable[str]) -> None:
-        """Refuse names that are none of ours, and an unknown zone."""
+        """Raise ImportProblem for columns that Quorum does not have, and for an unknown time zone."""
         known = tuple(known)
         for name, sources in self.columns.items():
             if name not in known and sources != (OMITTED_COLUMN,):
@@ -225,7 +231,7 @@ class ColumnMapping(BaseModel):
             parse_zone(self.zone, path)
 
     def reader(self, read: RecordReader, *, alone: bool = False) -> RecordReader:
-        """Return a reader of records in our columns; ``alone`` leaves out columns of the file that have no name."""
+        """Return a reader of records with Quorum's columns; ``alone`` drops the file's other columns."""
 
         def records(
             path: Path, columns: Columns, notes: ImportNotes, encoding: str | None
@@ -242,7 +248,7 @@ class ColumnMapping(BaseModel):
         return records
 
     def items_reader(self, read: RecordReader) -> RecordReader:
-        """Return a reader of the items, in the columns of a dataset and without marks of errors."""
+        """Return a reader of the file's items, with a dataset's columns and texts without error marks."""
         how = ColumnMapping(columns=self.dataset, header=self.header, quoted=self.quoted, skip=self.skip)
 
         def items(path: Path, columns: Columns, notes: ImportNotes, encoding: str | None) -> Iterator[Record]:
@@ -263,7 +269,7 @@ class ColumnMapping(BaseModel):
 
 
 def _as_before(value: object, text: str) -> object:
-    """Return a correction as JSON where the value was no text."""
+    """Return a correction; parse it as JSON if the original value was not a text."""
     if isinstance(value, str):
         return text
     try:
@@ -273,12 +279,12 @@ def _as_before(value: object, text: str) -> object:
 
 
 def _is_column(source: str) -> bool:
-    """Return whether a source is the name of one column, or of a numbered one."""
+    """Return whether a source is the name of a column, or of numbered columns."""
     return "{" not in source.replace(NUMBER, "") and source != NUMBER and not _CONSTANT.fullmatch(source)
 
 
 class _Reading:
-    """One reading of a file by a mapping."""
+    """The state while one file is read by a mapping."""
 
     def __init__(
         self, how: ColumnMapping, path: Path, columns: Columns, notes: ImportNotes, alone: bool
@@ -333,7 +339,7 @@ class _Reading:
         return files
 
     def _fits(self, values: Mapping[str, Any]) -> bool:
-        """Return whether a row is one of those that are read."""
+        """Return whether a row fulfils the condition of ``where``."""
         cells = {column: foreign.look_up(values, column) for column in self.how.where}
         self.unseen -= {column for column, cell in cells.items() if cell is not None}
         fits = all(foreign.cell_text(cells[column]) == wanted for column, wanted in self.wanted.items())
@@ -347,7 +353,7 @@ class _Reading:
     def raw_rows(
         self, read: RecordReader, encoding: str | None, *, checked: bool = False
     ) -> Iterator[tuple[Record, Mapping[str, Any]]]:
-        """Yield the rows that are read, each with its record; ``checked`` looks for the columns of the mapping."""
+        """Yield (record, values) of each row that is read; if ``checked``, first check the mapped columns."""
         how = self.how
         for file in self.files():
             unchecked = checked and not (
@@ -368,7 +374,7 @@ class _Reading:
                         yield record, values
 
     def opened(self, record: Record) -> dict[str, Any]:
-        """Return the values with what cells of lists, JSON and radio buttons hold."""
+        """Return the values of a record, with lists, JSON and radio buttons parsed."""
         how, values = self.how, dict(record.values)
         if record.textual and self.alone:
             values = {name: unguard_formula(v) if isinstance(v, str) else v for name, v in values.items()}
@@ -395,7 +401,7 @@ class _Reading:
         return values
 
     def _check_header(self, record: Record, values: Mapping[str, Any]) -> None:
-        """Refuse columns that the header of a table lacks, before its rows do."""
+        """Refuse columns that the header of a table lacks, before rows are read."""
         self.example = values
         is_export = {"study", "protocol", "assignment"} <= values.keys()
         for name in INCLUSION_COLUMNS if self.alone and not (self.how.title or is_export) else ():
@@ -413,7 +419,7 @@ class _Reading:
             self._refuse_unknown(record, {*values, *(self.groups or ())})
 
     def _refuse_unknown(self, record: Record, there: set[str]) -> None:
-        """Refuse a mapping that names columns besides those that are there."""
+        """Raise ImportProblem if the mapping names a column that is not in ``there``."""
         workers = self.sources.get("worker", ())
         if (
             self.alone
@@ -437,7 +443,7 @@ class _Reading:
         )
 
     def finish(self) -> None:
-        """Refuse columns that no row has, and a part of the rows that is empty."""
+        """Raise ImportProblem for columns that no row had, and for a condition that no row fulfilled."""
         if self.example and (never := self.unseen & set(self.how.where) or (self.has_match and self.unseen)):
             raise self.unknown(min(never))
         if self.example and not self.has_match:
@@ -445,7 +451,7 @@ class _Reading:
             raise ImportProblem(self.path, None, "--where", f"no row with {wanted}", "at least one")
 
     def _judgments(self, record: Record) -> Iterator[Record]:
-        """Yield a record in our columns for each judgment of a row."""
+        """Yield a record with Quorum's columns for each judgment in a row."""
         values = dict(record.values)
         for path, (name, value) in self.how.named.items():
             entries = foreign.look_up(values, path)
@@ -461,7 +467,7 @@ class _Reading:
             yield judgment
 
     def _keyed(self, values: dict[str, Any]) -> Iterable[tuple[str, dict[str, Any]]]:
-        """Return what ``{n}`` stands for in a row, each with the values for it; once if there is no ``{n}``."""
+        """Return (value of ``{n}``, row values) for each judgment in a row; one if no source has ``{n}``."""
         if self.how.people:
             return [(person, values) for person in self.how.people]
         if self.numbered_sources:
@@ -488,7 +494,7 @@ class _Reading:
         return [("", values)]
 
     def _keys(self, source: str, values: Mapping[str, Any]) -> list[str]:
-        """Return what ``{n}`` of a source stands for: numbers in names of columns, or a container's keys."""
+        """Return the values of ``{n}`` in a source: numbers in column names, or the keys of a container."""
         names = (source, *values)
         if names not in self.keys_of:
             if len(self.keys_of) >= MOST_HEADERS:
@@ -564,7 +570,7 @@ def _in_order(key: str) -> tuple[int, str]:
 
 
 def _merged(records: Iterable[Record]) -> Iterator[Record]:
-    """Yield one record for the errors that a worker marked in a unit, each in a row, which become ``marks``."""
+    """Merge a worker's marked errors in a unit, one row each, into one record with the errors as ``marks``."""
     groups: dict[tuple[str, ...], Record] = {}
     for record in records:
         values = record.values
@@ -588,7 +594,7 @@ def _latest_records(records: Iterable[Record], notes: ImportNotes) -> Iterator[R
 
 
 def read_mapping(path: Path) -> ColumnMapping:
-    """Read a mapping from a TOML file. Raise ImportProblem."""
+    """Read a mapping from a TOML file. Raise ImportProblem if it is invalid."""
     try:
         return ColumnMapping.model_validate(tomllib.loads(read_whole(path)))
     except tomllib.TOMLDecodeError as error:
@@ -607,10 +613,10 @@ def read_mapping(path: Path) -> ColumnMapping:
 
 
 def criteria_of(how: ColumnMapping, read: RecordReader, path: Path, encoding: str | None) -> list[str]:
-    """Return the criteria that the answers of a file are about, in order; none if it does not tell them apart.
+    """Return the criteria of a file's answers, in order; [] if the mapping names no criteria.
 
     Raises:
-        ImportProblem: a row without a criterion, or more of them than a file of judgments has.
+        ImportProblem: a row has no criterion, or there are too many different ones.
     """
     if not how.criterion:
         return list(how.criteria)
@@ -632,7 +638,7 @@ def criteria_of(how: ColumnMapping, read: RecordReader, path: Path, encoding: st
 
 @cache
 def read_layouts() -> dict[str, ColumnMapping]:
-    """Return name -> layout of another platform's files."""
+    """Return name -> layout, for the files of other platforms."""
     files = sorted(LAYOUTS.glob("*.toml"))
     return {file.stem: read_mapping(file) for file in files if file.stem != "names"}
 
@@ -640,7 +646,7 @@ def read_layouts() -> dict[str, ColumnMapping]:
 def first_rows(
     how: ColumnMapping, read: RecordReader, path: Path, encoding: str | None
 ) -> list[dict[str, Any]]:
-    """Return the first rows as the mapping sees them, by column or path."""
+    """Return the first rows as a mapping reads them: column, or path into nested values -> value."""
     reading = _Reading(how, path, Columns((), NAMES), ImportNotes(), alone=True)
     rows = (
         dict(foreign.flatten_members(values))
@@ -652,7 +658,7 @@ def first_rows(
 
 
 def guess_columns(names: Iterable[str], wanted: Iterable[str]) -> dict[str, str]:
-    """Return our column -> the one of ``names`` that is probably meant, each once."""
+    """Return Quorum's column -> the column that probably corresponds; each of ``names`` is used once."""
     left = {re.sub(r"[^a-z0-9]", "", name.rpartition(".")[2].lower()): name for name in reversed(list(names))}
     synonyms = _synonyms()
     guesses: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""Match names of images that differ in case, blanks and ending, and notice labels that differ in nothing else."""
+"""Match image names that differ in case, blanks and ending, and find labels that differ in nothing else."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _BLANKS = re.compile(r"[\s_]+")
 
 
 class Lookalikes:
-    """Notice labels that differ from an earlier one in case, blanks or type alone."""
+    """Find labels that differ from an earlier one only in case, blanks or type."""
 
     def __init__(self) -> None:
         self._labels: set[tuple[type, str | float]] = set()
         self._by_core: dict[str, str | float] = {}
 
     def earlier(self, label: str | float) -> str | float | None:
-        """Return the first label that this one is like, when it is met first; else None."""
+        """Return the earlier label that a new one looks like; None if there is none, or it is not new."""
         if (key := (type(label), label)) in self._labels or len(self._labels) == MOST_LABELS:
             return None
         self._labels.add(key)
@@ -32,7 +32,7 @@ class Lookalikes:
 
 
 class NamesOfImages:
-    """The names of a dataset's images, found again without regard to case, blanks and file extension."""
+    """The image names of a dataset, looked up regardless of case, blanks and file extension."""
 
     def __init__(self, names: object) -> None:
         self._by_core: defaultdict[str, list[str]] = defaultdict(list)
@@ -40,24 +40,24 @@ class NamesOfImages:
             self._by_core[_comparable_name(name)].append(name)
 
     def name_of(self, name: str) -> str:
-        """Return the only image that a name may mean; the name itself if there is none, or several."""
+        """Return the one image name that ``name`` can stand for; ``name`` itself if there is none, or several."""
         names = self._by_core.get(_comparable_name(name), [])
         return names[0] if len(names) == 1 else name
 
     def expected(self, name: str) -> str:
-        """Return what was expected instead of a name that none of the images has."""
+        """Return what was expected instead of an unknown image name, for an error message."""
         near = self.name_of(name)
         return "an image of the dataset" + (f" (--match-names takes it for {near!r})" if near != name else "")
 
 
 @dataclass(slots=True)
 class PicturesOfNames:
-    """The files of pictures that a table names.
+    """The picture files that belong to the names in a table.
 
     Attributes:
         files: name -> file.
-        respelled: names that differ from their file.
-        unclear: name -> the files that it may mean, or the other names that mean the same file.
+        respelled: names that differ from the name of their file.
+        unclear: name -> the files that it may stand for, or the other names that stand for the same file.
     """
 
     files: dict[str, str] = field(default_factory=dict)
@@ -66,7 +66,7 @@ class PicturesOfNames:
 
 
 def find_pictures(names: Collection[str], files: Collection[str]) -> PicturesOfNames:
-    """Match names of pictures with files: exactly; else but for case and jpeg, folder, blanks, ending."""
+    """Match picture names with files, exactly or else regardless of case, jpg or jpeg, folder, blanks, ending."""
     available = set(files)
     pictures = PicturesOfNames({name: name for name in names if name in available})
     indexes: list[tuple[Callable[[str], str], defaultdict[str, list[str]]]] = []
@@ -96,7 +96,7 @@ def find_pictures(names: Collection[str], files: Collection[str]) -> PicturesOfN
 
 
 def names_picture(name: str) -> bool:
-    """Return whether a name has the ending of a picture."""
+    """Return whether a name ends like a picture file."""
     return bool(_ENDING.search(name.casefold()))
 
 

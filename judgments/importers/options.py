@@ -1,4 +1,4 @@
-"""The options that say how a table is read, which commands, pages and calls give as text."""
+"""The options for reading a table, as text from commands, pages and HTTP calls."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ OPTIONS = {**COLUMNS, **OF_JUDGMENTS}
 
 
 def add_options(parser: ArgumentParser, *names: str) -> None:
-    """Add options of a command, and ``--mapping`` for a file with all of them."""
+    """Add the named options to a command, and ``--mapping`` for a file with all of them."""
     for name in names:
         metavar, help_text = OPTIONS[name]
         options = [f"--{name.replace('_', '-')}", *(["--columns"] if name == "map" else [])]
@@ -49,10 +49,10 @@ def add_options(parser: ArgumentParser, *names: str) -> None:
 
 
 def mapping_of(options: Mapping[str, Any], path: Path) -> ColumnMapping | None:
-    """Return what the options say of the columns, from text; None if they say nothing.
+    """Return the mapping that the options describe; None if no option is set.
 
     Raises:
-        ImportProblem: an option that cannot be read, or one beside a file of a mapping.
+        ImportProblem: an option is invalid, or set together with a mapping file.
     """
     texts = {name: options[name] for name in OPTIONS if options.get(name)}
     if (file := options.get("mapping")) is not None:
@@ -82,7 +82,7 @@ def mapping_of(options: Mapping[str, Any], path: Path) -> ColumnMapping | None:
 
 
 def _names(text: str, path: Path, option: str) -> list[str]:
-    """Return names with commas between; a name with a comma stands in quotation marks."""
+    """Split names at commas; a name that contains a comma is in quotation marks."""
     names = [name.strip() for name in next(csv.reader([text], skipinitialspace=True))]
     if not all(names):
         raise ImportProblem(path, None, option, quoted(text), "names with commas between")

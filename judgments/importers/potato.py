@@ -1,9 +1,9 @@
-"""Read what Potato keeps of its annotators, a ``user_state.json`` each, as the records of its older lines.
+"""Read the annotations that Potato stores, a ``user_state.json`` per annotator, as its older JSON lines.
 
-Where Potato draws the order of two texts, an answer is the letter of the place where the text was shown, and the order
-lies in the state alone: `instance_id_to_presentation_order`, by item and scheme the texts' numbers in the order shown
-(github.com/davidjurgens/potato, 2.12.1, potato/server_utils/presentation_order.py). Answers become the letter of the
-text in the item's own list.
+If Potato shuffles the order of two texts, an answer is the letter of the position where a text was shown. The order
+is only in the state: `instance_id_to_presentation_order` has the numbers of the texts in shown order, by item and
+scheme (github.com/davidjurgens/potato, 2.12.1, potato/server_utils/presentation_order.py). Answers are converted to
+the letter of the text in the item's own list.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ LETTER, SCALE = "selection", "scale_value"  # of two texts: which one, or by how
 
 
 def read_potato(path: Path, columns: Columns, notes: ImportNotes, encoding: str | None) -> Iterator[Record]:
-    """Read a state, or a table of any format."""
+    """Read a ``user_state.json``, or a table of any format."""
     if path.name == STATE:
         yield from _read_state(path, encoding)
     else:
@@ -38,7 +38,7 @@ def read_potato(path: Path, columns: Columns, notes: ImportNotes, encoding: str 
 
 
 def is_letter_shown(names: Mapping[str, Any], source: str) -> bool:
-    """Return whether a column of Potato's tables holds the letter of a place, of which they do not say the text."""
+    """Return whether a column holds the letter of a shown position, whose text Potato's tables do not tell."""
     if "instance_id" not in names or not names.keys() & {"user_id", "user"}:
         return False
     ends = tuple(f"{mark}{label}" for mark in (".", ":::") for label in (LETTER, SCALE))
@@ -69,7 +69,7 @@ def _of_item(state: Mapping[str, Any], name: str, item: str) -> Mapping[str, Any
 
 
 def _by_scheme(record: Record, labels: object, orders: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return scheme -> label -> value of an item's answers, with letters and scales of the item's own texts."""
+    """Return scheme -> label -> value of an item's answers, converted to the order of the item's own texts."""
     schemes: dict[str, dict[str, Any]] = {}
     for entry in labels if isinstance(labels, list) else ():
         if not (isinstance(entry, list) and len(entry) == 2 and isinstance(entry[0], dict)):
@@ -80,7 +80,7 @@ def _by_scheme(record: Record, labels: object, orders: Mapping[str, Any]) -> dic
 
 
 def _unshuffled(record: Record, value: Any, label: str, order: object) -> Any:
-    """Return an answer about places as one about the item's own texts."""
+    """Convert an answer about shown positions to one about the item's own texts."""
     if not isinstance(order, list) or not all(type(position) is int for position in order):
         return value
     if sorted(order) != list(range(len(order))):

@@ -1,8 +1,8 @@
-"""Open text files of any compression, byte order mark, encoding and line length; problems of imports.
+"""Open text files of any compression, byte order mark, encoding and line length; errors and notes of imports.
 
-A byte order mark decides; otherwise the file must be UTF-8, or its encoding must be given. Guessing could show
-workers "cafÃ©" for "café", so other files are refused, naming the likely encoding. Only previews guess
-(`likely_encoding`).
+A byte order mark determines the encoding; without one, a file must be UTF-8 unless its encoding is given. Guessing
+could show workers "cafÃ©" for "café", so other files are refused, and the error names the likely encoding. Only
+previews guess (`likely_encoding`).
 """
 
 from __future__ import annotations
@@ -80,9 +80,9 @@ class ImportProblem(QuorumError):
     """A file cannot be imported.
 
     Attributes:
-        line: the 1-based first line of the record; None where a format has no lines.
+        line: the 1-based first line of the record; None if the format has no lines.
         column: the field, or its path in the document.
-        cell: the file's column and what stands there, where a person can put it right.
+        cell: the file's column and its value, if a person can correct it.
     """
 
     title = "The file cannot be imported"
@@ -108,7 +108,7 @@ class ImportProblem(QuorumError):
 
 
 class ImportProblems(ImportProblem):
-    """All problems of a file; the attributes are those of the first, and the sentence holds the first ones."""
+    """All errors of a file. The attributes are those of the first error; the message lists the first few."""
 
     def __init__(self, problems: Sequence[ImportProblem]) -> None:
         first = problems[0]
@@ -123,14 +123,14 @@ class ImportProblems(ImportProblem):
 
 
 class RowProblems:
-    """Collect the problems of a file's rows, to raise them together; or hand each to ``bad_rows``."""
+    """Collect the errors in a file's rows, to raise them together, or pass each to ``bad_rows``."""
 
     def __init__(self) -> None:
         self.bad_rows: Callable[[Any, ImportProblem], None] | None = None
         self.problems: list[ImportProblem] = []
 
     def rows(self, records: Iterable[R], read: Callable[[R], T]) -> Iterator[T]:
-        """Yield what ``read`` makes of each record, up to the first problem; at the end, raise all of them."""
+        """Yield what ``read`` returns for each record until the first error; at the end, raise all errors."""
         try:
             for record in records:
                 try:
@@ -152,13 +152,13 @@ class RowProblems:
 
 
 class ImportNotes:
-    """Count quirks while a source is read; complete once its generators are exhausted."""
+    """Count oddities while a source is read; complete after its last row."""
 
     def __init__(self) -> None:
         self._counts: Counter[tuple[str, str]] = Counter()
 
     def count(self, quirk: str, by: int = 1, *, detail: str = "") -> None:
-        """Count a quirk of QUIRK_NOTES; 0 leaves no note."""
+        """Add to the count of an oddity in QUIRK_NOTES; 0 adds no note."""
         QUIRK_NOTES[quirk]
         if by:
             self._counts[quirk, detail] += by
@@ -177,12 +177,12 @@ class ImportNotes:
 
 
 def read_lines(path: Path, *, encoding: str | None = None, newline: str = "\n") -> Iterator[tuple[int, str]]:
-    """Yield (1-based line number, line with its end), holding one line at a time.
+    r"""Yield (1-based line number, line with its end), holding one line at a time.
 
-    `newline` is "\\n", or "" to accept a lone carriage return too.
+    `newline` is "\n", or "" to accept a lone carriage return too.
 
     Raises:
-        ImportProblem: the file cannot be opened, unpacked or decoded, goes beyond a limit, or holds a NUL.
+        ImportProblem: the file cannot be opened, unpacked or decoded, exceeds a limit, or contains a NUL.
     """
     most = limits().line  # a longer line means a file without line ends, which would fill the memory
     number = 0
@@ -210,7 +210,7 @@ def read_chunks(path: Path, *, encoding: str | None = None) -> Iterator[str]:
 
 
 def read_whole(path: Path, *, encoding: str | None = None) -> str:
-    """Return the text, of lines that are no longer than `read_lines` has them. Raise ImportProblem as that does."""
+    """Return the text of a file, with the limits and errors of `read_lines`."""
     text, size = io.StringIO(), 0
     for _, line in read_lines(path, encoding=encoding):
         size += text.write(line)
@@ -237,7 +237,7 @@ def _reading(path: Path, lines_read: Callable[[], int]) -> Iterator[None]:
 
 
 def likely_encoding(path: Path) -> str:
-    """Guess the encoding from the file's first part; Windows-1252, which Excel writes, if no other fits."""
+    """Guess the encoding from the file's beginning; return Windows-1252, which Excel writes, if no other fits."""
     head = _head_of(path, ENCODING_SAMPLE_BYTES)
     if marked := _encoding_of_mark(head):
         return "utf-8" if marked == "utf-8-sig" else marked

@@ -42,7 +42,7 @@ TIME_EXPECTED = "a time with its zone, such as Fri Nov 20 06:00:00 PST 2026"
 
 @lru_cache(maxsize=4_096)  # cached: the rows of a batch repeat the times of their HITs
 def parse_time(text: str, zone: tzinfo | None = None) -> datetime:
-    """Parse a time in any known form as UTC; ``zone`` is for times without one."""
+    """Parse a time in any known form as UTC; ``zone`` applies to times without a zone."""
     if re.fullmatch(r"\d{9,10}(?:\.\d+)?", text, re.ASCII):  # seconds since 1970
         return datetime.fromtimestamp(float(text), UTC)
     match = next(filter(None, (form.fullmatch(text) for form in _FORMS)), None)

@@ -1,4 +1,4 @@
-"""Claim a job for this process and run it; tell which owners are gone."""
+"""Claim and run a job in this process; find out whether the process that claimed another has ended."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ local_owners: set[str] = set()  # the owners that run jobs in this process
 def run_job(job_id: int) -> bool:
     """Run a queued job; return whether it was finished.
 
-    Raise what the handler raises, except Quorum's named errors, which are stored in the row.
+    Raise what the handler raises, except for QuorumError, whose message is stored in the job's row.
     """
     run = start_run(job_id)
     return run is not None and run.finished
@@ -36,10 +36,10 @@ def run_job(job_id: int) -> bool:
 def start_run(
     job_id: int, within: Callable[[JobRun], AbstractContextManager[object]] = nullcontext
 ) -> JobRun | None:
-    """Claim a job and run it as `run_job` does; return None if it is not to be had.
+    """Claim a job and run it as `run_job` does; return None if it cannot be claimed.
 
     Args:
-        within: the context of the handler's call.
+        within: the context manager in which the handler is called.
     """
     owner = owner_name()
     local_owners.add(owner)
@@ -83,13 +83,13 @@ def _claim(job_id: int, owner: str) -> JobRun | None:
 
 
 def owner_name() -> str:
-    """Return a new name of this process, as an owner of work."""
+    """Return a new, unique name under which this process claims a job."""
     return f"{_machine()}:{os.getpid()}:{secrets.token_hex(4)}"
 
 
 @cache
 def _machine() -> str:
-    """Return a name of the space in which process numbers are unique: a container, or a machine since its start."""
+    """Return a name for the space in which process ids are unique: a container, or a machine since it booted."""
     name = socket.gethostname()
     with suppress(OSError):  # another system than Linux
         boot = Path("/proc/sys/kernel/random/boot_id").read_text()
@@ -98,7 +98,7 @@ def _machine() -> str:
 
 
 def has_ended(owner: str) -> bool | None:
-    """Return whether an owner's process has ended; None if it runs on another machine."""
+    """Return whether the process of an owner has ended; None if it runs on another machine."""
     host, _, process = owner.rpartition(":")[0].rpartition(":")
     if host != _machine():
         return None

@@ -1,7 +1,7 @@
-"""Compute the parts of a job's work by all workers.
+"""Compute the parts of a job on all workers.
 
-The job's own process takes part, so it never waits for a free worker, and a worker that was killed costs nothing but
-time. A part is claimed by a file; if two compute it, both get the same result.
+The job's own process takes part, so it never waits for a free worker, and a killed worker only costs time. A part
+is claimed by a file; if two processes compute it, both get the same result.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def folder_of_parts() -> Path:
 
 
 class AllWorkers:
-    """The pool of a job."""
+    """The pool for the parts of a job."""
 
     def __init__(self, run: JobRun) -> None:
         self._run = run
@@ -172,7 +172,7 @@ def compute_part(folder_name: str, number: int) -> None:
 
 
 def send_parts(folder: str, count: int) -> None:
-    """Ask all workers for the parts but the first, which the job's own process begins with."""
+    """Send a message for every part but the first, with which the job's own process begins."""
     from celery import group
 
     try:

@@ -1,6 +1,7 @@
-"""Put jobs into their queues, hand them to the broker in turn, cancel them, and try them again.
+"""Queue jobs, send them to the broker in turn, cancel them, and retry them.
 
-Few messages wait at the broker, the other jobs in the table: so whose account has the fewest at work goes first.
+Few messages wait at the broker; all other jobs wait in the table, so that the account with the fewest running jobs
+can go first.
 """
 
 from __future__ import annotations
@@ -40,15 +41,15 @@ PLACES = """
 def enqueue(
     *, kind: str, args: dict[str, Any] | None = None, user: User | None = None, once: bool = False
 ) -> Job:
-    """Create the job's row; its message is sent on commit, or when its turn comes.
+    """Create the job's row; its message is sent on commit, or later when it is the job's turn.
 
     Args:
         args: JSON values, passed to the handler by name; slugs and ids, never data.
-        once: whether to refuse it while the account's same job waits or runs.
+        once: whether to refuse the job while the account has the same job queued or running.
 
     Raises:
-        TooMany: the account has as many jobs waiting as it may.
-        WrongState: its same job is under way.
+        TooMany: the account has the maximum number of queued jobs.
+        WrongState: the same job is queued or running.
     """
     if kind not in job_kinds:
         known = ", ".join(sorted(job_kinds)) or "none"
@@ -86,10 +87,10 @@ def check_waiting(user: User, kind: str) -> None:
 
 
 def dispatch(queue: str) -> None:
-    """Hand waiting jobs to the broker, while few messages wait there: those of the account with fewest at work first.
+    """Send waiting jobs to the broker while few messages wait there; accounts with the fewest at work go first.
 
-    An account that has none at work always gets one in; of those that read files it has one at work at a time, as
-    nobody knows what is in a file. Kinds that another version knows are left to the sweep.
+    An account with no job at work can always send one. Of jobs that read files, an account has one at work at a
+    time, since the content of files is unpredictable. Kinds that only another version knows are left to the sweep.
     """
     waiting = Job.objects.filter(queue=queue, state=Job.State.QUEUED, kind__in=job_kinds)
     elsewhere: dict[
@@ -119,7 +120,7 @@ def dispatch(queue: str) -> None:
 
 
 def send_message(job_id: int) -> bool:
-    """Send a job's message on commit; return False if another process does."""
+    """Send a job's message on commit; return False if another process already sends it."""
     with transaction.atomic():
         # To wait for another process that sends it could be a deadlock.
         row = Job.objects.select_for_update(skip_locked=True)
@@ -135,10 +136,12 @@ def send_message(job_id: int) -> bool:
 
 
 def cancel_job(job: Job) -> None:
-    """End a job that waits or runs, and store nothing of it.
+    """End a queued or running job, without storing any of its results.
 
-    A running one stops at its next report of progress; its worker's process ends if that does not come soon.
-    Raise WrongState if it has ended, or if others rely on it.
+    A running job stops at its next report of progress; if that does not come soon, its worker's process is ended.
+
+    Raises:
+        WrongState: the job has ended, or other work depends on it.
     """
     if is_relied_on(job.kind):
         raise WrongState(
@@ -158,9 +161,11 @@ def cancel_job(job: Job) -> None:
 
 
 def retry_job(job: Job) -> None:
-    """Queue a failed or cancelled job again, as if it were asked for now.
+    """Queue a failed or cancelled job again, as if it were requested now.
 
-    Raise WrongState for another, and TooMany as `enqueue` does.
+    Raises:
+        WrongState: the job is in another state.
+        TooMany: as in `enqueue`.
     """
     with transaction.atomic():
         if job.created_by is not None:
@@ -191,7 +196,7 @@ def retry_job(job: Job) -> None:
 
 
 def queue_positions(shown: Iterable[Job]) -> dict[int, int]:
-    """Return by key the positions in their queues of those that wait, from 1, if accounts take turns."""
+    """Return row id -> queue position, from 1, for the shown jobs that wait. Accounts take turns."""
     keys = [job.pk for job in shown if job.state == Job.State.QUEUED]
     if not keys:
         return {}

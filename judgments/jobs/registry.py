@@ -1,4 +1,4 @@
-"""What the apps register: kinds of jobs with their handlers and queues, and functions that Celery beat calls."""
+"""The kinds of jobs with their handlers and queues, and the periodic functions, as the apps register them."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class JobKind:
 
     Attributes:
         handler: the dotted path of `handler(run, **args) -> dict | None`.
-        scope: what a token needs the right to read for the kind's results.
-        relied_on: whether others wait for what it does, so that nobody cancels it and no limit refuses it.
-        upload_page: the name of the address where its file is uploaded again, if that is no page of a study or dataset.
+        scope: the scope in which a token needs the right to read, to see the kind's results.
+        relied_on: whether other work depends on it, so that it cannot be cancelled and is exempt from limits.
+        upload_page: the URL name of the page to upload its file again, if that is not a page of a study or dataset.
     """
 
     handler: str
@@ -39,7 +39,7 @@ class JobKind:
 
 @dataclass(frozen=True)
 class PeriodicTask:
-    """A periodic task: Celery's beat queues it, and a worker calls its function every ``every()`` seconds."""
+    """A periodic task: Celery beat queues it every ``every()`` seconds, and a worker calls its function."""
 
     function: str
     every: Callable[[], float]

@@ -1,8 +1,9 @@
-"""A worker's run of a job, with exactly one effect (docs/decisions/0014-celery.md).
+"""A worker's run of a job, whose effect happens exactly once (docs/decisions/0014-celery.md).
 
-The row is the truth; a message of Celery carries its id. A worker claims the row by a guarded update and renews its
-lease by heartbeats. The handler reads and computes outside any transaction, reports progress, and writes inside
-`run.commit()`, whose one transaction also marks the row done. `requeue_lost_jobs` finds lost messages and dead workers.
+The row is authoritative; Celery's message only carries its id. A worker claims the row by a guarded update and
+renews its lease by heartbeats. The handler reads and computes outside any transaction, reports progress, and writes
+inside `run.commit()`, a transaction that also marks the row done. `requeue_lost_jobs` finds lost messages and dead
+workers.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ class WorkerStops(BaseException):
 
 
 class Progress(Protocol):
-    """The `progress` argument of services: the share done, 0 to 1, and the current activity."""
+    """The argument `progress` of services: called with the fraction done, 0 to 1, and the current activity."""
 
     def __call__(self, share: float, message: str = "") -> None:
         pass
@@ -105,7 +106,7 @@ class JobRun:
         self.share, self.message = min(max(share, 0.0), 1.0), message[:200]
 
     def check(self) -> None:
-        """Raise WorkerStops if the worker was asked to end, and LostClaim if the job is not this run's any more."""
+        """Raise WorkerStops if the worker was asked to end, and LostClaim if this run has lost the job."""
         if _stopping[0]:
             raise WorkerStops
         if self.lost and not self.finished:
@@ -187,8 +188,8 @@ class JobRun:
 class _HeartbeatThread(threading.Thread):
     """Write progress and heartbeats through a separate connection.
 
-    The handler's transaction hides its writes, and on SQLite blocks all other writers: then the heartbeat waits
-    without delaying the handler.
+    The handler's own transaction would hide these writes. On SQLite that transaction blocks all other writers; the
+    heartbeat then waits, without delaying the handler.
     """
 
     def __init__(self, run: JobRun) -> None:
@@ -217,7 +218,7 @@ class _HeartbeatThread(threading.Thread):
             connection.close()
 
     def _look(self, **values: Any) -> bool:
-        """Write the values, and note whether the job is still this run's."""
+        """Write the values, and check whether the job still belongs to this run."""
         try:
             row = self.run_._row()
             self.run_.lost = not (row.update(**values) if values else row.exists())
@@ -228,7 +229,7 @@ class _HeartbeatThread(threading.Thread):
         return True
 
     def _leave(self) -> None:
-        """End this process in the middle of the work, for another worker to take it up; the attempt does not count."""
+        """End this process during the work and give the job to another worker; the attempt does not count."""
         with suppress(*DATABASE_FAILURES):
             if self.run_._row().give_back(counted=False):
                 os._exit(0)
@@ -245,7 +246,7 @@ class _HeartbeatThread(threading.Thread):
 
 
 def _end_process(reason: str) -> None:
-    """End this process of a worker in the middle of work whose job was cancelled or given to another worker."""
+    """End this worker process during the work on a job that was cancelled or given to another worker."""
     if os.getppid() == _worker:
         log.warning("%s Its process ends.", reason)
         os._exit(0)
@@ -253,7 +254,7 @@ def _end_process(reason: str) -> None:
 
 @contextmanager
 def during(job_id: int, run: str) -> Iterator[None]:
-    """Let the block compute for a run of a job; end this process in its middle when that run is over."""
+    """Run the block for a run of a job; end this process, even within the block, as soon as that run is over."""
     stopped = threading.Event()
 
     def watch() -> None:
@@ -276,13 +277,13 @@ def during(job_id: int, run: str) -> Iterator[None]:
 
 
 def is_run(job_id: int, run: str) -> bool:
-    """Return whether a run of a job, by its name, is under way."""
+    """Return whether the run with this name is still running the job."""
     return Job.objects.filter(pk=job_id, state=Job.State.RUNNING, owner__endswith=f":{run}").exists()
 
 
 @contextmanager
 def interrupt_regularly() -> Iterator[None]:
-    """Interrupt the main thread regularly, as a long regular expression would keep the heartbeat's thread waiting."""
+    """Interrupt the main thread regularly: a long regular expression would not let the heartbeat thread run."""
     signal.signal(signal.SIGALRM, lambda *_: time.sleep(0.01))  # a look at the row
     signal.setitimer(signal.ITIMER_REAL, LOOK_EVERY, LOOK_EVERY)
     try:
@@ -292,11 +293,11 @@ def interrupt_regularly() -> Iterator[None]:
 
 
 def share_stopping() -> None:
-    """Let processes that will be forked from this one see when it is asked to end."""
+    """Let processes that are forked later see when this process is asked to end."""
     global _stopping, _worker
     _stopping, _worker = mmap.mmap(-1, 1), os.getpid()
 
 
 def ask_to_stop() -> None:
-    """Let the runs of this process and its children end at their next report of progress."""
+    """Ask the runs of this process and its children to end at their next report of progress."""
     _stopping[0] = 1

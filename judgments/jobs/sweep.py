@@ -30,7 +30,7 @@ def requeue_lost_jobs(at_broker: Callable[[str], int | None] = lambda queue: Non
     """Queue the jobs of dead workers and of lost messages again; safe at any time.
 
     Args:
-        at_broker: how many messages of a queue the broker holds; None if it does not say.
+        at_broker: returns how many messages of a queue the broker holds; None if it cannot tell.
     """
     for job in Job.objects.filter(state=Job.State.RUNNING):
         if not _is_lapsed(job):
@@ -48,9 +48,10 @@ def requeue_lost_jobs(at_broker: Callable[[str], int | None] = lambda queue: Non
 
 
 def _offer_unknown_kinds() -> None:
-    """Send one message for each unknown kind; a worker that knows the kind then sends the others.
+    """Send one message for each job kind that this version does not know.
 
-    All sweeps may run in workers that do not know it."""
+    All sweeps may run in workers that do not know the kind. A worker that knows it then sends its other jobs.
+    """
     waiting = Job.objects.filter(state=Job.State.QUEUED).exclude(kind__in=job_kinds).order_by("kind")
     kinds = waiting.values_list("kind").annotate(Count("pk"), Count("sent_at"), Min("pk"))
     for kind, count, sent, oldest in kinds:
@@ -74,9 +75,10 @@ def _why_given_up(job: Job) -> str:
 
 
 def _is_lapsed(job: Job) -> bool:
-    """Return whether a running job's worker is gone.
+    """Return whether the worker of a running job has died.
 
-    On this machine its process tells, as a computer that slept, or a long transaction on SQLite, delays heartbeats.
+    On this machine, this is checked by its process, since sleep of the computer or a long transaction on SQLite
+    delay heartbeats.
     """
     gone = has_ended(job.owner)
     if gone:
@@ -92,7 +94,7 @@ def _is_lapsed(job: Job) -> bool:
 
 
 def _seconds_awake() -> float:
-    """Return the seconds since this machine last woke from sleep, or since this process began."""
+    """Return the seconds since this machine last woke from sleep, or since this process started."""
     global _woke, _clocks_apart
     # Only the clock of the day goes on while the machine sleeps.
     apart = time.time() - time.monotonic()
@@ -102,9 +104,10 @@ def _seconds_awake() -> float:
 
 
 def _requeue_lost_messages(queue: str, at_broker: Callable[[str], int | None]) -> None:
-    """Mark jobs as not sent if more of them wait than messages at the broker, the oldest first.
+    """If more jobs are marked as sent than the broker holds messages, mark the oldest ones as not sent.
 
-    A message that is sent twice does nothing."""
+    A message that is sent twice does no harm.
+    """
     sent = Job.objects.filter(queue=queue, state=Job.State.QUEUED, sent_at__lt=Now() - LOST_AFTER)
     lost = list(sent.order_by("sent_at", "pk").values_list("pk", flat=True))
     messages = at_broker(queue) if lost else None

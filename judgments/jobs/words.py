@@ -115,7 +115,7 @@ def _describe_value(name: str, value: Any) -> str:
 
 
 def describe_note(note: str) -> str:
-    """Translate a note of an import, which is stored in English and may begin with the name of a system."""
+    """Translate a note of an import, which is stored in English and may start with the name of a system."""
     for quirk in QUIRK_NOTES.values():
         pattern = (
             re.escape(quirk).replace(r"\{n\}", r"(?P<n>[\d,]+)").replace(r"\{detail\}", "(?P<detail>.*)")

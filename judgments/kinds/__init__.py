@@ -1,4 +1,4 @@
-"""The kinds of HIT: a line in ``KINDS`` for each of the platform, and those that features declare."""
+"""The kinds of HIT: ``KINDS`` has one line for each kind of the platform, and those that features declare."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -28,7 +28,7 @@ from judgments.kinds.slider import Slider
 
 
 class Kinds(dict[str, Kind]):
-    """Kinds by name. A study whose kind is not among them has an ``AbsentKind``."""
+    """Kinds by name. The kind of a study that is not among them is replaced by an ``AbsentKind``."""
 
     def __missing__(self, name: str) -> Kind:
         feature, _kind = _kinds_of_apps().get(name, ("", None))
@@ -53,14 +53,14 @@ KINDS: dict[str, Kind] = Kinds(
 
 
 def installed_kind(name: str) -> Kind:
-    """Return a kind, also that of a feature that is off: erasing and integrity checks read its answers."""
+    """Return a kind, even if its feature is off: erasing and integrity checks need to read its answers."""
     _feature, kind = _kinds_of_apps().get(name, ("", None))
     return kind or KINDS[name]
 
 
 @cache
 def _kinds_of_apps() -> Mapping[str, tuple[str, Kind]]:
-    """Return the features, on or off, with the kinds that they declare, by the names of the kinds."""
+    """Return kind name -> (feature, kind), including disabled features."""
     return {kind.name: (feature, kind()) for feature, kind in of_apps("kinds")}
 
 

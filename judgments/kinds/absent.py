@@ -1,4 +1,4 @@
-"""The substitute for a study's kind whose feature is off or not installed."""
+"""The substitute for a kind whose feature is off or not installed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class AbsentKind(OpenKind):
-    """Stand for a kind that is off, or whose package is not installed.
+    """The kind of a study whose feature is off, or not installed.
 
     Its studies can be listed and deleted. Whatever draws, shows, reads or counts answers raises ``FeatureIsOff``.
     """
@@ -54,7 +54,7 @@ class AbsentKind(OpenKind):
         raise self.error()
 
     def __getattr__(self, name: str) -> NoReturn:
-        """Refuse what each kind has of its own, such as ``page`` and ``aggregation``."""
+        """Raise FeatureIsOff for what every kind defines itself, such as ``page`` and ``aggregation``."""
         if name.startswith("_"):
             raise AttributeError(name)
         raise self.error()

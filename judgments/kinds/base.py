@@ -1,8 +1,8 @@
-"""Define what a kind of HIT is composed of.
+"""The parts of a kind of HIT.
 
-Each capability of a kind has one group of callers: ``page`` and ``sides`` the worker's page, ``aggregation`` and
-``results`` the consensus, ``comparison`` and ``relevance`` the metrics, ``exchange`` exports and imports,
-``rehearsal`` the simulated workers. No other package compares a kind's name.
+Each part serves one group of callers: ``page`` and ``sides`` the worker's page, ``aggregation`` and ``results`` the
+consensus, ``comparison`` and ``relevance`` the metrics, ``exchange`` exports and imports, ``rehearsal`` the
+simulated workers. Other packages do not compare names of kinds.
 """
 
 from __future__ import annotations
@@ -49,9 +49,12 @@ JUDGMENT_COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """An answer a worker can give.
+    """An answer that a worker can give.
 
-    ``value`` is in the worker's order; ``letter`` is that of its text on the page, and works as a key too.
+    Attributes:
+        value: the answer, in the order that the worker sees.
+        key: the key that gives it.
+        letter: the letter of the chosen text on the page, which works as a key, too.
     """
 
     value: float
@@ -61,7 +64,7 @@ class Choice:
 
     @property
     def code(self) -> str:
-        """The value in a form, whatever the language of the page."""
+        """The value as form data, in the same notation for every language."""
         return number_text(self.value)
 
     @property
@@ -84,8 +87,8 @@ class Consensus:
 
     Attributes:
         value: the winner, 0/1, or the mean grade; None on a tie or without judgments.
-        share: share of the winner (relevance: of yes; graded: None).
-        margin: share of the winner minus share of the runner-up (graded: None).
+        share: the winner's share of the answers; for relevance, the share of yes; None for grades.
+        margin: the winner's share minus the second largest share; None for grades.
         answer: the consensus of open answers, in the kind's form; None for kinds with values.
     """
 
@@ -100,13 +103,13 @@ class Consensus:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ConsensusColumns(Mapping[int, Consensus]):
-    """The consensus of many units as columns.
+    """The consensus of U units as columns.
 
     Attributes:
-        unit: (U,) row ids, ascending.
-        value: (U,), nan on a tie; ``whole`` if the values are whole numbers.
-        votes: (U, L) judgments of each of the L ``answers``.
-        single: units beside the columns, such as adjudicated ones.
+        unit: (U,) row ids of the units, ascending.
+        value: (U,) consensus values, nan on a tie; ``whole`` tells whether they are whole numbers.
+        votes: (U, L) number of judgments for each of the L ``answers``.
+        single: further units, such as adjudicated ones, by row id.
     """
 
     unit: npt.NDArray[np.int64]
@@ -144,7 +147,11 @@ class ConsensusColumns(Mapping[int, Consensus]):
         )
 
     def cells(self, places: npt.NDArray[np.int64]) -> tuple[Iterable[Any], ...]:
-        """Return n, value, share, margin, tie and the votes as JSON text, for the database."""
+        """Return columns n, value, share, margin, tie and votes (as JSON text), for the database.
+
+        Args:
+            places: (M,) indices of the units.
+        """
 
         @cache
         def as_text(counts: tuple[int, ...]) -> str:
@@ -170,7 +177,7 @@ class ConsensusColumns(Mapping[int, Consensus]):
         return digest.digest()
 
     def with_single(self, single: Mapping[int, Consensus]) -> ConsensusColumns:
-        """Replace the consensus of some units, or add it."""
+        """Return a copy where the consensus of some units is replaced or added."""
         others = ~np.isin(self.unit, list(single))
         return replace(
             self,
@@ -194,7 +201,7 @@ class IncludedJudgment:
 
 @dataclass(frozen=True, slots=True)
 class KindResults:
-    """A kind's own results beyond consensus and agreement, as JSON.
+    """A kind's own results besides consensus and agreement, as JSON.
 
     Attributes:
         units: unit row id -> extra columns of the unit.
@@ -206,10 +213,14 @@ class KindResults:
 
 @dataclass(frozen=True, slots=True)
 class CaptionScore:
-    """A human score of a caption; ``item`` is a row id, ``key`` the caption's id.
+    """A human score of a caption.
 
-    The score is the mean of ``ratings``, each a worker's row id with what the answer says of the caption. ``systems``
-    are those that a file credits (``judgments.models.units.credited``).
+    Attributes:
+        item: row id of the item.
+        key: id of the caption.
+        score: the mean of the ratings.
+        ratings: (worker row id, rating of the caption by the worker's answer).
+        systems: the systems that an imported file credits (``judgments.models.units.credited``).
     """
 
     item: int
@@ -222,13 +233,13 @@ class CaptionScore:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """The worker's page.
+    """The page of a worker.
 
     Attributes:
-        template: below templates/.
-        script: below static/ (docs/adding-a-kind.md).
+        template: path below templates/.
+        script: path below static/ (docs/adding-a-kind.md).
         guide: a template that extends the instructions.
-        keys: keyboard help: ((keys), words), ...; () for the choices' own.
+        keys: help about keyboard keys, as ((keys), words); () to show the keys of the choices.
         letters: the letters of a unit's texts.
         custom: whether the researcher supplies the page.
         self_contained: whether it works without this server and its scripts (MTurk's HTMLQuestion).
@@ -245,14 +256,14 @@ class Page:
 
 
 class Sides:
-    """The order in which one worker sees the parts of a unit; by default the unit's."""
+    """The order in which one worker sees the parts of a unit; this class keeps the unit's order."""
 
     def draw(self, units: Sequence[Any], rng: np.random.Generator) -> list[Any]:
-        """Draw a side or order of options for each unit; empty if nothing is drawn."""
+        """Draw a side, or an order of options, for each unit; [] if the kind draws none."""
         return []
 
     def mirror(self, side: Any) -> Any:
-        """Return the opposite side, for counterbalanced pages."""
+        """Return the opposite side, to counterbalance pages."""
         return side
 
     def to_canonical(self, answer: Any, *, side: Any) -> Any:
@@ -265,13 +276,13 @@ class Sides:
 
 
 class Aggregation(ABC):
-    """The consensus and agreement of judgments.
+    """How judgments give consensus and agreement.
 
     Attributes:
-        rule, tie_rule: their names in the judgment signature.
+        rule, tie_rule: names of the rules in the judgment signature.
         level: level of measurement for agreement.
         no_alpha: why agreement cannot be measured; "" if it can.
-        settles: whether a consensus can be decided before all votes are in (``outcome_range``).
+        settles: whether a consensus can be certain before all votes are in (``outcome_range``).
     """
 
     rule: ClassVar[str]
@@ -282,20 +293,22 @@ class Aggregation(ABC):
 
     @abstractmethod
     def consensus(self, units: Units, values: Answers) -> Mapping[int, Consensus]:
-        """Return the consensus of each unit; both arguments have an entry for each judgment (N,).
+        """Return the consensus of each unit.
 
-        Whole numbers may come as arrays, also of floats.
+        Args:
+            units: (N,) row id of the unit of each judgment.
+            values: (N,) answers. Whole numbers may come as arrays, also of floats.
         """
 
     def outcome_range(self, values: Sequence[float], remaining: int) -> tuple[int, int]:
-        """Return the outcome bounds of a unit after up to ``remaining`` more answers.
+        """Return the lowest and highest outcome that a unit can get with up to ``remaining`` more answers.
 
         1 is the first answer, -1 the second, 0 a tie.
         """
         return OPEN
 
     def codes(self, unit: Any, answer: Any) -> dict[str, float]:
-        """Return an answer as named numbers for agreement; {} if it has no parts to compare."""
+        """Return an answer as part -> number, to measure agreement; {} if it has no comparable parts."""
         return {"": answer}
 
 
@@ -316,7 +329,7 @@ class Results:
         return KindResults()
 
     def caption_scores(self, judged: Sequence[IncludedJudgment]) -> list[CaptionScore] | None:
-        """Return human caption scores; None if a unit's consensus is its caption's."""
+        """Return the human scores of captions; None if the consensus of a unit is the score of its caption."""
         return None
 
 
@@ -325,7 +338,7 @@ class MetricComparison:
     """How ``evaluate`` compares caption metrics with the answers.
 
     Attributes:
-        cuts: thresholds of human caption scores for kappa with a metric.
+        cuts: thresholds that make human scores binary, to compute kappa with a metric.
         per_image: whether scores are also compared within each image.
         refusal: what to do instead if they cannot be compared; "" if they can.
     """
@@ -337,13 +350,14 @@ class MetricComparison:
 
 @dataclass(frozen=True, slots=True)
 class RelevanceScale:
-    """The meaning of the consensus on a caption.
+    """The meaning of the consensus about a caption.
 
     Attributes:
-        grade: the TREC relevance, 0 for not relevant.
+        describes: whether a consensus value says that the caption describes its item.
+        grade: the TREC relevance of a value, 0 for not relevant.
         averaged: whether the consensus is a mean.
         ends: the lowest and the highest answer.
-        least_yes: the share of yes from which on it describes, where it is none.
+        least_yes: the smallest share of yes for which a caption describes its item, if the consensus is not a mean.
     """
 
     describes: Callable[[float], bool]
@@ -354,13 +368,13 @@ class RelevanceScale:
 
     @classmethod
     def of_means(cls, scale: Scale) -> RelevanceScale:
-        """Return the meaning of a mean answer on a scale: the upper half describes."""
+        """Return the meaning of a mean on a scale: in the upper half, the caption describes its item."""
         return cls(
             describes=scale.is_upper, grade=scale.steps_to, averaged=True, ends=(scale.low, scale.high)
         )
 
     def mean_describes(self, mean: float) -> bool:
-        """Tell whether answers with that mean say that the caption describes its item."""
+        """Return whether answers with this mean say that the caption describes its item."""
         return self.describes(mean) if self.averaged else mean >= self.least_yes
 
 
@@ -372,7 +386,7 @@ class Shown(BaseModel):
 
 class Exchange:
     def to_file(self, answer: Any, *, content: Mapping[str, Any]) -> Any:
-        """Convert an answer or consensus for files; ``content`` is the unit's."""
+        """Convert an answer or a consensus to its form in files; ``content`` is the unit's."""
         return answer
 
     def from_file(self, answer: Any, *, content: Mapping[str, Any]) -> Any:
@@ -387,11 +401,11 @@ class Exchange:
 class Rehearsal(ABC):
     @abstractmethod
     def draw_truth(self, unit: Any, qualities: Sequence[float], rng: np.random.Generator) -> Any:
-        """Draw a true answer; ``qualities`` are the candidates', from 1 to 4."""
+        """Draw the true answer to a unit; ``qualities`` are those of its candidates, from 1 to 4."""
 
     @abstractmethod
     def draw_answer(self, unit: Any, truth: Any, *, right: bool | None, rng: np.random.Generator) -> Any:
-        """Draw an answer: right, wrong, or random (None)."""
+        """Draw an answer that is right, wrong, or random (``right`` is None)."""
 
     @abstractmethod
     def recovers(self, consensus: Consensus, truth: Any) -> bool:
@@ -399,29 +413,31 @@ class Rehearsal(ABC):
 
 
 class ErrorMarks(ABC):
-    """What is asked of answers that mark errors in the unit's first text."""
+    """The functions of a kind whose answers mark errors in the unit's first text."""
 
     @abstractmethod
     def weighed(self, answer: Any) -> Sequence[Mapping[str, Any]]:
-        """Return the errors: ``start`` and ``end`` (None where something is missing), ``severity``, ``weight``,
-        and ``category`` if the study has some.
+        """Return the marked errors of an answer with their weights.
+
+        Each has ``start`` and ``end`` (None where something is missing in the text), ``severity``, ``weight``, and
+        ``category`` if the study has categories.
         """
 
     @abstractmethod
     def similarity(self, first: Any, second: Any) -> float:
-        """Return from 0 to 1 how far two answers mark the same."""
+        """Return how similar the marks of two answers are, from 0 to 1."""
 
     @abstractmethod
     def move(self, answer: Any, *, written: str, stored: str) -> Any:
-        """Return an answer with its marks moved from offsets in the ``written`` text to those in the ``stored`` one."""
+        """Return an answer whose marks are moved from offsets in ``written`` to offsets in ``stored``."""
 
     @abstractmethod
     def instructions(self) -> str:
-        """Return how a model is told to reply."""
+        """Return the instructions to a language model about the form of its reply."""
 
     @abstractmethod
     def read_reply(self, reply: str, *, text: str) -> Any:
-        """Return the unchecked answer of a model's reply. Raise an error if it is none."""
+        """Return the unchecked answer in a model's reply. Raise an error if it has none."""
 
 
 class Kind(ABC):
@@ -429,25 +445,26 @@ class Kind(ABC):
 
     Attributes:
         values: allowed canonical answers; empty for open answers.
-        scale: the usual scale of a kind whose studies may have another; None elsewhere.
+        scale: the usual scale of a kind whose studies may have another; None for other kinds.
         two_sided: whether a unit has two candidates whose sides are drawn.
         grouped: whether a HIT holds images with several captions each.
         even_pages: whether pages are alike in length, rather than full up to the last.
         compares_pairs: whether units belong to candidate pairs.
-        rehearses_systems: whether the better system of a pair tends to win it, rather than a sentence by people.
+        rehearses_systems: whether, in a rehearsal, the better system of a pair tends to win, not the sentence by
+            people.
         names_best: whether an answer names the best of several captions in ``content["options"]``.
         writes_captions: whether an answer is a caption of the unit's image.
-        defaults: values of the study file that differ from the design's defaults.
-        own_keys: keys of the study file that only this kind uses.
+        defaults: study-file values that differ from the design's defaults.
+        own_keys: study-file keys that only this kind uses.
         needs: what its items need besides captions: "texts", "boxes".
-        system_content: what systems may name of its items beside people (``SystemContent.Kind``); "" for nothing.
-        least_options: systems whose captions a unit shows together, at least.
-        labelled: answers that ``labels`` of the study file name, in order.
-        content: what its units show besides captions, by which imported ones are checked.
+        system_content: what systems and people both name for its items (``SystemContent.Kind``); "" for nothing.
+        least_options: the smallest number of systems whose captions a unit shows together.
+        labelled: answers that the study-file table ``labels`` names, in order.
+        content: model of what its units show besides captions, to check imported units.
         marks_text: whether answers are about places in the unit's first text.
         no_source: why the page shows no source text; "" if it can.
         own_formats: export formats for this kind only.
-        wordings: by the design's ``judged``; {} if one fits every text.
+        wordings: wording by the design's ``judged``; {} if one wording fits every text.
         relevance: None unless a unit is one caption of one image.
         marks: None unless answers mark errors.
     """
@@ -495,7 +512,7 @@ class Kind(ABC):
 
     @property
     def outcomes(self) -> tuple[float, ...]:
-        """The values of answers without their strength or confidence."""
+        """The values of answers, not counting strength or confidence."""
         return self.values
 
     @property
@@ -505,7 +522,7 @@ class Kind(ABC):
 
     @property
     def hidden_keys(self) -> frozenset[str]:
-        """Keys of a known item that this kind does not use."""
+        """The keys of a ``KnownItem`` that this kind does not use."""
         shown = {"reference"} if self.two_sided and not self.page.shows_picture else set()
         return frozenset({"reference", "second"} - shown - ({"second"} if self.two_sided else set()))
 
@@ -518,7 +535,7 @@ class Kind(ABC):
         return with_wording(self.with_setting(self.setting(design)), design.judged, design.labels)
 
     def question_for(self, values: Mapping[str, Any]) -> Any:
-        """Return the default question for what is judged."""
+        """Return the default question for the judged sort of text."""
         question, wording = values.get("question", ""), self.wordings.get(str(values.get("judged")))
         return wording.question if wording and question == self.defaults.get("question") else question
 
@@ -527,30 +544,33 @@ class Kind(ABC):
         return self.defaults
 
     def setting(self, design: StudyDesign) -> str:
-        """Return the part of a design that answers depend on besides the units; exports carry it."""
+        """Return the design options, besides the units, that answers depend on; exports include it."""
         return ""
 
     def with_setting(self, setting: str) -> Kind:
         return self
 
     def setting_with(self, before: str | None, answer: Any) -> str:
-        """Return the setting that an answer of a file needs besides those before it (None: it is the first).
+        """Return the setting that an answer of a file needs together with the answers before it.
+
+        Args:
+            before: the setting that the answers before it need; None for the first answer.
 
         Raises:
-            ValueError: no setting allows them all.
+            ValueError: no setting allows all of them.
         """
         return ""
 
     def tables_of_setting(self, setting: str) -> dict[str, dict[str, Any]]:
-        """Return the tables of a design that give a setting."""
+        """Return the study-file tables that correspond to a setting."""
         return {}
 
     def scale_problem(self, scale: Scale) -> str:
-        """Return what was expected of a scale that this kind cannot show; "" if it can."""
+        """Return what was expected instead of a scale that this kind cannot show; "" if it can."""
         return ""
 
     def contradictions(self, design: StudyDesign) -> Iterator[str]:
-        """Yield how a design contradicts this kind; each clause begins with its key."""
+        """Yield clauses about how a design contradicts this kind; each begins with a study-file key."""
         return iter(())
 
     @abstractmethod
@@ -584,7 +604,7 @@ class Kind(ABC):
         return design.images_per_hit if self.grouped else design.units_per_hit
 
     def control_items(self, design: StudyDesign) -> Makers:
-        """Return the makers of items with a known answer, for HITs and for a quiz."""
+        """Return the functions that make items with a known answer, for HITs and for a quiz."""
         return Makers()
 
     def control_unit(
@@ -599,7 +619,7 @@ class Kind(ABC):
         """Return a control item.
 
         Args:
-            parts: what its key is derived from, besides the image.
+            parts: what its key is derived from, in addition to the image.
         """
         return UnitSpec(
             key=content_key("control", self.name, slot.design.seed, slot.position, image.name, *parts),
@@ -611,7 +631,7 @@ class Kind(ABC):
         )
 
     def passage(self, unit: Any) -> str:
-        """Return the name of the run (such as a document) that the unit is shown in; "" if none."""
+        """Return the name of the sequence, such as a document, within which the unit is shown; "" if none."""
         return ""
 
     @abstractmethod
@@ -623,9 +643,9 @@ class Kind(ABC):
 
     @abstractmethod
     def clean_answer(self, answer: Any, *, unit: Any, design: StudyDesign | None) -> Any:
-        """Return an answer in its stored form, still in the worker's order.
+        """Return an answer in its stored form, still in the order that the worker saw.
 
-        Without a ``design``, as for a file, the kind's own setting decides.
+        Without a ``design``, as for a file, the kind's own setting applies.
 
         Raises:
             ValueError: it is invalid; the message ends with "expected ...".
@@ -633,10 +653,10 @@ class Kind(ABC):
 
     @abstractmethod
     def read_form(self, form: Mapping[str, Any], position: int, unit: Any) -> Any:
-        """Return the unchecked answer at ``position``, or None."""
+        """Return the unchecked answer at ``position`` of a posted form; None if there is none."""
 
     def without_texts(self, answer: Any) -> Any:
-        """Return an open answer without free text; None if nothing else is left."""
+        """Return an open answer without the free text in it; None if nothing else is left."""
         return None if self.writes_captions else answer
 
     def describe_answer(self, answer: Any) -> str:
@@ -644,31 +664,31 @@ class Kind(ABC):
         return labels.get(answer, str(answer)) if isinstance(answer, int) else str(answer)
 
     def describe_expected(self, expected: Any) -> str:
-        """Return what a control item expects, which is an answer or a range, as people read it."""
+        """Describe what a control item expects: an answer, or a range of answers."""
         return expected if isinstance(expected, str) else self.describe_answer(expected)
 
     def advise(self, answer: Any, design: StudyDesign) -> str:
-        """Return what the worker may want to mend in an answer that is taken as it is; "" for nothing."""
+        """Return what a worker may want to improve in a valid answer; "" for nothing."""
         return ""
 
     def describe_consensus(self, answer: Any, *, unit: Any) -> list[str]:
-        """Return an open consensus as text, most frequent first."""
+        """Return the parts of an open consensus as texts, the most frequent first."""
         return []
 
     def is_right(self, answer: Any, expected: Any) -> bool:
         return bool(answer == expected)
 
     def check_expected(self, expected: Any, *, answer: Any, unit: Any) -> None:
-        """Raise an error if answers cannot be compared with what a file expects of a control item."""
+        """Raise an error if answers cannot be compared with the ``expected`` answer of an imported control item."""
         self.is_right(answer, expected)
 
     @property
     def expectations(self) -> tuple[Any, ...]:
-        """Answers that a study file can expect of a known item."""
+        """The answers that a study file can expect for a known item."""
         return ()
 
     def count_right(self, expected: Any) -> int:
-        """Return how many of ``values`` are right where a control item expects ``expected``."""
+        """Return how many of ``values`` are right if a control item expects ``expected``."""
         return sum(self.is_right(value, expected) for value in self.values)
 
     def outcome_of(self, answer: Any) -> Any:
@@ -676,7 +696,7 @@ class Kind(ABC):
         return answer
 
     def expected_on_repeat(self, answer: Any) -> Any:
-        """Return the expectation for a repeated unit, given its first answer."""
+        """Return the answer, or range, that a repeated unit expects, given its first answer."""
         return answer
 
 
@@ -696,7 +716,7 @@ class ChoiceKind(Kind):
         return gettext(" or ").join(map(str, sorted(self.values)))
 
     def read_form(self, form: Mapping[str, Any], position: int, unit: Any) -> Any:
-        """Read field ``u<position>``; leave what is no number for ``clean_answer`` to refuse."""
+        """Read the field ``u<position>``; ``clean_answer`` later refuses text that is not a number."""
         text = form.get(f"u{position}")
         if text in (None, ""):
             return None
@@ -711,7 +731,7 @@ class OpenKind(Kind):
 
 
 class ChoiceRehearsal(Rehearsal):
-    """Rehearse a kind whose answers are whole numbers.
+    """The rehearsal of a kind whose answers are whole numbers.
 
     ``leaning`` maps qualities to the probability of each of ``values``.
     """
@@ -728,7 +748,7 @@ class ChoiceRehearsal(Rehearsal):
         return plain_number(rng.choice(self.values, p=self.leaning(qualities)))
 
     def draw_answer(self, unit: Any, truth: Any, *, right: bool | None, rng: np.random.Generator) -> float:
-        """Draw any value for a random answer, a near miss for a wrong one."""
+        """Draw any value for a random answer, and a value near the truth for a wrong one."""
         if right is None:
             return plain_number(rng.choice(self.values))
         good = [value for value in self.values if self.is_right(value, truth)]
@@ -741,7 +761,7 @@ class ChoiceRehearsal(Rehearsal):
         )
 
     def recovers(self, consensus: Consensus, truth: Any) -> bool:
-        """Return whether the value, or the grade nearest to the mean, is right."""
+        """Return whether the consensus value, or the grade nearest to the mean, is right."""
         return consensus.value is not None and self.is_right(math.ceil(consensus.value - 0.5), truth)
 
 

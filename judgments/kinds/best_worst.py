@@ -1,4 +1,4 @@
-"""Best-worst: which caption of a list is the best, which the worst; or the best alone (best of n)."""
+"""Best-worst scaling: choose the best and the worst caption of a list, or only the best (best of n)."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ MOST_OPTIONS = 8  # of a list; its numbers are keys
 
 @dataclass(frozen=True, slots=True)
 class ShownCaption:
-    """A caption of an image, whose row id is ``item``; ``systems`` if those of a file are told apart."""
+    """A caption of the image with row id ``item``; ``systems`` makes equal texts of different systems differ."""
 
     item: int
     image: str
@@ -71,7 +71,7 @@ class ShownCaption:
 class BestWorstAnswers:
     """N answers as columns; ``shown``, ``best`` and ``worst`` are indices into ``captions``, grouped by image.
 
-    ``worst`` is None where the best alone was asked for.
+    ``worst`` is None if only the best was asked for.
     """
 
     captions: list[ShownCaption]
@@ -82,7 +82,7 @@ class BestWorstAnswers:
 
 
 def _read_answers(judged: Sequence[IncludedJudgment], *, by_system: bool = False) -> BestWorstAnswers:
-    """Return answers as columns; ``by_system`` takes a text of other credited systems for another caption."""
+    """Return answers as columns; ``by_system`` distinguishes equal texts with different credited systems."""
     places: dict[ShownCaption, int] = {}
     units = {judgment.unit.pk: judgment.unit for judgment in judged}
     captions_of: dict[int, list[ShownCaption]] = {}
@@ -110,7 +110,7 @@ def _read_answers(judged: Sequence[IncludedJudgment], *, by_system: bool = False
 
 
 def scores_of(answers: BestWorstAnswers) -> list[float]:
-    """Return the best-worst score of each caption, or the share of its showings in which it was the best."""
+    """Return the best-worst score of each caption or, without the worst, how often it was best per showing."""
     if answers.worst is not None:
         scores: list[float] = best_worst_scores(answers.shown, answers.best, answers.worst).score.tolist()
         return scores
@@ -119,7 +119,7 @@ def scores_of(answers: BestWorstAnswers) -> list[float]:
 
 
 def _figures_of(answers: BestWorstAnswers, *, seed: int) -> dict[str, Any]:
-    """Return counts, score and strength of each caption, and the split-half reliability of best-worst scores."""
+    """Return counts, score and strength of each caption, and the split-half reliability of the scores."""
     if answers.worst is None:
         return _figures_of_best(answers)
     scores = best_worst_scores(answers.shown, answers.best, answers.worst)
@@ -162,7 +162,7 @@ def _figures_of(answers: BestWorstAnswers, *, seed: int) -> dict[str, Any]:
 
 
 def _figures_of_best(answers: BestWorstAnswers) -> dict[str, Any]:
-    """Return counts, share of best and Luce strength of each caption."""
+    """Return counts, share of best and Luce strength of each caption, where only the best was asked for."""
     shown, best = Counter(index for row in answers.shown for index in row), Counter(answers.best)
     rows = zip(answers.captions, scores_of(answers), _choice_strengths(answers), strict=True)
     return {
@@ -218,7 +218,7 @@ def _strengths(answers: BestWorstAnswers, worst: Sequence[int]) -> list[float | 
 
 
 class OptionOrder(Sides):
-    """The options' order, as 0-based positions of the unit."""
+    """The order of the options, as 0-based positions in the unit."""
 
     def draw(self, units: Sequence[Any], rng: np.random.Generator) -> list[list[int]]:
         return [rng.permutation(len(_options(unit))).tolist() for unit in units]
@@ -241,7 +241,7 @@ class MostOften(OpenAggregation):
     level = "ordinal"
 
     def combine(self, answers: list[Mapping[str, int]]) -> Consensus:
-        """Return the most frequent best and worst captions; null on a tie."""
+        """Return the captions most often chosen as best and as worst; null on a tie."""
         counts = Counter((end, chosen[end]) for chosen in answers for end in ENDS if end in chosen)
         answer = {end: _leader(counts, end) for end in ENDS if any(end in chosen for chosen in answers)}
         return Consensus(
@@ -252,7 +252,7 @@ class MostOften(OpenAggregation):
         )
 
     def codes(self, unit: Any, answer: Mapping[str, int]) -> dict[str, float]:
-        """Code the best caption as 1, the worst, if it was asked for, as -1, the others as 0."""
+        """Code the best caption as 1, the worst as -1 if it was asked for, and the others as 0."""
         points = {answer[end] - 1: point for end, point in ((BEST, 1), (WORST, -1)) if end in answer}
         return {option["key"]: points.get(index, 0) for index, option in enumerate(_options(unit))}
 
@@ -262,7 +262,7 @@ class BestWorstScores(Results):
         return KindResults(study=_figures_of(_read_answers(judged), seed=seed) if judged else {})
 
     def caption_scores(self, judged: Sequence[IncludedJudgment]) -> list[CaptionScore]:
-        """Return the best-worst score of each caption of each image, or its share of best."""
+        """Return the score of each caption by image: best-worst score or, without the worst, share of best."""
         if not judged:
             return []
         answers = _read_answers(judged, by_system=True)
@@ -287,7 +287,7 @@ class ShownOptions(Shown):
 
 
 class CaptionIds(Exchange):
-    """Captions by their ids instead of their positions."""
+    """Files name captions by their ids instead of their positions."""
 
     def to_file(self, answer: Any, *, content: Mapping[str, Any]) -> dict[str, Any]:
         options = content["options"]
@@ -304,7 +304,7 @@ class CaptionIds(Exchange):
 
 
 def matches_expected_ends(answer: Mapping[str, int], expected: Mapping[str, int]) -> bool:
-    """Compare the expected ends, one or both."""
+    """Return whether the answer has the expected best and worst; ``expected`` may have only one of them."""
     return all(answer[end] == position for end, position in expected.items())
 
 
@@ -313,9 +313,9 @@ class BestWorstRehearsal(Rehearsal):
         self.ends = ends
 
     def draw_truth(self, unit: Any, qualities: Sequence[float], rng: np.random.Generator) -> dict[str, int]:
-        """Rank captions by a worth derived from their ids, equal in all units.
+        """Rank captions by a worth that is derived from their ids, so it is the same in all units.
 
-        The best alone is drawn by Luce's model of the captions' qualities.
+        If only the best is asked for, draw it by Luce's model from the qualities of the captions.
         """
         worth: list[float] = [_simulated_quality(option["key"]) for option in _options(unit)]
         if WORST not in self.ends and len(qualities) == len(worth):
@@ -326,7 +326,7 @@ class BestWorstRehearsal(Rehearsal):
     def draw_answer(
         self, unit: Any, truth: Mapping[str, int], *, right: bool | None, rng: np.random.Generator
     ) -> dict[str, int]:
-        """Answer correctly, err on one end, or choose any captions."""
+        """Answer correctly, name a wrong best or worst, or choose at random."""
         positions = shuffled(range(1, len(_options(unit)) + 1), rng)
         answer = {} if right is None else dict(truth)
         if right is False:
@@ -346,9 +346,10 @@ BEST_OF_WORDING = WORDINGS["best-of"]  # the words where the best alone is asked
 
 
 class BestWorst(OpenKind):
-    """Choose the best and the worst of a list of captions, by 1-based position; the worst may be left out.
+    """Choose the best and the worst of a list of captions, by 1-based position; the design can leave out the worst.
 
-    ``content["options"]`` holds the captions in the unit's order; ``side`` a worker's order as 0-based positions.
+    ``content["options"]`` holds the captions in the unit's order; ``side`` is a worker's order as 0-based
+    positions.
     """
 
     name = "best-worst"
@@ -399,13 +400,13 @@ class BestWorst(OpenKind):
         return {"answers": {WORST: False}} if setting == BEST else {}
 
     def defaults_for(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Expect less time where the best alone is asked for."""
+        """Expect less time if only the best is asked for."""
         if not _asks_best_alone(values):
             return self.defaults
         return self.defaults | {"question": BEST_OF_WORDING[CAPTION].question, "seconds_per_unit": 15.0}
 
     def question_for(self, values: Mapping[str, Any]) -> Any:
-        """Return the question for the best alone or for best and worst, unless the preset has a question of its own."""
+        """Return the question about the best, or about best and worst; that of the preset if it has one."""
         if not _asks_best_alone(values):
             return super().question_for(values)
         question, wording = (
@@ -461,7 +462,7 @@ class BestWorst(OpenKind):
         )
 
     def _lists(self, design: StudyDesign, image: Image, texts: Sequence[Text]) -> list[list[Text]]:
-        """Use one tuple design for each number of captions."""
+        """Draw lists of the image's texts, from one balanced design for each number of texts."""
         sampling = design.sampling
         lists = balanced_lists(
             len(texts),
@@ -481,7 +482,7 @@ class BestWorst(OpenKind):
         )
 
     def _reference_control(self, slot: ControlSlot, image: Image) -> Group:
-        """Hide one reference among other images' captions (best), or the reverse (worst)."""
+        """Hide one reference among captions of other images (the best), or the reverse (the worst)."""
         size = _size_of_known(slot.design, (image, *slot.images))
         captions = shuffled(image.distinct_references, slot.rng)
         end = ENDS[int(slot.rng.integers(2))]
@@ -493,7 +494,7 @@ class BestWorst(OpenKind):
         return self._control(slot, image, shuffled(options, slot.rng), (end, odd), REFERENCE)
 
     def _degraded_control(self, slot: ControlSlot, image: Image) -> Group | None:
-        """Hide a damaged caption among references (worst), or the reverse (best) if references are few."""
+        """Hide one damaged caption among references (the worst) or, if they are few, the reverse (the best)."""
         size = _size_of_known(slot.design, (image, *slot.images))
         captions = shuffled(image.distinct_references, slot.rng)
         end = WORST if len(captions) >= size - 1 and slot.design.answers.worst else BEST
@@ -550,7 +551,7 @@ class BestWorst(OpenKind):
         return {end: answer[end] for end in ends}
 
     def read_form(self, form: Mapping[str, Any], position: int, unit: Any) -> dict[str, int] | None:
-        """Read ``u<position>-best`` and, if it is asked for, ``-worst``, which must differ."""
+        """Read ``u<position>-best`` and, if the worst is asked for, ``u<position>-worst``, which must differ."""
         ends = self.rehearsal.ends
         numbers = [str(form.get(f"u{position}-{end}", "")) for end in ends]
         if not all(number.isascii() and number.isdigit() and len(number) < 4 for number in numbers):
@@ -594,7 +595,7 @@ def _asks_best_alone(values: Mapping[str, Any]) -> bool:
 
 
 def _size_of_known(design: StudyDesign, images: Sequence[Image]) -> int:
-    """Return the number of captions in a list whose best or worst is known: as in the largest of other lists."""
+    """Return the number of captions in a control item's list: that of the largest other list."""
     options = design.sampling.options
     if isinstance(options, int):
         return options

@@ -1,4 +1,4 @@
-"""The protocol in which workers write captions, which are compared with each other (WG16 §4 and §5)."""
+"""The protocol in which workers write captions, which are then compared with each other (WG16 §4 and §5)."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class CaptionRehearsal(Rehearsal):
         return list(unit.item.references.order_by("position").values_list("text", flat=True))
 
     def draw_answer(self, unit: Any, truth: Any, *, right: bool | None, rng: np.random.Generator) -> str:
-        """Vary a reference, truncate it (wrong), or write a stock caption (random)."""
+        """Return a varied reference (right), a truncated one (wrong), or a stock caption (random)."""
         if right is None:
             return CARELESS_CAPTIONS[int(rng.integers(len(CARELESS_CAPTIONS)))]
         if not truth:
@@ -183,7 +183,7 @@ class CaptionWriting(OpenKind):
         return text
 
     def read_form(self, form: Mapping[str, Any], position: int, unit: Any) -> str | None:
-        """Read field ``u<position>``; None if it is blank."""
+        """Read the field ``u<position>``; return None if it is blank."""
         text = form.get(f"u{position}")
         return text if isinstance(text, str) and tidy_text(text) else None
 
@@ -218,6 +218,6 @@ def _shared_share(text: str, other: str) -> float:
 
 
 def fold_text(text: str) -> str:
-    """Normalise case, punctuation and Unicode, to compare captions."""
+    """Normalise case, punctuation and Unicode of a text, to compare captions."""
     plain = unicodedata.normalize("NFKC", text).casefold()
     return " ".join("".join(sign if sign.isalnum() else " " for sign in plain).split())

@@ -36,12 +36,12 @@ class CaptionRule:
     """A rule of caption writing.
 
     Attributes:
-        hard: whether it refuses the caption; otherwise the page only advises.
+        hard: whether a caption that breaks the rule is refused; otherwise the page only advises.
         says: the message to the worker.
         refused, fine: example captions.
         pattern: a caption breaks the rule if this matches anywhere.
-        counts: "words" or "characters" for a count rule.
-        languages: primary language subtags it applies to; empty for all but ``besides``.
+        counts: "words" or "characters" for a rule about their number.
+        languages: primary language subtags that it applies to; if empty, all except ``besides``.
     """
 
     id: str
@@ -90,7 +90,7 @@ def tidy_text(text: str) -> str:
 
 
 def count_words(text: str) -> int:
-    """Count runs between blanks that hold a letter or digit."""
+    """Count the runs of characters between blanks that contain a letter or digit."""
     return sum(any(unicodedata.category(sign)[0] in "LN" for sign in run) for run in text.split(" "))
 
 

@@ -45,7 +45,7 @@ KEYS = "1234567890x"
 
 
 class MeanGrade(Aggregation):
-    """The mean grade (H13); votes of the ``listed`` grades are listed even at 0."""
+    """The mean grade (H13). The votes include each of the ``listed`` grades, even with count 0."""
 
     rule = "mean"
     level = "interval"
@@ -82,17 +82,17 @@ class MeanGrade(Aggregation):
 
 
 def in_range(answer: float, expected: Any) -> bool:
-    """Compare with a range ("3-4") or one grade."""
+    """Return whether an answer is in the expected range ("3-4"), or equals the expected grade."""
     low, high = range_of(str(expected))
     return low <= answer <= high
 
 
 @dataclass(frozen=True, slots=True)
 class ScaleLeaning:
-    """Weight points by nearness to the quality, which is the lowest point at 1 and the highest at 4.
+    """The probability of each point, by nearness to the quality; quality 1 is the lowest point, 4 the highest.
 
     Attributes:
-        spread: the share of the scale over which a weight falls by a factor of e.
+        spread: the fraction of the scale over which the probability falls by a factor of e.
     """
 
     scale: Scale
@@ -122,7 +122,7 @@ def inner_names(scale: Scale, names: Mapping[str, str]) -> list[str]:
 
 
 def keys_of(points: Sequence[float]) -> list[str]:
-    """Return a key for each of up to ``MOST_GRADES`` points: its own digit where it has one, else its place."""
+    """Return a key for each of up to ``MOST_GRADES`` points: the point's own digit, or one by position."""
     if all(point in range(10) for point in points):
         return [str(point) for point in points]
     return list("0123456789x" if points == tuple(range(11)) else KEYS)[: len(points)]
@@ -176,7 +176,7 @@ class Graded(ImageCaptionKind):
         }
 
     def on_scale(self, scale: Scale, labels: Mapping[str, str] | None = None) -> Graded:
-        """Return this kind with a study's own scale; ``labels`` names its points, or some of them."""
+        """Return this kind with a study's own scale; ``labels`` names some or all of its points."""
         changed = copy(self)
         changed.scale = changed.study_scale = scale
         changed.values = scale.points
@@ -188,7 +188,7 @@ class Graded(ImageCaptionKind):
         return changed
 
     def answer_on(self, scale: Scale) -> None:
-        """Take the choices, the votes and the simulated answers from a scale."""
+        """Set choices, votes and simulated answers from a scale."""
         self.choices = tuple(
             Choice(point, self.point_names.get(number_text(point), number_text(point)), key)
             for point, key in zip(scale.points, keys_of(scale.points), strict=True)
@@ -200,7 +200,7 @@ class Graded(ImageCaptionKind):
 
     @property
     def poles(self) -> tuple[str, str]:
-        """The words of both ends; built-in ones if a study names no point of its scale."""
+        """The labels of both ends; the built-in ones if a study labels no point of its scale."""
         if self.point_names:
             ends = (number_text(self.scale.low), number_text(self.scale.high))
             return self.point_names.get(ends[0], ""), self.point_names.get(ends[1], "")
@@ -218,7 +218,7 @@ class Graded(ImageCaptionKind):
 
     @property
     def shows_keys(self) -> bool:
-        """Whether keys stand beside the points of a study's own scale, as some are not their numbers."""
+        """Whether the page shows keys next to the points, as some keys differ from the points' numbers."""
         return any(choice.key != choice.code for choice in self.choices)
 
     def read_form(self, form: Mapping[str, Any], position: int, unit: Any) -> Any:
@@ -253,13 +253,13 @@ class Graded(ImageCaptionKind):
         return shown if self.study_scale is None else {**shown, "scale": self.scale_for_clients()}
 
     def scale_for_clients(self) -> dict[str, Any]:
-        """Return the scale as clients read it, with the words of the page's language."""
+        """Return the scale as JSON for clients, with labels in the language of the page."""
         assert self.study_scale is not None
         ends = {"low": self.scale.low, "high": self.scale.high, "step": self.scale.step}
         return {**ends, "labels": dict(self.point_names)}
 
     def expected_on_repeat(self, answer: float) -> str:
-        """Allow one grade of difference, as H13's mean grades differ by as much between judges."""
+        """Allow a difference of one grade, which is how far H13's judges differ in their mean grades."""
         return range_text(*self.scale.around(answer, REPEAT_TOLERANCE))
 
     def is_right(self, answer: float, expected: Any) -> bool:

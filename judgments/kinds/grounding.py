@@ -47,7 +47,7 @@ class MajorityOfLinks(OpenAggregation):
     tie_rule = "no-link"
 
     def combine(self, answers: list[list[dict[str, Any]]]) -> Consensus:
-        """Return the majority link per word ("no box" competes too); a tied word stays unlinked.
+        """Return the majority link of each word; "no box" is a choice, too, and a tied word stays unlinked.
 
         ``share`` and ``margin`` are means over the words that anyone linked.
         """
@@ -86,7 +86,7 @@ class MajorityOfLinks(OpenAggregation):
 
 class NamedBoxes(Results):
     def figures(self, judged: Sequence[IncludedJudgment], *, seed: int) -> KindResults:
-        """Return ``content_selection`` (WG15 §5) and each unit's ``boxes``."""
+        """Return ``content_selection`` (WG15 §5) for the study, and ``boxes`` for each unit."""
         units = {judgment.unit.pk: judgment.unit for judgment in judged}
         consensus = MajorityOfLinks().consensus(
             [judgment.unit.pk for judgment in judged], [judgment.answer for judgment in judged]
@@ -105,9 +105,10 @@ class NamedBoxes(Results):
 def content_figures(
     named: Mapping[str, Sequence[Collection[int]]], boxes: Mapping[str, int], *, seed: int
 ) -> dict[str, Any]:
-    """Compare each description's boxes with those of its image's others (WG15 §5).
+    """Compare the boxes of each description with those of the other descriptions of its image (WG15 §5).
 
-    ``boxes_named`` is the mean per description (WG15: 2.89). ``floor`` draws as many random boxes (WG15 §4).
+    ``boxes_named`` is the mean number per description (WG15: 2.89). ``floor`` compares as many random boxes (WG15
+    §4).
 
     Args:
         named: image -> the box numbers of each description.
@@ -140,7 +141,7 @@ def content_figures(
 def _random_links(
     named: Mapping[str, Sequence[Collection[int]]], boxes: Mapping[str, int], seed: int
 ) -> dict[str, float | None]:
-    """Average over the images with two descriptions that name a box."""
+    """Return the figures for random boxes, averaged over images with two or more descriptions that name a box."""
     from quorum.metrics.content import content_selection
 
     generator = np.random.default_rng(seed)
@@ -174,7 +175,7 @@ class GroundingRehearsal(Rehearsal):
     def draw_truth(
         self, unit: Any, qualities: Sequence[float], rng: np.random.Generator
     ) -> list[dict[str, Any]]:
-        """Link label words to their boxes; link half of the other boxes to random words."""
+        """Link words that are labels to their boxes, and half of the other boxes to random words."""
         links = labels_in_caption(unit.first.text, unit.content["boxes"])
         free = [word for word in _linkable_words(unit) if word not in links]
         for box in unit.content["boxes"]:
@@ -185,7 +186,7 @@ class GroundingRehearsal(Rehearsal):
     def draw_answer(
         self, unit: Any, truth: Any, *, right: bool | None, rng: np.random.Generator
     ) -> list[dict[str, Any]]:
-        """Overlook links, get one wrong, or draw random links."""
+        """Omit links, get one wrong, or draw random links."""
         linkable, boxes = _linkable_words(unit), [box["id"] for box in unit.content["boxes"]]
         links = as_links(truth)
         if right is None:
@@ -312,7 +313,7 @@ class Grounding(OpenKind):
         return links
 
     def _control(self, slot: ControlSlot, image: Image) -> Group:
-        """Expect labels that the caption contains verbatim; ignore other links."""
+        """Return a control item that expects links for the labels that the caption contains verbatim."""
         text, links = shuffled(certain_links(image), slot.rng)[0]
         shown = {"first": text, "content": {"boxes": _boxes_of_image(image)}}
         unit = self.control_unit(slot, image, (text.key,), links_of(links), REFERENCE, **shown)
@@ -334,7 +335,7 @@ class Grounding(OpenKind):
         }
 
     def clean_answer(self, answer: Any, *, unit: Any, design: StudyDesign | None) -> list[dict[str, Any]]:
-        """Return the links by word; an empty list is an answer."""
+        """Return the links sorted by word; an empty list is a valid answer."""
         if not isinstance(answer, list) or not all(
             isinstance(link, Mapping) and set(link) == {"word", "box"} for link in answer
         ):
@@ -355,7 +356,7 @@ class Grounding(OpenKind):
         return links_of(links)
 
     def read_form(self, form: Mapping[str, Any], position: int, unit: Any) -> list[dict[str, Any]] | None:
-        """Read ``u<position>-w<word>`` (a box id or empty) and ``u<position>-none`` (no links)."""
+        """Read ``u<position>-w<word>`` (a box id or empty) and ``u<position>-none`` (no links at all)."""
         name = f"u{position}"
         links = {
             word: str(form[f"{name}-w{word}"])
@@ -365,7 +366,7 @@ class Grounding(OpenKind):
         return links_of(links) if links or f"{name}-none" in form else None
 
     def is_right(self, answer: Any, expected: Any) -> bool:
-        """Look for the expected links; ignore others."""
+        """Return whether the answer has the expected links, whatever its other links."""
         links, wanted = as_links(answer), as_links(expected)
         return all(links.get(word) == box for word, box in wanted.items())
 
@@ -384,15 +385,15 @@ def boxes_named(answer: Any) -> list[str]:
 
 
 def box_numbers(answer: Any, boxes: Sequence[Mapping[str, Any]]) -> list[int]:
-    """Return the named boxes as 0-based indices."""
+    """Return the 0-based indices of the boxes that an answer names."""
     number = {box["id"]: index for index, box in enumerate(boxes)}
     return [number[box] for box in boxes_named(answer)]
 
 
 def labels_in_caption(caption: str, boxes: Sequence[Mapping[str, Any]]) -> Links:
-    """Return words that equal exactly one box's label and occur once.
+    """Return links for words that equal the label of exactly one box, and occur once.
 
-    A longer label is found by its last word.
+    A label of several words is linked by its last word.
     """
     tokens = [trim_punctuation(normalise_text(token)) for token in caption.split()]
     heads: dict[str, list[str]] = {}

@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 
 
 class ImageCaptionKind(ChoiceKind):
-    """Judge an image and a caption.
+    """Judge an image with one caption.
 
-    Control items expect ``good`` of an image's own caption and ``bad`` of another image's.
+    Control items expect the answer ``good`` for a caption of the image and ``bad`` for one of another image.
     """
 
     good: Any
@@ -65,7 +65,7 @@ class ImageCaptionKind(ChoiceKind):
     def groups(
         self, design: StudyDesign, draw: CaptionDraw, captions: ImageCaptions
     ) -> list[tuple[UnitSpec, ...]]:
-        """Return an image's units, in groups that stay together."""
+        """Return the units of an image, in groups that stay together on a page."""
         return [
             (unit,)
             for unit in self.judged(design, captions, rng_for(design.seed, f"captions {captions.image.name}"))
@@ -74,7 +74,7 @@ class ImageCaptionKind(ChoiceKind):
     def judged(
         self, design: StudyDesign, captions: ImageCaptions, rng: np.random.Generator
     ) -> list[UnitSpec]:
-        """Return an image's units that the filter passes, and those of the audit."""
+        """Return the units of an image that pass the filter, and those that audit the filter."""
         audit = rng_for(design.seed, f"audited {captions.image.name}")
         return self.units(design, captions.image, captions.judged(rng, audit))
 
@@ -89,7 +89,7 @@ class ImageCaptionKind(ChoiceKind):
         *,
         filtered: bool = False,
     ) -> list[UnitSpec]:
-        """Return the units of texts, each given with whether it is for the audit."""
+        """Return the units of texts; each text comes with whether it audits the filter."""
         keys = self.unit_keys(design, image, [text for text, _ in drawn])
         return [
             UnitSpec(key=key, image=image.name, first=text, filtered=filtered, audited=audited)
@@ -109,7 +109,7 @@ class ImageCaptionKind(ChoiceKind):
         )
 
     def reference_control(self, slot: ControlSlot, image: Image) -> Group:
-        """Return an own caption (good) or another image's (bad), at random."""
+        """Return a caption of the image (good) or of another image (bad), at random."""
         if slot.rng.integers(2):
             text, expected = image.references[int(slot.rng.integers(len(image.references)))], self.good
         else:
@@ -117,7 +117,7 @@ class ImageCaptionKind(ChoiceKind):
         return Group(image.name, (self.control(slot, image, text, expected, REFERENCE),))
 
     def degraded_control(self, slot: ControlSlot, image: Image) -> Group | None:
-        """Return an own caption with its content words replaced."""
+        """Return a caption of the image with its content words replaced."""
         for caption in shuffled(image.references, slot.rng):
             damaged = degraded_text(caption, image, slot.images, slot.rng, whole=True)
             if damaged is not None:
@@ -128,7 +128,7 @@ class ImageCaptionKind(ChoiceKind):
         return Group(items[0].image.name, tuple(self.known_unit(slot, item) for item in items))
 
     def known_unit(self, slot: ControlSlot, item: Known) -> UnitSpec:
-        """Return the unit of a designer's item. Some answers must be right and others wrong."""
+        """Return the unit of a known item; some but not all answers must be right."""
         if item.first is None:
             raise known_problem(item, "needs the caption under first")
         try:

@@ -1,7 +1,7 @@
 """Keywords (MC12 §3.2): choose the words of a text that describe its image.
 
-The paper's annotators type words and mark collocations among candidates (``drawing.phrases``). Raw answers are
-stored; merging by stem is a view.
+The paper's annotators type words and mark collocations among those offered (``drawing.phrases``). Answers are
+stored as given; keywords with the same stem are merged when results are computed.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ OMISSION_PROBABILITY = 0.15  # probability that a careful simulated worker omits
 
 
 class NoKeyword(ValueError):
-    """Typed text that is no keyword; ``says`` is for the worker."""
+    """Typed text that is not a valid keyword; ``says`` is the message for the worker."""
 
     def __init__(self, keyword: str, why: str, says: Any) -> None:
         super().__init__(f"{_shorten_keyword(keyword)} {why}")
@@ -71,7 +71,7 @@ class NoKeyword(ValueError):
 
 
 class KeywordCounts(OpenAggregation):
-    """Count workers per keyword, without case; ``share`` is that of the most frequent one."""
+    """The number of workers per keyword, ignoring case; ``share`` is that of the most frequent keyword."""
 
     rule = "counts"
 
@@ -88,7 +88,7 @@ class KeywordCounts(OpenAggregation):
         )
 
     def codes(self, unit: Any, answer: Any) -> dict[str, float]:
-        """Code every word and offered collocation as 0 or 1."""
+        """Code every word and offered collocation as 0 or 1: whether the answer has it."""
         chosen = {normalise_phrase(keyword) for keyword in answer}
         names = dict.fromkeys(
             (*words_of(unit.content["text"]), *map(normalise_phrase, unit.content["collocations"]))
@@ -98,7 +98,7 @@ class KeywordCounts(OpenAggregation):
 
 class KeywordResults(Results):
     def figures(self, judged: Sequence[IncludedJudgment], *, seed: int) -> KindResults:
-        """Return ``pairwise_f1`` by words and by stem, and each unit's ``stems``."""
+        """Return ``pairwise_f1`` by words and by stems, and ``stems`` for each unit."""
         # Imported lazily: the metrics' machine code would cost every web process memory.
         from quorum.metrics.keywords import keyword_forms
 
@@ -131,9 +131,9 @@ def f1(first: Collection[str], second: Collection[str]) -> float:
 
 
 def pairwise_f1(answers: Mapping[int, Sequence[Collection[str]]], *, seed: int) -> dict[str, Any]:
-    """Return the mean F1 over pairs of answers of a unit, then over units, with a bootstrap over units.
+    """Return the mean F1 over pairs of answers of a unit, averaged over units, with a bootstrap interval.
 
-    ``floor`` compares each unit's answers with the next unit's.
+    ``floor`` compares the answers of each unit with those of the next unit.
 
     Args:
         answers: unit -> the keywords of each worker.
@@ -173,7 +173,7 @@ def _between_units(answers: Mapping[int, Sequence[Collection[str]]]) -> float | 
 
 class KeywordRehearsal(Rehearsal):
     def draw_truth(self, unit: Any, qualities: Sequence[float], rng: np.random.Generator) -> list[str]:
-        """Draw three to six words that are no stop words, and up to two collocations."""
+        """Draw three to six words that are not stop words, and up to two collocations."""
         stop_words = _stop_words()
         candidates = [
             word for word in dict.fromkeys(words_of(unit.content["text"])) if word not in stop_words
@@ -185,7 +185,7 @@ class KeywordRehearsal(Rehearsal):
     def draw_answer(
         self, unit: Any, truth: Any, *, right: bool | None, rng: np.random.Generator
     ) -> list[str]:
-        """Omit words of the truth, replace half of them, or draw random words."""
+        """Omit keywords of the truth, replace half of them, or draw random words."""
         candidates = list(dict.fromkeys(words_of(unit.content["text"])))
         if right is None:
             return _draw_keywords(candidates, int(rng.integers(1, 5)), rng)
@@ -196,7 +196,7 @@ class KeywordRehearsal(Rehearsal):
         return list(truth[: len(truth) // 2]) + _draw_keywords(others or candidates, 2, rng)
 
     def recovers(self, consensus: Consensus, truth: Any) -> bool:
-        """Return whether the majority's keywords reach an F1 of ``RECOVERY_F1``."""
+        """Return whether the majority's keywords reach the F1 ``RECOVERY_F1`` with the truth."""
         most = {keyword for keyword, count in (consensus.answer or {}).items() if 2 * count > consensus.n}
         wanted = {normalise_phrase(phrase) for phrase in truth}
         return 2 * len(most & wanted) >= RECOVERY_F1 * (len(most) + len(wanted))
@@ -262,7 +262,7 @@ class Keywords(OpenKind):
     def _offered(
         self, design: StudyDesign, images: Sequence[Image], there: Sequence[Image]
     ) -> dict[str, list[str]]:
-        """Return image -> collocations, as the text has them."""
+        """Return image -> collocations that the page offers, spelled as in the text."""
         longest = design.keywords.longest
         if titles := frozenset(map(normalise_phrase, design.keywords.titles)):
             grams = {image.name: titles_in(image.text, titles, longest) for image in images}
@@ -294,7 +294,7 @@ class Keywords(OpenKind):
         return [f"{word} ({count})" for word, count in answer.items()]
 
     def clean_answer(self, answer: Any, *, unit: Any, design: StudyDesign | None) -> list[str]:
-        """Collapse blanks; drop punctuation at the edges and repeats."""
+        """Collapse blanks; remove punctuation at the edges, and repeated keywords."""
         if not isinstance(answer, list) or not all(isinstance(typed, str) for typed in answer):
             raise ValueError(gettext("expected a list of texts"))
         if len(answer) > MOST_KEYWORDS:
@@ -329,14 +329,14 @@ class Keywords(OpenKind):
 
 
 def _stop_words() -> frozenset[str]:
-    """Return the stop words. The import is lazy, so that web processes start without the compiler."""
+    """Return the stop words. The import is lazy, so that web processes start without numba."""
     from quorum.metrics.text.word_lists import smart_stop_words
 
     return smart_stop_words()
 
 
 def stemmed(counts: Mapping[str, int]) -> dict[str, int]:
-    """Merge keywords of one stem (MC12 §3.2); a count may exceed the number of annotators."""
+    """Add up the counts of keywords with the same stem (MC12 §3.2); a sum may exceed the number of annotators."""
     from quorum.metrics.keywords import keyword_forms
 
     merged: Counter[str] = Counter()

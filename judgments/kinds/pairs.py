@@ -1,8 +1,8 @@
-"""Kinds that choose one of two candidates, on their common base.
+"""Kinds that choose one of two candidates, and their base class.
 
-Triplet (V15 §3) asks which of B and C is more similar to A, without an image; pairwise (V15 App. I) which candidate
-describes the image better. The choice is forced, as in the papers, unless the design allows more (``answers``): no
-difference, neither, how much better, how sure. Their numbers are those of
+Triplet (V15 §3) asks which of B and C is more similar to A, without an image; pairwise (V15 App. I) asks which
+candidate describes the image better. The choice is forced, as in the papers, unless the design allows more
+(``answers``): no difference, neither, how much better, how sure. The numbers of these answers are those of
 quorum.statistics.aggregation.pair_answers.
 """
 
@@ -93,7 +93,7 @@ TIES = 0.4  # nu of Davidson's model, by which simulated people see no differenc
 def arena_pool(
     pairs: Sequence[Pair], groups: Sequence[Group], rng: np.random.Generator
 ) -> tuple[UnitSpec, ...]:
-    """Return the units of an arena, grouped by the two systems' names."""
+    """Return the units of an arena, grouped by the names of the two systems."""
     cell = {pair.key: system_names(pair) for pair in pairs}
     units = [unit for group in shuffled(groups, rng) for unit in group.units]
     return tuple(sorted(units, key=lambda unit: cell[unit.pair]))
@@ -108,7 +108,7 @@ ALL_ANSWERS = tuple(
 
 
 class TwoSides(Sides):
-    """Whether the second candidate is shown first; balanced to within one."""
+    """Draw whether the second candidate is shown first, in half of the units."""
 
     def draw(self, units: Sequence[Any], rng: np.random.Generator) -> list[bool]:
         return balanced_sides(len(units), rng)
@@ -117,7 +117,7 @@ class TwoSides(Sides):
         return not side
 
     def to_canonical(self, answer: int, *, side: Any) -> int:
-        """Exchange first and second; keep the strength and the other answers."""
+        """Swap first and second, keeping strength and confidence."""
         chosen = answer % MUCH
         if not side or chosen not in (FIRST, SECOND):
             return answer
@@ -130,7 +130,7 @@ class TwoSides(Sides):
 class Majority(Aggregation):
     """The majority of sides with explicit ties (V15 §3), whatever the strength.
 
-    "No difference" (0) and "neither" (3) can win; that is no tie of votes, but decides nothing.
+    "No difference" (0) and "neither" (3) can win. That is not a tie of votes, but names no better candidate.
     """
 
     rule = "majority"
@@ -164,19 +164,22 @@ class Majority(Aggregation):
 
 
 def side_probabilities(qualities: Sequence[float]) -> list[float]:
-    """Return a logistic curve of the difference; 0.95 for a reference against another image's caption."""
+    """Return the probability of each side: a logistic function of the difference in quality.
+
+    A reference wins against another image's caption with probability 0.95.
+    """
     first = 1 / (1 + math.exp(qualities[1] - qualities[0]))
     return [first, 1 - first]
 
 
 def is_same_side(answer: Any, expected: Any) -> bool:
-    """Compare the sides of two answers; an imported expectation may be no number."""
+    """Return whether two answers choose the same side; an imported expected answer may not be a number."""
     return isinstance(expected, int) and isinstance(answer, int) and answer % MUCH == expected % MUCH
 
 
 @dataclass(frozen=True, slots=True)
 class PairLeaning:
-    """Probabilities of a design's answers (Davidson's model; strength follows the difference)."""
+    """The probabilities of a design's answers (Davidson's model; strength depends on the difference in quality)."""
 
     values: Sequence[int]
 
@@ -213,7 +216,7 @@ class PairKind(ChoiceKind):
         pass
 
     def control_reference(self, image: Image, caption: Text, rng: np.random.Generator) -> Text | None:
-        """Return sentence A of a control item, for kinds that show one."""
+        """Return sentence A of a control item, for kinds that show it."""
         return None
 
     def worded(self, design: StudyDesign) -> PairKind:
@@ -289,7 +292,7 @@ class PairKind(ChoiceKind):
 
     @property
     def sides_apart(self) -> bool:
-        """Whether the two texts are choices themselves; a row below holds the others."""
+        """Whether a choice is made by clicking one of the two texts; a row below them has the other answers."""
         return "strength" not in self.more
 
     @property
@@ -303,7 +306,7 @@ class PairKind(ChoiceKind):
     def read_form(self, form: Mapping[str, Any], position: int, unit: Any) -> Any:
         """Read ``u<position>``, and the confidence from ``v<position>``.
 
-        An answer without confidence is kept for the worker; ``clean_answer`` refuses it.
+        An answer without its confidence is kept to show it again; ``clean_answer`` refuses it.
         """
         answer = super().read_form(form, position, unit)
         if not self.confidences or answer is None:
@@ -323,14 +326,14 @@ class PairKind(ChoiceKind):
         }
 
     def is_right(self, answer: Any, expected: Any) -> bool:
-        """Compare sides; strength and confidence are opinions."""
+        """Compare only the sides; strength and confidence are opinions."""
         return is_same_side(answer, expected)
 
     def outcome_of(self, answer: int) -> int:
         return answer % MUCH
 
     def expected_on_repeat(self, answer: int) -> int:
-        """Expect the same side, however strongly."""
+        """Expect the same side, with any strength."""
         return self.outcome_of(answer)
 
     @property
@@ -446,7 +449,7 @@ class PairKind(ChoiceKind):
 
 
 class Triplet(PairKind):
-    """One unit per reference of a candidate pair; the reference is sentence A."""
+    """Compare two candidates with a reference, sentence A; each reference of a candidate pair gives a unit."""
 
     name = "triplet"
     title = "Triplet: which sentence is more similar?"

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 class TwoThirds(Aggregation):
-    """Relevant if at least two thirds say yes, compared exactly (H13); there are no ties."""
+    """Relevant if at least two thirds say yes, computed exactly (H13); there are no ties."""
 
     rule = "two-thirds"
     settles = True
@@ -63,7 +63,7 @@ class TwoThirds(Aggregation):
 
 
 def relevance_probabilities(qualities: Sequence[float]) -> list[float]:
-    """Return even odds at the middle of the scale; 0.05 for another image's caption."""
+    """Return the probabilities of no and yes: even in the middle of the scale; yes 0.05 at the lowest quality."""
     yes = 1 / (1 + math.exp(2 * (2.5 - qualities[0])))
     return [1 - yes, yes]
 
@@ -87,14 +87,14 @@ class Relevance(ImageCaptionKind):
     good, bad = 1, 0
 
     def defaults_for(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Fill up groups of few captions: those of control images are full."""
+        """Fill up groups of few captions by default, since groups of control items are always full."""
         sampling = values.get("sampling")
         if isinstance(sampling, Mapping) and (sampling.get("pairs_from") == CROSSED or sampling.get("only")):
             return self.defaults
         return {**self.defaults, "filter": {"fill_to": values.get("captions_per_image", 10)}}
 
     def contradictions(self, design: StudyDesign) -> Iterator[str]:
-        """Refuse groups smaller than control images; they would give the controls away."""
+        """Refuse groups that are smaller than those of control items, which would be recognised by their size."""
         size, fill_to = design.captions_per_image, design.filter.fill_to
         drawn = design.sampling.pairs_from != CROSSED and not design.sampling.only
         if drawn and design.controls.per_hit and fill_to < size:
@@ -110,7 +110,7 @@ class Relevance(ImageCaptionKind):
     def groups(
         self, design: StudyDesign, draw: CaptionDraw, captions: ImageCaptions
     ) -> list[tuple[UnitSpec, ...]]:
-        """Split an image's filtered captions into tens; fill up the last (H13)."""
+        """Split the filtered captions of an image into groups of ten; fill up the last group (H13)."""
         rng = rng_for(design.seed, f"captions {captions.image.name}")
         units = self.judged(design, captions, rng)
         size = design.captions_per_image
@@ -124,7 +124,7 @@ class Relevance(ImageCaptionKind):
         return [tuple(units[start : start + size]) for start in range(0, len(units), size)]
 
     def reference_control(self, slot: ControlSlot, image: Image) -> Group:
-        """Return one to three own captions (right) among captions of other images."""
+        """Return one to three captions of the image (right) among captions of other images."""
         size, rng = slot.design.captions_per_image, slot.rng
         right = right_caption_count(image, size, rng)
         captions = shuffled(image.distinct_references, rng)[:right]
@@ -134,7 +134,7 @@ class Relevance(ImageCaptionKind):
         return Group(image.name, tuple(shuffled(units, rng)))
 
     def degraded_control(self, slot: ControlSlot, image: Image) -> Group | None:
-        """Return one to three own captions (right) among damaged ones; fill up with others'."""
+        """Return one to three captions of the image (right) among damaged ones and captions of other images."""
         size, rng = slot.design.captions_per_image, slot.rng
         right = right_caption_count(image, size, rng)
         captions = shuffled(image.distinct_references, rng)
@@ -158,7 +158,7 @@ class Relevance(ImageCaptionKind):
         return Group(items[0].image.name, tuple(shuffled(units, slot.rng)))
 
     def _filled(self, slot: ControlSlot, image: Image, units: Sequence[UnitSpec]) -> list[UnitSpec]:
-        """Fill with captions of other images: a shorter group would give it away."""
+        """Return captions of other images to fill the group: a shorter one would reveal the control items."""
         taken = {unit.first.text for unit in units if unit.first is not None}
         lacking = slot.design.captions_per_image - len(units)
         spare = foreign_captions(image, slot.images, lacking + len(taken), slot.rng)

@@ -40,7 +40,7 @@ ROUNDING = 1e-9
 
 class StandardisedMeans(Results):
     def figures(self, judged: Sequence[IncludedJudgment], *, seed: int) -> KindResults:
-        """Return ``z`` of each unit: the mean of answers standardised per worker."""
+        """Return ``z`` for each unit: the mean of its answers, which are standardised per worker."""
         result = standardised_mean(
             [judgment.unit.pk for judgment in judged],
             [judgment.worker for judgment in judged],
@@ -61,7 +61,7 @@ class StandardisedMeans(Results):
 
 @dataclass(frozen=True, slots=True)
 class Nearness:
-    """Compare with a control item's range, or with a rehearsal's truth, which is one number."""
+    """Return whether an answer is in the expected range or, if one number is expected, within ``near`` of it."""
 
     near: float
 
@@ -72,7 +72,7 @@ class Nearness:
 
 class SliderRehearsal(ScaleRehearsal):
     def draw_answer(self, unit: Any, truth: Any, *, right: bool | None, rng: np.random.Generator) -> float:
-        """Place mistakes up to a share of the scale beyond the right range."""
+        """Place wrong answers outside the right range, at a distance of at most ``MOST_MISTAKE`` of the scale."""
         if right is not False:
             return super().draw_answer(unit, truth, right=right, rng=rng)
         good = [index for index, value in enumerate(self.values) if self.is_right(value, truth)]

@@ -1,7 +1,7 @@
-"""Words of a text that a dictionary does not have (V15 §5: work with poor grammar is refused; H13 §2.3: spelling).
+"""Find words of a text that a dictionary lacks (V15 §5: work with poor grammar is refused; H13 §2.3: spelling).
 
-pyspellchecker's dictionary is of words of English subtitles. A word of it that is another one's misspelling ("mann" is
-a name) is not noticed, and a rare right one may be: so the check advises, and refuses nothing.
+pyspellchecker's dictionary has words of English subtitles. A misspelling that equals another word in it ("mann" is
+a name) is not found, and a rare correct word may be reported. So the check only advises.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ def _dictionary(language: str) -> SpellChecker:
 
 
 def misspellings(text: str, language: str) -> dict[str, str]:
-    """Return words that the dictionary lacks, each with what may be meant, or "".
+    """Return word -> suggestion ("" if there is none) for words that the dictionary lacks.
 
-    Words with a capital letter are names, but for the first of the text.
+    Capitalised words are taken for names, except for the first word of the text.
     """
     if language not in LANGUAGES:
         return {}

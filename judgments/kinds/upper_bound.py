@@ -1,7 +1,6 @@
-"""Score captions by metrics against the others of their image (WG16 §4 and §5).
+"""Score captions by metrics against the other captions of their image (WG16 §4 and §5).
 
-Each caption is scored against the image's other captions: the human upper bound. A caption of another image in its
-place gives the lower bound.
+This score is the human upper bound. Scoring a caption of another image instead gives the lower bound.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ TOO_FEW = "No item has two captions, so none can be held against the others."
 
 @dataclass(frozen=True, slots=True)
 class UpperBound(ScoreSummary):
-    """Human performance by one metric; ``floor`` is that of captions of other images (WG16 §5)."""
+    """Human performance by one metric; ``floor`` is the score of captions of other images (WG16 §5)."""
 
     metric: str
     floor: float
@@ -47,7 +46,7 @@ class UpperBound(ScoreSummary):
 
 @dataclass(frozen=True, slots=True)
 class LeaveOneOutScores:
-    """Upper bounds by metric; ``left_out`` images have one caption."""
+    """Upper bounds by metric; ``left_out`` is the number of images with a single caption."""
 
     bounds: tuple[UpperBound, ...]
     images: int
@@ -72,10 +71,16 @@ class LeaveOneOutScores:
 
 
 def rank_correlations(scores: Mapping[str, Any], texts: Sequence[str], sizes: Any) -> dict[str, Any]:
-    """Return how alike metrics rank the captions of an item, and how they rank long ones (V15 appendices II and IV).
+    """Return how metrics and text length correlate within items, by Spearman's rho (V15 appendices II and IV).
 
-    scores: metric -> (n,) scores of the texts, item by item. sizes: (items,) captions of each. ``rho`` is (metrics + 1,
-    metrics) means over items of Spearman's rho, with intervals over items; the last row is the number of words.
+    Args:
+        scores: metric -> (n,) scores of the texts, item by item.
+        texts: (n,) texts in the same order.
+        sizes: (items,) number of texts of each item.
+
+    Returns:
+        ``rho``: (metrics + 1, metrics) means over items, with intervals over items; the last row correlates the
+            number of words with each metric.
     """
     from quorum.statistics.meta.grouped import mean_within
 
@@ -88,9 +93,10 @@ def rank_correlations(scores: Mapping[str, Any], texts: Sequence[str], sizes: An
 def leave_one_out_scores(
     captions: Sequence[Sequence[str]], *, metrics: Iterable[str] = METRICS, seed: int = 0
 ) -> LeaveOneOutScores:
-    """Score each image's captions against its others (WG16 §4), and random captions of other images (§5).
+    """Score each image's captions against its other captions (WG16 §4), and random captions of other images (§5).
 
-    BLEU is a mean over sentences. CIDEr-D counts documents over all captions, including the one left out.
+    BLEU is a mean over sentences. CIDEr-D computes document frequencies from all captions, including the scored
+    one.
     """
     # imported lazily: web processes start without the compiler
     from quorum.metrics.held_out import hold_out, of_other_images, score_held_out

@@ -1,4 +1,4 @@
-"""Commands of operations, and helpers of commands."""
+"""Commands that do operations, and helpers for commands."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ MOST_CHOICES = 6  # that the usage line names
 
 
 def operation_at(path: str) -> Operation:
-    """Return an operation that is loaded when its command is used: the commands beside it need not."""
+    """Return an operation by its dotted path, loaded when first used, so that other commands start without it."""
     return cast(Operation, SimpleLazyObject(partial(import_string, path)))
 
 
 class OperationCommand(QuorumCommand):
-    """Do an operation on the study of the first argument."""
+    """Do an operation on the study that the first argument names."""
 
     operation: Operation
 
     @classmethod
     def of(cls, operation: Operation, name: str) -> OperationCommand:
-        """Return the command of an operation's declaration."""
+        """Return the command class of an operation."""
         assert operation.command is not None
         command = cls()
         command.operation = operation
@@ -65,7 +65,8 @@ class OperationCommand(QuorumCommand):
 
         Raises:
             ValidationError: a parameter is missing or wrong.
-            WrongState: a job does the same now. A waiting one is no obstacle: a command needs no worker.
+            WrongState: a running job does the same operation. A queued one does not prevent it, as a command needs
+                no worker.
         """
         operation = self.operation
         study = find_study(options["study"])
@@ -79,9 +80,12 @@ class OperationCommand(QuorumCommand):
 
 
 class FileOperationCommand(OperationCommand):
-    """Do an operation on the study of the first argument with the text of a file, the second.
+    """Do an operation on a study, the first argument, with the text of a file, the second.
 
-    parameter: the one of the operation that takes the text. others: path of the rest. expected: the form of the file.
+    Attributes:
+        parameter: the operation's parameter that takes the text.
+        others: dotted path of the class of the other parameters.
+        expected: the form of the file, for the help.
     """
 
     parameter: ClassVar[str]
@@ -105,9 +109,9 @@ class FileOperationCommand(OperationCommand):
 
 
 def add_parameters(parser: ArgumentParser, parameters: Parameters) -> None:
-    """Add an option for each parameter; ``--without-<name>`` for what is true by default.
+    """Add an option for each parameter, and ``--without-<name>`` for one that is true by default.
 
-    The serializer checks the values, so that all doors say the same about a mistake.
+    The serializer checks the values, so that pages, HTTP calls and commands give the same error messages.
     """
     groups: dict[str, Any] = {}
     for names in parameters.one_of:

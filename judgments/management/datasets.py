@@ -1,4 +1,4 @@
-"""Commands about datasets: import them, systems' captions and rankings; say who may read."""
+"""Commands about datasets: import datasets, systems' captions and rankings, and set who may read them."""
 
 from argparse import ArgumentParser
 from collections.abc import Iterator
@@ -26,7 +26,10 @@ from judgments.studies.studies import find_dataset
 
 @contextmanager
 def columns_offered(use: str, options: dict[str, Any], dataset: str = "") -> Iterator[None]:
-    """Say how the columns of a table with other names can be mapped: as last time, else as they are guessed."""
+    """If the block fails because a table has other column names, add a mapping for them to the error message.
+
+    The mapping is that of the last import or, without one, a guess.
+    """
     try:
         yield
     except ImportProblem as problem:

@@ -1,6 +1,6 @@
-"""Commands about designs: a study from its file, and back; two compared.
+"""Commands about designs: create a study from a file, write the file of a study, compare two designs.
 
-To start fast they load no serializers, and importers only for the options that need them.
+To start fast they load no serializers, and load importers only for the options that need them.
 """
 
 from argparse import ArgumentParser

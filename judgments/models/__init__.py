@@ -1,4 +1,4 @@
-"""Data, study design, units, HITs, control items, and jobs as rows."""
+"""The models of data, study design, units, HITs, control items and jobs."""
 
 from judgments.models.access import ApiToken, StudyEvent, StudyRole
 from judgments.models.datasets import (

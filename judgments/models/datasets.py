@@ -31,15 +31,15 @@ pre_share = Signal()
 def account_key(
     on_delete: Any = models.SET_NULL, help_text: str = ""
 ) -> models.ForeignKey[User | None, User | None]:
-    """Refer to the account that did something; a command has none."""
+    """Return a foreign key to the account that did something; null if a command did it."""
     options: dict[str, Any] = {"related_name": "+", "null": True, "blank": True, "help_text": help_text}
     return models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=on_delete, **options)
 
 
 class NumberField(models.FloatField):
-    """A number that is read as an int where it is whole: 3, and not 3.0.
+    """A number that is read as an int if it is whole: 3, not 3.0.
 
-    A column of SQLite with numeric affinity does so itself, so that rows are read without a converter.
+    A SQLite column with numeric affinity does this by itself, so rows are read without a converter.
     """
 
     def db_type(self, connection: BaseDatabaseWrapper) -> str | None:
@@ -59,9 +59,10 @@ def picture_path(item: Item, filename: str) -> str:
 
 class DatasetQuerySet(models.QuerySet["Dataset"]):
     def visible_to(self, user: Person) -> DatasetQuerySet:
-        """Return published datasets, those where a person has a role, and those of their studies.
+        """Return published datasets, those in which the user has a role, and those of the user's studies.
 
-        The permission to view datasets adds those shared with the installation; the one to change them, all.
+        The permission to view datasets adds those shared with the installation; the permission to change datasets
+        adds all.
         """
         if not is_staff(user):
             return self.filter(sharing=Dataset.Sharing.PUBLISHED)
@@ -80,7 +81,7 @@ class DatasetQuerySet(models.QuerySet["Dataset"]):
 
 
 def is_staff(user: Person) -> TypeGuard[User]:
-    """Return whether this is an account that may sign in; a worker has another table's key."""
+    """Return whether the user is an active staff account, and not a worker, whose ids are from another table."""
     return isinstance(user, User) and user.is_active and user.is_staff
 
 
@@ -130,9 +131,9 @@ class Dataset(models.Model):
 
     @property
     def known_in_part(self) -> dict[str, list[str]]:
-        """Task -> systems known only in part, from a judgments file.
+        """Task -> names of systems that are only partly known, from a file of judgments.
 
-        Their ranks are places in the list, even if earlier ones are missing.
+        Their ranks are positions in the list, even if earlier positions are missing.
         """
         return dict(self.notes.get("known_in_part", {}))
 
@@ -147,7 +148,7 @@ class DatasetRoleQuerySet(models.QuerySet["DatasetRole"]):
 
 
 class DatasetRole(models.Model):
-    """A person's role in a dataset; each includes the rights of the ones before (judgments.access.dataset_roles)."""
+    """A person's role in a dataset; each role includes the rights of the previous ones (judgments.access.dataset_roles)."""
 
     class Role(models.TextChoices):
         VIEWER = "viewer", "viewer"
@@ -183,7 +184,7 @@ class ItemQuerySet(models.QuerySet["Item"]):
 
 
 class Item(models.Model):
-    """An image of a dataset, by its name there (a file name, or COCO's image id)."""
+    """An image of a dataset, by its name in the dataset (a file name, or COCO's image id)."""
 
     dataset = models.ForeignKey(Dataset, on_delete=models.CASCADE, related_name="items")
     name = models.CharField(max_length=200)
@@ -222,7 +223,7 @@ class Item(models.Model):
 
 class CaptionQuerySet(models.QuerySet["Caption"]):
     def visible_to(self, user: Person) -> CaptionQuerySet:
-        """Return references, candidates of visible systems, and captions in units of the person's studies."""
+        """Return references, candidates of visible systems, and captions in units of the user's studies."""
         if sees_all_datasets(user):
             return self
         seen = Q(role=Caption.Role.REFERENCE)
@@ -240,7 +241,7 @@ class CaptionQuerySet(models.QuerySet["Caption"]):
 
 
 class TextKeyField(_CharField):
-    """The normalised form of a row's text; saving the row sets it."""
+    """The key of a row's text in normal form; it is set whenever the row is saved."""
 
     def pre_save(self, model_instance: models.Model, add: bool) -> str:
         key = text_key(model_instance.text)  # type: ignore[attr-defined]
@@ -249,9 +250,9 @@ class TextKeyField(_CharField):
 
 
 class Caption(models.Model):
-    """A sentence.
+    """A sentence about an image.
 
-    A reference belongs to its image; a candidate text is stored once for all systems and images (see Output).
+    A reference belongs to its image. A candidate text is stored once for all systems and images (see Output).
     """
 
     class Role(models.TextChoices):
@@ -292,19 +293,19 @@ class SystemQuerySet(models.QuerySet["System"]):
         )
 
     def open_to(self, maker: int | None) -> SystemQuerySet:
-        """Return the systems that a study made by this account draws from.
+        """Return the systems that a study of this account may draw from.
 
-        None, a command or a deleted account, has the published ones.
+        A study without an account (made by a command, or the account was deleted) may draw from published systems.
         """
         of_maker = Q() if maker is None else Q(owner=maker)
         return self.filter(Q(private=False) | of_maker)
 
     def of_study(self, study: Any) -> SystemQuerySet:
-        """Return the systems that a study draws from and reports on."""
+        """Return the systems that a study may draw from and reports on."""
         return self.filter(dataset=study.dataset_id).open_to(study.created_by_id)
 
     def captioners(self) -> SystemQuerySet:
-        """Return systems that gave captions or belong to a pair, not those that only ranked or named."""
+        """Return systems without those whose only outputs are search results, boxes or keywords."""
         outputs = Output.objects.filter(system=OuterRef("pk"))
         others = Exists(outputs.searches()) | Exists(SystemContent.objects.filter(system=OuterRef("pk")))
         return self.exclude(others & ~Exists(outputs.annotations()))
@@ -357,16 +358,16 @@ class OutputQuerySet(models.QuerySet["Output"]):
         return self.filter(system__dataset=study.dataset_id).open_to(study.created_by_id)
 
     def annotations(self) -> OutputQuerySet:
-        """Return captions proposed for images."""
+        """Return outputs that are captions proposed for images."""
         return self.filter(task=Output.Task.ANNOTATION)
 
     def searches(self) -> OutputQuerySet:
-        """Return images found for captions."""
+        """Return outputs that are images found for captions."""
         return self.filter(task=Output.Task.SEARCH)
 
 
 class Output(models.Model):
-    """A system proposed this caption for this image, or found this image for this caption (H13 §4)."""
+    """A caption that a system proposed for an image, or an image that it found for a caption (H13 §4)."""
 
     class Task(models.TextChoices):
         ANNOTATION = "annotation", "image annotation: an image asks, captions are ranked"
@@ -406,7 +407,7 @@ class SystemContentQuerySet(models.QuerySet["SystemContent"]):
 
 
 class SystemContent(models.Model):
-    """A system's output for an image, the best first: ids of boxes (WG15 §3), or keywords (MC12 §3.2)."""
+    """A system's output for an image: ids of boxes (WG15 §3) or keywords (MC12 §3.2), the best first."""
 
     class Kind(models.TextChoices):
         BOXES = "boxes", "boxes"
@@ -435,7 +436,7 @@ class SystemContent(models.Model):
 
 
 class PublishedPair(models.Model):
-    """A candidate pair of the dataset (PASCAL-50S, ABSTRACT-50S), as its authors drew it."""
+    """A candidate pair that the dataset was published with (PASCAL-50S, ABSTRACT-50S)."""
 
     dataset = models.ForeignKey(Dataset, on_delete=models.CASCADE, related_name="published_pairs")
     key = models.CharField(max_length=80)

@@ -1,4 +1,4 @@
-"""Jobs, and figures that they cache."""
+"""The models of jobs and of cached figures."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ QUIET_JOBS = frozenset({"board", "figures"})
 
 
 def of_studies(*slugs: str) -> Q:
-    """Match jobs of studies. Until an import is done, a study of the name that it gives is somebody else's."""
+    """Return a filter for the jobs of studies.
+
+    An unfinished import is left out, since an existing study with the slug that it will use is another study.
+    """
     not_failed = ~Q(kind=IMPORTS_STUDY) | Q(state=Job.State.DONE)
     return not_failed & Q(args__study__in=slugs)
 
@@ -39,10 +42,11 @@ class JobQuerySet(models.QuerySet["Job"]):
         return self.filter(state__in=[Job.State.QUEUED, Job.State.RUNNING])
 
     def give_back(self, *, sent_in: timedelta | None = None, counted: bool = True) -> int:
-        """Queue running jobs again; return their number. The attempt may not count.
+        """Queue running jobs again; return their number.
 
         Args:
-            sent_in: when a message that was sent is due; None: none was sent.
+            sent_in: time until the message that was sent for each is due; None if none was sent.
+            counted: whether the attempt counts.
         """
         return self.update(
             state=Job.State.QUEUED,
@@ -122,12 +126,12 @@ class Job(models.Model):
 
     @property
     def has_failed(self) -> bool:
-        """Whether it ended without effect: by itself, or cancelled."""
+        """Whether the job ended without effect, because it failed or was cancelled."""
         return self.state in (self.State.FAILED, self.State.CANCELLED)
 
 
 class CachedFigures(models.Model):
-    """Cached figures, which can be recomputed from the study's rows."""
+    """Cached figures, which can be recomputed from the rows of the study."""
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="cached_figures")
     name = models.CharField(max_length=60)

@@ -1,4 +1,4 @@
-"""Studies and saved presets."""
+"""The models of studies and saved presets."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ pages_discarded = Signal()
 
 class StudyQuerySet(models.QuerySet["Study"]):
     def visible_to(self, user: AbstractBaseUser | AnonymousUser) -> StudyQuerySet:
-        """Return studies where a person has a role; all, with the permission to view every study."""
+        """Return the studies in which the user has a role, or all studies with the permission to view every one."""
         if not isinstance(user, User) or not user.is_active:
             return self.none()
         if user.has_perm("judgments.view_study") or user.has_perm("judgments.change_study"):
@@ -89,9 +89,9 @@ class Study(models.Model):
 
 
 class SavedPreset(models.Model):
-    """A design without name, dataset and seed, offered with the shipped presets.
+    """A design without name, dataset and seed, offered together with the built-in presets.
 
-    Studies made from it hold their whole design: changing or deleting it changes none of them.
+    Studies made from it store their whole design, so they do not change when it is changed or deleted.
     """
 
     slug = models.SlugField(max_length=80, unique=True, help_text='Study files name it as preset = "…".')

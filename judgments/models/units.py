@@ -1,4 +1,4 @@
-"""Candidate pairs, units and HITs of a study, pairs of systems of an arena, and bounds of outcomes."""
+"""The models of candidate pairs, units and HITs of a study, system pairs of an arena, and outcome bounds."""
 
 from __future__ import annotations
 
@@ -137,17 +137,17 @@ class Unit(models.Model):
 
 
 def credited(systems: Sequence[int], gave: Iterable[int]) -> list[int]:
-    """Return the systems that a unit, or one of its options, scores for.
+    """Return the systems for which a unit, or one of its options, counts.
 
     Args:
-        systems: those that the rows of its file credit; empty: no file says so.
-        gave: those that gave its text.
+        systems: the systems that the rows of an imported file credit; empty if they credit none.
+        gave: the systems that gave the text.
     """
     return [system for system in systems if system != NO_SYSTEM] if systems else list(gave)
 
 
 class SystemPair(models.Model):
-    """Two systems of an arena, the units that compare them, and the current answers (contrib/arena/README.md)."""
+    """Two systems of an arena, the units that compare them, and the counts of answers (contrib/arena/README.md)."""
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="system_pairs", db_index=False)
     position = models.PositiveIntegerField()
@@ -175,7 +175,7 @@ class SystemPair(models.Model):
 
 
 class DrawState(models.Model):
-    """The answers that pages of an arena were drawn by. Never changed."""
+    """The counts of answers from which pages of an arena were drawn. Rows are never changed."""
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="draw_states", db_index=False)
     number = models.PositiveIntegerField()
@@ -193,7 +193,7 @@ class DrawState(models.Model):
 
 
 class HIT(models.Model):
-    """A form that a worker accepts at a time (*human intelligence task*)."""
+    """A page of work that a worker accepts as a whole (*human intelligence task*)."""
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="hits", db_index=False)
     key = models.CharField(max_length=80)
@@ -261,9 +261,9 @@ class HITUnit(models.Model):
 
 
 class OutcomeBounds(models.Model):
-    """The outcome bounds of a judged unit: 1 for its first answer, -1 for its second, 0 for a tie.
+    """The bounds of a judged unit's outcome: 1 is its first answer, -1 its second, 0 a tie.
 
-    A cache that can be recomputed from the judgments.
+    This is a cache that can be recomputed from the judgments.
     """
 
     unit = models.OneToOneField(Unit, on_delete=models.CASCADE, primary_key=True, related_name="bounds")

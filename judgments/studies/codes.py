@@ -20,7 +20,7 @@ def random_code(letters: str, length: int) -> str:
 
 
 def with_code(design: StudyDesign, *, before: Access | None = None) -> StudyDesign:
-    """Add a missing access code to a design: its former one, or a new one."""
+    """Add the access code that a design lacks: its previous one, or a new one."""
     access = design.access
     if before is None or access.code != before.code:
         refuse_guessable_code(access)

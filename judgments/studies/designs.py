@@ -1,4 +1,4 @@
-"""Read the design of a study, and what follows from it."""
+"""Read the design of a study, and properties that follow from it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def kind_of(study: Study) -> Kind:
 
 
 def installed_kind_of(study: Study) -> Kind:
-    """Return the kind, also where its feature is off."""
+    """Return the kind of a study, even if its feature is off."""
     return installed_kind(study.protocol).for_design(design_of(study))
 
 
@@ -50,7 +50,7 @@ def draws_at_claim(study: Study) -> bool:
 
 
 def has_chances(study: Study) -> bool:
-    """Return whether units have the chance with which they were drawn: in an arena, or in an import of one."""
+    """Return whether units have the probability with which they were drawn, as in an arena or an import of one."""
     if study.source != Study.Source.IMPORTED:
         return draws_at_claim(study)
     return HITUnit.objects.filter(hit__study=study, chance__isnull=False).exists()

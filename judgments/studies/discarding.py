@@ -1,4 +1,4 @@
-"""Discard the pages of work of a study that nobody was invited to, so that it is a draft again."""
+"""Discard the pages of work of a study that never opened, so that it is a draft again."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def count_discarded_rows(study: Study) -> dict[str, Any]:
 
 
 def why_not_discarded(study: Study) -> str:
-    """Return in a sentence why the pages of work cannot be discarded; or ""."""
+    """Return a sentence that says why the pages of work cannot be discarded; "" if they can."""
     about = {"slug": study.slug}
     if study.source != Study.Source.DESIGNED:
         return gettext("Study %(slug)r holds imported judgments; it has no pages of work to discard.") % about
@@ -63,7 +63,7 @@ def why_not_discarded(study: Study) -> str:
 
 
 def can_be_discarded(study: Study) -> bool:
-    """Return whether the pages of work can be discarded; a study in another state costs no query."""
+    """Return whether the pages of work can be discarded; make no query for a study in another state."""
     return study.state == Study.State.GENERATED and not why_not_discarded(study)
 
 
@@ -71,8 +71,8 @@ def can_be_discarded(study: Study) -> bool:
 def discard_hits(*, study: Study, by: User | None = None) -> dict[str, Any]:
     """Delete units, control items and HITs; the study is a draft again.
 
-    The row of the study is locked against rows that refer to it: nobody opens the study, joins it or asks a judge
-    meanwhile. The HITs are not touched before it is known that nobody holds one.
+    The study's row is locked so strictly that no rows can be added that refer to it: meanwhile nobody can open it,
+    join it, or start a judge. HITs are deleted only after checking that nobody holds one.
 
     Raises:
         WrongState: it was opened or registered, something refers to its pages of work, or there are none.

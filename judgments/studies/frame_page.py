@@ -1,4 +1,4 @@
-"""The frame of a study's pages: places and tabs, steps, jobs, and figures that are being counted."""
+"""The frame of a study's pages: places with tabs, steps, jobs, and the page shown while figures are computed."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def study_context(site: AdminSite, request: HttpRequest, study: Study, *, active
 
 
 def _studies_of_criteria(study: Study, request: HttpRequest) -> list[tuple[str, Study, str]]:
-    """Return the studies of the other criteria of an imported file: criterion, study and address."""
+    """Return (criterion, study, address) for the studies of the other criteria of the same imported file."""
     slugs = study.notes.get("criteria", {})
     visible = Study.objects.visible_to(request.user).filter(slug__in=slugs.values()).exclude(pk=study.pk)
     rows = {row.slug: row for row in visible}
@@ -85,9 +85,9 @@ def _waits_for_its_launch(study: Study, next_step: StudyStep | None, active: str
 
 
 def tab_groups(study: Study, rights: Collection[str], active: str) -> list[Context]:
-    """Return the places that have content, with the tabs that the person may open.
+    """Return the places of a study with the tabs that the person may open; leave out empty places.
 
-    The current page has a tab even without content.
+    The current page has a tab even if it has no content.
     """
     page = PAGES.get(active)
     marked = page.under if page and page.under else active
@@ -120,7 +120,7 @@ def next_step_of(steps: Sequence[StudyStep], study: Study, active: str) -> Study
 
 
 def jobs_to_show(study: Study) -> list[Job]:
-    """Return jobs under way, and the last failed one of each kind until one succeeds or is cancelled."""
+    """Return queued and running jobs, and the last failed job of each kind until one succeeds or is cancelled."""
     shown: dict[str, Job] = {}
     for job in Job.objects.filter(of_studies(study.slug)).exclude(kind__in=QUIET_JOBS)[:20]:
         shown.setdefault(job.kind, job)
@@ -128,7 +128,7 @@ def jobs_to_show(study: Study) -> list[Job]:
 
 
 def show_counting(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    """Show that figures are being counted. Its script polls, and gets status 204 while nothing is new."""
+    """Show that figures are being computed. The page's script polls this view, and gets 204 meanwhile."""
     job = newest_figures_job(study)
     failed = job is not None and job.has_failed
     if request.headers.get("HX-Request") and not failed:

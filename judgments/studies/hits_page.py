@@ -1,4 +1,4 @@
-"""The page with a study's pages of work, and the one that asks before they are discarded."""
+"""The page with a study's pages of work, and the page that confirms discarding them."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def ask_before_discarding(request: HttpRequest, study: Study, context: Context) 
 
 
 def counts_of(study: Study) -> dict[str, Any]:
-    """Count in four queries."""
+    """Return the counts of units, HITs and judgments for the page, in four queries."""
     units = Unit.objects.filter(study=study).aggregate(
         judged=Count("pk", filter=Q(control=False)),
         controls=Count("pk", filter=Q(control=True, withdrawn=False) & ~Q(control_kind="quiz")),

@@ -1,4 +1,4 @@
-"""The admin's first page: an account's studies, what waits for a person in them, and the next action for each."""
+"""The admin's first page: the account's studies, what waits for a person in them, and the next action for each."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ NEEDS: dict[str, Need] = {}  # in the order of urgency, as the apps declare them
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """Rows of a study that wait for a person.
+    """Rows of a study that wait for a person's action.
 
     Attributes:
         page: the study's page that shows them.
         labels: for one row, and for several.
-        rows: those that wait, of all studies.
+        rows: returns the rows that wait, of all studies.
         button: the label of the study's button.
-        right: needed to handle them.
+        right: the right needed to handle them.
     """
 
     name: str
@@ -65,7 +65,7 @@ def add_needs(*needs: Need) -> None:
 
 
 def with_progress(studies: QuerySet[Study]) -> QuerySet[Study]:
-    """Annotate the numbers of assignments ``wanted`` and ``finished``."""
+    """Annotate studies with the numbers of assignments ``wanted`` and ``finished``."""
     hits = HIT.objects.filter(study=OuterRef("pk")).order_by().values("study")
     wanted = hits.annotate(n=Sum(F("required") - F("spared"))).values("n")
     finished = hits.filter(assignments__state__in=FINISHED).annotate(n=Count("assignments")).values("n")
@@ -80,9 +80,10 @@ def with_needs(studies: QuerySet[Study]) -> QuerySet[Study]:
 
 
 def waiting_for_a_person(study: Study, rights: Collection[str]) -> list[Waiting]:
-    """Return what waits for a person of these rights, most urgent first; ``study`` comes from ``with_needs``.
+    """Return what waits for a person with these rights, most urgent first; [] for a rehearsal.
 
-    A rehearsal leaves nothing waiting.
+    Args:
+        study: a row of ``with_needs``.
     """
     waiting = []
     for name, need in NEEDS.items():
@@ -115,7 +116,7 @@ def _column(name: str) -> str:
 
 
 def own_studies(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
-    """Use a constant number of queries."""
+    """Return the context of the first page, in a constant number of queries."""
     user = request.user
     context["title"] = gettext("Your studies")
     if takes_part(user) or user.has_perm("judgments.view_study") or user.has_perm("judgments.add_study"):

@@ -178,7 +178,7 @@ class StudyAdmin(QuorumAdmin):
 
     @staticmethod
     def _keep_in_log(request: HttpRequest, study: Study, step: StudyStep, last: int) -> None:
-        """Log the step, if its service logged nothing after entry ``last``."""
+        """Log the step, unless its service logged something after entry ``last``."""
         person = signed_in(request)
         if not Study.objects.filter(pk=study.pk).exists():
             return  # the step deleted it, and said so while it stood

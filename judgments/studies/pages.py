@@ -1,4 +1,4 @@
-"""What a study's pages consist of: places with tabs, steps, and the parts that features add."""
+"""The parts of a study's pages: places with tabs, steps, and the additions of features."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ def never(study: Study) -> bool:
 
 
 def was_opened(study: Study) -> bool:
-    """Return whether people, or a rehearsal, could answer; imported judgments count."""
+    """Return whether people, or a rehearsal, could answer; true for imported judgments."""
     return study.state in (Study.State.OPEN, Study.State.CLOSED)
 
 
 def can_be_evaluated(study: Study) -> bool:
-    """Return whether metrics are compared with the study's answers."""
+    """Return whether metrics can be compared with the study's answers."""
     return not KINDS[study.protocol].comparison.refusal
 
 
 class StudyPlace(StrEnum):
-    """The places of a study, in the order of work; each holds pages."""
+    """The places of a study, in the order of work. Each holds pages."""
 
     DESIGN = "Design"
     LAUNCH = "Launch"
@@ -58,7 +58,7 @@ class StudyPlace(StrEnum):
         return True
 
     def label_for(self, study: Study) -> str:
-        """Return its name; Live becomes Answers once nobody works any more."""
+        """Return the label of the place; "Live" becomes "Answers" once the study is over."""
         if self is StudyPlace.LIVE and study.state != Study.State.OPEN:
             return gettext("Answers")
         return gettext(self.value)
@@ -70,13 +70,13 @@ class StudyPage:
 
     Attributes:
         name: last part of its address, and of its URL name ``admin:judgments_study_<name>``.
-        label: the tab; '' for a page without one.
-        order: of the tabs in a place; the place leads to its first.
+        label: the label of its tab; "" for a page without one.
+        order: position among the tabs of its place; the place links to the first.
         shown: whether it has a tab; its address works in any case.
         group: its place.
-        before: its place until the study is opened, if another.
-        under: for a page without a tab, the page whose tab is marked.
-        help: the page of the documentation that explains it, with an anchor if need be; a feature's own without one.
+        before: its place until the study is opened, if that is another.
+        under: for a page without a tab, the page whose tab is marked as current.
+        help: the documentation page about it, possibly with an anchor; if empty, that of its feature.
     """
 
     name: str
@@ -107,16 +107,17 @@ class StudyStep:
     """An action on a study, by a post to ``do/<name>/``.
 
     Attributes:
-        label: the button.
-        run: does it; None leads back to the page that the post came from.
-        done: message afterwards; '' for none.
+        label: the label of the button.
+        run: carries it out; if it returns None, redirect to the page that the post came from.
+        done: the message afterwards; "" for none.
         offered: whether the button is at the top of the study's pages.
-        primary_in, primary_on: the states, and pages, in which it is a filled button; else it is in the menu.
+        primary_in, primary_on: the states and pages in which it is a filled button; otherwise it is in the menu.
         also: another Django permission that it needs, such as ``judgments.add_study``.
-        job: the kind of job that it starts; while one is under way, the button is hidden.
-        beside: whether a refusal is shown beside the step's form (``take_refusal``).
-        form: for ``{% step_form %}``; None for a form written by hand.
-        refused_at: the address of a design's key where a refusal is said; None says it above the page.
+        job: the kind of job that it starts; the button is hidden while such a job is queued or runs.
+        beside: whether an error is shown next to the step's form (``take_refusal``).
+        form: the form for ``{% step_form %}``; None if a template has it.
+        refused_at: returns the address at which an error about a key of the design is shown; None shows it above
+            the page.
     """
 
     name: str
@@ -140,9 +141,9 @@ class StartPage:
 
     Attributes:
         name: last part of its address.
-        label: the link.
+        label: the text of the link.
         text: the words before the link.
-        with_data: whether a study begins there with data of its own, so that no dataset is needed before.
+        with_data: whether the person brings data on that page, so that no dataset is needed before.
     """
 
     name: str
@@ -158,9 +159,10 @@ class StartPage:
 
 @dataclass(frozen=True, slots=True)
 class PlanPart:
-    """A higher app's addition to the plan of a draft; its template gets the facts as ``part``.
+    """An app's addition to the plan of a draft; its template gets the facts as ``part``.
 
-    Facts and problems get the design, the number of HITs, and the number of items with control items.
+    The functions for facts and problems get the design, the number of HITs, and the number of items including
+    control items.
     """
 
     template: str
@@ -170,7 +172,7 @@ class PlanPart:
 
 @dataclass(frozen=True, slots=True)
 class PagePart:
-    """A feature's addition to a page of the platform that shows ``parts``; its template gets the facts as ``part``."""
+    """A feature's addition to a platform page that shows ``parts``; its template gets the facts as ``part``."""
 
     page: str
     template: str

@@ -1,4 +1,4 @@
-"""The plan of a draft: what its design gives, and where it says what is wrong."""
+"""The plan of a draft: the amounts of its design, and the place where a problem with it is shown."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def show_plan(request: HttpRequest, study: Study, context: Context) -> HttpRespo
 
 
 def plan_context(study: Study) -> Context:
-    """Return the design with its plan, a problem, or a mark that it is being counted, for a template."""
+    """Return the context of the plan: the design with its amounts, a problem, or ``waits`` while it is computed."""
     design = design_of(study)
     plan = cached_figures(study, PLAN).value
     if plan is None:
@@ -49,13 +49,13 @@ def plan_context(study: Study) -> Context:
 
 
 def place_of_problem(study: Study, key: str) -> str:
-    """Return the design's page, at the field where it says what is wrong with this key."""
+    """Return the address of the design's page, at the field that shows the problem with this key."""
     name = field_of_key(key, design_of(study))
     return f"{study_page_address(study, 'change')}?look#{f'id_{name}' if name else 'panes'}"
 
 
 def _try_plan(study: Study) -> StudyPlan | DesignError:
-    """Return the plan, or why nothing can be drawn from the design."""
+    """Return the plan, or the error that prevents drawing from the design."""
     try:
         return plan_study(design_of(study), study.dataset, maker=study.created_by_id)
     except QuorumError as error:
@@ -69,7 +69,7 @@ def _plan_from_json(value: dict[str, Any]) -> StudyPlan | DesignError:
 
 
 def _draw_dependencies(study: Study) -> object:
-    """Return all that a draw depends on; captions are only added, systems also published."""
+    """Return all that a draw depends on. The last caption stands for all, since captions are only added."""
     systems = System.objects.of_study(study).order_by("pk").values_list("pk", flat=True)
     last = study.dataset.captions.aggregate(last=Max("pk"))["last"]
     return study.design, study.dataset_id, last, list(systems)

@@ -1,4 +1,4 @@
-"""Offer operations as steps of a study's pages, with forms that keep what was sent when they are refused."""
+"""Offer operations as steps of a study's pages; a form keeps what was sent when it is refused."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def store_refusal(request: HttpRequest, study: Study, step: str, sentence: str) 
 
 
 def take_refusal(request: HttpRequest, study: Study) -> Refusal | None:
-    """Return the refusal of the last step, if any, and forget it."""
+    """Return the error of the last step, if any, and remove it from the session."""
     stored = request.session.get(REFUSAL)
     if stored is None or stored["study"] != study.pk:
         return None
@@ -69,14 +69,14 @@ def add_operation(
     """Offer an operation on a study's pages as a step (``StudyStep``).
 
     Args:
-        name: of the step, if one operation has several.
-        fields: the parameters in the step's form; None for all, () for a form written by hand.
+        name: the name of the step, if one operation has several.
+        fields: the parameters in the step's form; None for all, () if a template has the form.
         needed: optional parameters that this form requires.
-        hidden: arguments of the operation that are no parameters, in hidden fields.
-        leads_to: the name of the page to show afterwards; None for the one that the post came from.
+        hidden: arguments of the operation that are not parameters, as hidden fields.
+        leads_to: returns the name of the page to show afterwards; None for the page that the post came from.
         leads_away: the page to show of the study that the operation made.
-        beside: whether a refusal is shown beside the form; None if there is one.
-        shows: answers with a page of its own, for what is shown once.
+        beside: whether an error is shown next to the form; None if there is one.
+        shows: returns a page of its own, for a result that is shown only once.
     """
     field_names = tuple(operation.parameters().fields) if fields is None else fields
     form = StepForm(operation.parameters, field_names, needed, hidden)
@@ -123,9 +123,9 @@ def read_posted_parameters(
     needed: Collection[str] = (),
     empty: bool = True,
 ) -> dict[str, Any]:
-    """Return the checked parameters of a form. Raise QuorumError if one is missing or wrong.
+    """Return the checked parameters of a posted form. Raise QuorumError if one is missing or wrong.
 
-    With ``empty=False``, fields that were left empty keep their defaults.
+    With ``empty=False``, empty fields keep their defaults.
     """
     sent = request.POST.copy()
     if not empty:

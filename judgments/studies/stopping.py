@@ -1,4 +1,4 @@
-"""Early stopping: bounds of outcomes, pages of work with all their judgments, and the expected share of votes."""
+"""Early stopping: outcome bounds, pages of work that get all their judgments, and the expected share of votes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ASSUMED_ACCURACY = 0.8  # assumed probability that an answer is right, for plans
 
 
 def describe_stopping(design: StudyDesign) -> str:
-    """Return the rule and its settings for a signature."""
+    """Return the stopping rule and its settings for a signature."""
     rule = design.stopping
     margin = f"-{rule.margin}-from-{rule.minimum}" if rule.rule == "margin" else ""
     return f"{rule.rule}{margin},full-depth-{rule.full_depth:g}"
@@ -24,7 +24,7 @@ def describe_stopping(design: StudyDesign) -> str:
 def unit_range(kind: Kind, stopping: Stopping, values: Sequence[float], remaining: int) -> tuple[int, int]:
     """Return the outcome bounds of ``values`` with up to ``remaining`` more answers.
 
-    Under the rule "margin" a large enough lead is final.
+    Under the rule "margin", a lead that reaches the margin is final.
     """
     if stopping.rule == "margin":
         outcomes = Counter(map(kind.outcome_of, values))
@@ -35,9 +35,9 @@ def unit_range(kind: Kind, stopping: Stopping, values: Sequence[float], remainin
 
 
 def full_depth_hits(design: StudyDesign, hits: int) -> frozenset[int]:
-    """Draw the 0-based HITs that get all their judgments.
+    """Draw the 0-based numbers of the HITs that get all their judgments.
 
-    Units are packed at random, so whole HITs are a random sample of units, and the other HITs can end as a whole,
+    Since units are packed at random, these HITs are a random sample of units. Other HITs can then end as a whole,
     which saves their pay.
     """
     share = design.stopping.full_depth

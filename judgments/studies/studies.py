@@ -1,4 +1,4 @@
-"""A study's life cycle: create, open, close, duplicate it, and delete a draft."""
+"""The life cycle of a study: create, open, close, duplicate, and delete a draft."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def find_study(slug: str) -> Study:
 
 
 def find_dataset(name: str, *, user: User | None = None) -> Dataset:
-    """Return a dataset that ``user`` may see (None: any). Raise NotThere, naming the visible ones."""
+    """Return a dataset visible to ``user`` (None: any). Raise NotThere, with the names of visible ones."""
     datasets = Dataset.objects.all() if user is None else visible_rows(Dataset.objects.all(), user)
     dataset = datasets.filter(name=name).first()
     if dataset is None:
@@ -57,7 +57,7 @@ def create_study(*, design: StudyDesign, user: User | None = None) -> Study:
     """Store a design as a draft.
 
     Raises:
-        DesignError: the dataset is missing, not visible to ``user``, or its members' alone.
+        DesignError: the dataset is missing, not visible to ``user``, or shared only with its members.
         DataConflict: the slug is taken.
     """
     design = with_code(design)
@@ -86,14 +86,14 @@ def create_study(*, design: StudyDesign, user: User | None = None) -> Study:
 def change_design(
     *, study: Study, design: StudyDesign, user: User | None = None, all_by_hand: bool = False
 ) -> Study:
-    """Replace the design of a draft; its jobs follow a changed slug.
+    """Replace the design of a draft; if the slug changes, its jobs are kept.
 
     Args:
-        all_by_hand: whether ``design`` names all changes by hand; otherwise, a design without any gets the draft's.
+        all_by_hand: whether ``design`` has all manual changes; otherwise, a design without any keeps the draft's.
 
     Raises:
-        WrongState: HITs were generated. DesignError, DataConflict: as for ``create_study``, or the registered plan
-            differs.
+        WrongState: HITs were generated.
+        DesignError, DataConflict: as for ``create_study``, or the registered plan differs.
     """
     require_state(study, Study.State.DRAFT, gettext("its design is frozen"))
     if not (all_by_hand or design.by_hand) and (by_hand := study.design.get("by_hand")):
@@ -119,7 +119,10 @@ def change_design(
 
 
 def _dataset_to_draw_from(design: StudyDesign, user: User | None) -> Dataset:
-    """Return the design's dataset. A study shows its captions to members, workers and readers of what comes of it."""
+    """Return the design's dataset. Raise DesignError if ``user`` may not use it for a study.
+
+    A study shows the dataset's captions to its members, to workers and to readers of the results.
+    """
     try:
         dataset = find_dataset(design.dataset, user=user)
         refuse_other_readers(dataset)
@@ -150,7 +153,7 @@ def _rename_jobs(before: str, after: str) -> None:
 
 
 def _detach_jobs(slug: str) -> None:
-    """A later study of the slug must not get the jobs."""
+    """Remove the study's slug from its jobs, so that they do not appear in a later study with this slug."""
     for job in Job.objects.filter(of_studies(slug)):
         args = {name: value for name, value in job.args.items() if name != "study"}
         Job.objects.filter(pk=job.pk).update(args=args | {DELETED_STUDY: slug})
@@ -183,7 +186,7 @@ def next_copy(study: Study) -> int:
 
 @transaction.atomic
 def delete_study(*, study: Study) -> None:
-    """Raise WrongState for a study that was opened: answers are never deleted."""
+    """Delete a study. Raise WrongState if it was opened, since answers are never deleted."""
     lock_study(study)
     if study.state not in (Study.State.DRAFT, Study.State.GENERATED) or study.assignments.exists():
         raise WrongState(
@@ -204,7 +207,7 @@ def delete_study(*, study: Study) -> None:
 
 @transaction.atomic
 def mark_open(*, study: Study) -> Study:
-    """Move generated or closed -> open; ``annotation.crowds.opening`` does the crowd's part."""
+    """Change the state from generated or closed to open; ``annotation.crowds.opening`` then publishes."""
     lock_study(study)
     if study.state == Study.State.OPEN:
         return study
@@ -220,7 +223,7 @@ def mark_open(*, study: Study) -> Study:
 
 
 def refuse_opening(*, study: Study) -> None:
-    """Raise WrongState if the study's own state prevents opening; features object by the signal ``opening``."""
+    """Raise WrongState if the study's state prevents opening. Features can object by the signal ``opening``."""
     if study.state == Study.State.DRAFT:
         raise WrongState(
             gettext("Study %(slug)r is a draft; generate its pages of work first.") % {"slug": study.slug}
@@ -235,7 +238,7 @@ def refuse_opening(*, study: Study) -> None:
 
 
 def refuse_absent_quiz(*, study: Study) -> None:
-    """Raise WrongState if the design asks for a quiz and the feature is off: else everybody would be let in."""
+    """Raise WrongState if the design has a quiz but its feature is off, since everybody would be admitted."""
     absence = describe_absence(design_of(study).quiz)
     if absence and not study.simulated:
         raise WrongState(absence)
@@ -243,7 +246,7 @@ def refuse_absent_quiz(*, study: Study) -> None:
 
 @transaction.atomic
 def mark_closed(*, study: Study) -> Study:
-    """Move open -> closed; workers may still submit within their lease."""
+    """Change the state from open to closed; workers may still submit until their lease ends."""
     lock_study(study)
     if study.state == Study.State.CLOSED:
         return study
@@ -254,10 +257,10 @@ def mark_closed(*, study: Study) -> Study:
 
 
 def lock_study(study: Study, *, no_key: bool = True) -> None:
-    """Refresh ``study`` and lock its row until the transaction ends.
+    """Refresh ``study`` and lock its row until the transaction ends. Raise NotThere if it was deleted.
 
-    The lock allows rows that refer to it, if ``no_key``: a claim locks its HIT before its commit checks the study,
-    and who locked the study may want that HIT.
+    With ``no_key``, other transactions may still add rows that refer to the study. This avoids a deadlock with
+    claims, which lock their HIT before their commit checks the foreign key to the study.
     """
     if Study.objects.select_for_update(no_key=no_key).filter(pk=study.pk).first() is None:
         raise NotThere(gettext("There is no study %(slug)r any more.") % {"slug": study.slug})

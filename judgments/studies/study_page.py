@@ -27,7 +27,7 @@ PAGE_PARTS: list[PagePart] = []
 
 
 def study_page(name: str, label: str = "", **options: Any) -> Callable[[View], View]:
-    """Decorate the view of a page, with the attributes of ``StudyPage``."""
+    """Register a view as a page of a study; the options are attributes of ``StudyPage``."""
 
     def register(view: View) -> View:
         PAGES[name] = StudyPage(name=name, label=label, view=view, **options)
@@ -62,7 +62,7 @@ def study_page_address(study: Study, name: str) -> str:
 
 
 def page_of_running() -> str:
-    """Return the name of the page on which an open study is run: the dashboard, if that feature is on."""
+    """Return the name of the page on which an open study is run: the dashboard, if its feature is on."""
     return "board" if "board" in PAGES else "workers"
 
 

@@ -1,4 +1,4 @@
-"""What each page of the admin says to do next: its documentation, and what fills an empty list."""
+"""Template tags that link a page of the admin to its documentation, and an empty list to what fills it."""
 
 from __future__ import annotations
 

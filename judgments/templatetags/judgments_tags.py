@@ -1,4 +1,4 @@
-"""Format numbers in templates, and show the forms of operations."""
+"""Template filters that format numbers, and a tag that shows the forms of operations."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _is_number(value: Any) -> bool:
 
 @register.filter
 def file_size(size: int) -> str:
-    """Format as 1.2 MB, with a point as all numbers on staff's pages."""
+    """Format a size in bytes, such as 1.2 MB, with a decimal point as all numbers on staff pages."""
     return str(filesizeformat(size)).replace(",", ".")
 
 
@@ -56,7 +56,7 @@ def coefficient(value: Any, digits: int = 2) -> str:
 
 @register.filter
 def p_value(value: Any, sentence: str = "") -> str:
-    """Format as .047, as < .001, for a `sentence` as p = .047, or as a dash."""
+    """Format a p value as .047 or < .001; with `sentence`, as p = .047; or as a dash."""
     shown = amounts.p_in_text if sentence else amounts.p_value
     return shown(value) if _is_number(value) else DASH
 
@@ -68,7 +68,7 @@ def is_markup(value: Any) -> bool:
 
 @register.filter
 def cents(value: Any, currency: str = "") -> str:
-    """Format cents as 12.30 USD, or a dash."""
+    """Format an amount in cents as 12.30 USD, or a dash."""
     if not isinstance(value, int):
         return DASH
     return amounts.spell_cents(value, currency).replace(" ", amounts.NO_BREAK)
@@ -76,14 +76,14 @@ def cents(value: Any, currency: str = "") -> str:
 
 @register.filter
 def percent(value: Any, unit: str = "%") -> str:
-    """Format a share as 62 %, without `unit` as 62, or as a dash."""
+    """Format a fraction as 62 %, as 62 if `unit` is empty, or as a dash."""
     shown = amounts.percent if unit else amounts.percent_number
     return shown(value) if _is_number(value) else DASH
 
 
 @register.filter
 def interval(figure: Any, shows: Any = 2) -> str:
-    """Format the ends of a mapping's or an object's interval as [.58, .66], as "percent", or as a dash."""
+    """Format the ends of an interval, in a mapping or an object, as [.58, .66], as "percent", or as a dash."""
     get = figure.get if isinstance(figure, Mapping) else lambda end: getattr(figure, end, None)
     shown = amounts.percent if shows == "percent" else lambda end: amounts.coefficient(end, shows)
     low, high = get("low"), get("high")
@@ -108,12 +108,12 @@ def step_form(
     reason: bool = False,
     **begin: Any,
 ) -> dict[str, Any]:
-    """Return the form of a step, folded until it is opened or was refused.
+    """Return the context of a step's form, which is folded until it is opened or was refused.
 
     Args:
-        button: a class of the button.
+        button: a CSS class of the button.
         reason: whether the form itself shows why it was refused.
-        begin: initial values other than ``initial``; a page's context may have them in ``begin``, by step.
+        begin: initial values other than ``initial``; the context of a page may have them in ``begin``, by step.
     """
     step = context["steps"][name]
     refusal = context.get("refusal")

@@ -220,7 +220,7 @@ class SavedPresetResource(Resource):
     def rows_for(
         self, queryset: QuerySet[SavedPreset], studies: QuerySet[Study], request: Request
     ) -> QuerySet[SavedPreset]:
-        """They belong to no study: whoever may begin studies sees all of them."""
+        """Return all saved presets, which belong to no study, to those who may create studies."""
         return queryset if staff_of(request).has_perm("judgments.add_study") else queryset.none()
 
     def create(self, request: Request, *args: Any, **kwargs: Any) -> Response:

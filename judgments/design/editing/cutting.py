@@ -1,4 +1,4 @@
-"""Cut a design to what its dataset has, in one of several ways."""
+"""Fit a design to what its dataset has, in one of several ways."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ PAIR_WORDS = {
 
 
 class DatasetReader:
-    """Reads a dataset once for several fittings."""
+    """Read a dataset once for several fittings."""
 
     def __init__(self, dataset: Dataset, maker: int | None) -> None:
         self.dataset, self.maker = dataset, maker
@@ -66,12 +66,12 @@ class DatasetReader:
 
 
 class Fitting:
-    """One way to cut a design.
+    """One way to fit a design to its dataset.
 
     Attributes:
-        checks: check questions that a page was to have.
-        asked: items that are asked about; 0 if the design cannot be drawn.
-        lasts: pages of work before a check question comes again.
+        checks: number of check questions that a page should have.
+        asked: number of judged items; 0 if the design cannot be drawn.
+        lasts: number of pages that a worker can do before a check question is repeated.
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class Fitting:
                 self.to_material()
 
     def suffices(self) -> bool:
-        """Return whether a participant meets enough check questions to tell care from guessing."""
+        """Return whether a participant gets enough check questions to distinguish care from guessing."""
         rule = Controls(**self.values["controls"])
         each = self.values["captions_per_image"] if KINDS[self.values["protocol"]].grouped else 1
         return self.lasts * rule.per_hit * each >= max(rule.least, usual_least(rule.threshold))
@@ -106,7 +106,7 @@ class Fitting:
         return make_design(self.values | names)
 
     def fit_requirements(self) -> None:
-        """Clear requirements for a paid crowd: people who come by the link have no record here."""
+        """Clear requirements of approved work for people who join by a link, as they have no record yet."""
         workers = self.values["workers"]
         preset = REQUIREMENT_PRESETS.get(workers["requirements"])
         if (
@@ -126,7 +126,7 @@ class Fitting:
         )
 
     def fit_source(self) -> None:
-        """Show source texts where there are no pictures, and ask about texts."""
+        """Show source texts, and ask about texts, if the items have no pictures."""
         kind = KINDS[self.values["protocol"]]
         if (
             self.values["judged"] != CAPTION
@@ -150,7 +150,7 @@ class Fitting:
         )
 
     def fit_purpose(self, per_hit: int | None) -> int:
-        """Set how many answers the purpose takes, and return how many check questions a page gets."""
+        """Set the number of answers that the study's purpose needs; return the check questions per page."""
         purpose, kind, controls = (
             PURPOSES.get(self.purpose),
             KINDS[self.values["protocol"]],
@@ -245,7 +245,7 @@ class Fitting:
             self.sentences.append(_pairs_sentence(requested, there))
 
     def fit_captions(self, material: Material) -> None:
-        """Judge ranked lists, else systems' texts, else people's captions."""
+        """Set which captions are judged: of ranked lists; without any, of systems; without any, of people."""
         sampling, filter_ = self.values["sampling"], self.values["filter"]
         outputs = any(image.outputs for image in material.images)
         retrieved = any(image.retrieved for image in material.images)
@@ -294,7 +294,7 @@ class Fitting:
             )
 
     def fit_controls(self, material: Material) -> None:
-        """Take as many check questions as the material has, and count what is asked."""
+        """Lower the number of check questions until the design can be drawn, and count the judged items."""
         controls = self.values["controls"]
         for _ in range(self.checks + 2):
             design = self.design()
@@ -327,7 +327,10 @@ class Fitting:
 def _one_an_image(
     wanted: Mapping[str, int], requested: Mapping[str, int], images: Sequence[Image], *, systems_meet: bool
 ) -> dict[str, int]:
-    """Return a pair of each kind for an image, so that no kind outweighs the others."""
+    """Limit each kind of pair to one per image, so that no kind outweighs the others.
+
+    If ``systems_meet``, MM keeps enough pairs for every two systems to meet on every image.
+    """
     pairs = {name: min(count, max(1, len(images))) for name, count in wanted.items()}
     if "MM" in pairs and systems_meet:  # on all images
         contests = contests_of_systems(images)

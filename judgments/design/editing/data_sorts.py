@@ -1,4 +1,4 @@
-"""What a dataset holds: captions of pictures, or translations, summaries or other texts of source texts."""
+"""Tell whether a dataset has captions of pictures, or translations, summaries or other texts about source texts."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W\d_]{4,}")
 
 
 def shows_texts_alone(dataset: Dataset) -> bool:
-    """Return whether each item has a source text, and none a picture."""
+    """Return whether every item has a source text and none has a picture."""
     items = dataset.items.order_by()
     return items.exists() and not items.filter(~Q(picture="") | ~Q(url="") | Q(text="")).exists()
 
 
 def sort_of_texts(dataset: Dataset) -> str:
-    """Return what is judged where participants see the source texts: by what systems wrote, else by references."""
+    """Return "translation", "summary" or "text", guessed by comparing outputs, or references, with sources."""
     outputs = Output.objects.annotations().filter(system__dataset=dataset).order_by()
     references = Caption.objects.filter(dataset=dataset, role=Caption.Role.REFERENCE).order_by()
     for rows in (
@@ -49,12 +49,12 @@ def _share_of_words(source: str, text: str) -> float:
 
 
 def can_ask_about_texts(kind: Kind) -> bool:
-    """Return whether a kind's page can do without pictures."""
+    """Return whether the page of a kind works without pictures."""
     return not kind.page.shows_picture or ("text" in kind.wordings and not kind.no_source)
 
 
 def card_title(preset: Preset, judged: str) -> str:
-    """Return a preset's title, in the words of what is judged unless it has its own."""
+    """Return the title of a preset, worded for the judged sort of text unless the preset is made for one."""
     wordings = KINDS[preset.values["protocol"]].wordings
     if judged == CAPTION or judged not in wordings or preset.values.get("judged", CAPTION) != CAPTION:
         return gettext(preset.title)
@@ -62,7 +62,7 @@ def card_title(preset: Preset, judged: str) -> str:
 
 
 def preset_titles(judged: str) -> dict[str, str]:
-    """Return the titles of the presets for what is judged; those that show pictures are for captions alone."""
+    """Return preset name -> title for the judged sort of text, without presets that need pictures of others."""
     return {
         name: card_title(preset, judged)
         for name, preset in PRESETS.items()

@@ -1,4 +1,4 @@
-"""Cut a design to what its dataset has, so that a new design does not begin with an error, and ask what gives way."""
+"""Fit a new design to what its dataset has, so that it does not start with an error."""
 
 from __future__ import annotations
 
@@ -28,11 +28,12 @@ TOO_FEW_TEXTS = {
 
 @dataclass(frozen=True, slots=True)
 class ChecksQuestion:
-    """What the page of a design asks if check questions with a known answer leave no place for some items.
+    """The question whether check questions with a known answer may take items away from what is judged.
 
     Attributes:
-        proposed, choices: values of ``checks`` of `fit_to_dataset`.
-        lost, asked: numbers of items.
+        proposed, choices: values of the argument ``checks`` of `fit_to_dataset`.
+        lost: number of items that would not be judged.
+        asked: number of items that can be judged.
     """
 
     proposed: str
@@ -42,7 +43,7 @@ class ChecksQuestion:
 
 
 class Fitted(NamedTuple):
-    """A design cut to its dataset, sentences about what was cut, and what is left to decide."""
+    """A design fitted to its dataset, sentences about the changes, and a question that is left to decide."""
 
     values: dict[str, Any]
     sentences: list[str]
@@ -52,14 +53,17 @@ class Fitted(NamedTuple):
 def fit_to_dataset(
     values: dict[str, Any], dataset: Dataset, *, maker: int | None, untouched: bool = False, checks: str = ""
 ) -> Fitted:
-    """Return the values cut to the dataset. Check questions give way before items do, unless a tenth suffices.
+    """Fit a design to its dataset.
+
+    Rather than leaving out items for check questions, fewer check questions are asked, unless a tenth of the items
+    suffices for them.
 
     Args:
         values: a complete design; name and slug may be empty.
-        maker: row id of the study's maker: others' unpublished systems are not drawn from.
-        untouched: whether the values are a preset's. Where its paper does not give a number of check questions, there
-            are some if they suffice to tell care from guessing.
-        checks: RESERVE, REPEAT or OMIT, which somebody chose; "" to propose one.
+        maker: row id of the study's author. Unpublished systems of others are not used.
+        untouched: whether the values are those of a preset. If its paper does not state a number of check
+            questions, some are added where they suffice to distinguish care from guessing.
+        checks: RESERVE, REPEAT or OMIT, as chosen by a person; "" to propose one.
     """
     reader = DatasetReader(dataset, maker)
     preset = PRESETS.get(values["preset"]) if untouched and not values["controls"]["per_hit"] else None
@@ -73,7 +77,11 @@ def fit_to_dataset(
 
 
 def _keep_items(reserving: Fitting, values: dict[str, Any], reader: DatasetReader, checks: str) -> Fitted:
-    """Return a fitting that asks about all items where ``reserving`` leaves some out for its check questions."""
+    """Return the design so that all items are judged, if reserving items for check questions would cost too many.
+
+    Args:
+        reserving: the fitting that reserves items for check questions.
+    """
     controls = reserving.values["controls"]
     if not reserving.checks or not set(controls["kinds"]) & set(SPLIT_CONTROLS):
         return Fitted(reserving.values, reserving.sentences)

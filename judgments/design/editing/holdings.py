@@ -17,7 +17,7 @@ from judgments.models import Caption, Dataset, Item, Output, System
 
 @dataclass(frozen=True, slots=True)
 class Holdings:
-    """Counts of a dataset; ``systems`` are those that the person may draw from."""
+    """The counts of a dataset; ``systems`` are those that the person may use."""
 
     images: int
     pictures: int
@@ -33,7 +33,7 @@ class Holdings:
         return bool(self.images) and self.texts == self.images and not self.pictures
 
     def missing_for(self, preset: Preset) -> str:
-        """Return what a preset needs and the dataset lacks; "" if nothing."""
+        """Return what a preset needs and the dataset lacks; "" if it lacks nothing."""
         kind, shows_text = KINDS[preset.values["protocol"]], bool(preset.values.get("source", {}).get("show"))
         return self._missing_to_show(kind, shows_text) or self._missing_to_judge(kind)
 
@@ -75,7 +75,7 @@ class Holdings:
 
 
 def holdings_of(dataset: Dataset, person: Person) -> Holdings:
-    """Count in four queries."""
+    """Return the counts of a dataset, in four queries."""
     items = Item.objects.filter(dataset=dataset).aggregate(
         images=Count("pk"),
         pictures=Count("pk", filter=~Q(picture="") | ~Q(url="")),

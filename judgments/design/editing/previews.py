@@ -1,4 +1,4 @@
-"""Designs that a person edits, kept in the session for their previews."""
+"""Unsaved designs that a person edits, kept in the session for their previews."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def store_preview(session: MutableMapping[str, Any], design: StudyDesign) -> str
 
 
 def keep_row(session: MutableMapping[str, Any], key: str, cells: Mapping[str, str]) -> None:
-    """Let the preview of a design show this row instead of its dataset."""
+    """Show this row in the preview of a design, instead of its dataset."""
     session[ROWS] = {key: dict(cells)}
 
 

@@ -1,4 +1,4 @@
-"""Edit lists of tables as rows of fields: quiz questions, examples, detectors, quotas."""
+"""Form fields for lists of tables, one row per table: quiz questions, examples, detectors, quotas."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class RowColumn:
 
     @property
     def counts(self) -> bool:
-        """Whether a filled cell makes a row; a choice with a default is always filled."""
+        """Whether a filled cell means a filled row; not for a choice with a default, which is always filled."""
         return self.shape != "choice" or self.needed
 
     def text_of(self, value: Any) -> str:
@@ -137,10 +137,10 @@ def describe_rows(columns: list[RowColumn], rows: list[Row]) -> str:
 
 
 class RowsWidget(forms.Widget):
-    """Rows of inputs named ``<field>-<number>-<key>``, with buttons that add and remove rows.
+    """Rows of inputs named ``<field>-<number>-<key>``, with buttons to add and remove rows.
 
     Attributes:
-        hidden: keys that the protocol does not use; shown if a row has them.
+        hidden: keys that the protocol does not use; they are shown only if a row has a value for one.
     """
 
     use_fieldset = True

@@ -1,4 +1,4 @@
-"""Edit the texts of a study in other languages, as rows of fields.
+"""Form fields for the texts of a study in other languages.
 
 A row is a language, an example or a question.
 """
@@ -141,7 +141,7 @@ class TranslationsField(forms.Field):
             ) from None
 
     def _numbered_rows(self, value: Any, part: str) -> dict[str, list[dict[str, Any]]]:
-        """Leave examples without a row untranslated."""
+        """Return language -> rows in the order of their numbers; an example without a row gets an empty one."""
         by_language: dict[str, dict[int, dict[str, Any]]] = {}
         for row in self._read(value, part):
             language, number = row.pop("language"), row.pop("number")

@@ -20,7 +20,7 @@ Paragraph = Annotated[str, Field(max_length=2000)]
 
 
 class Part(BaseModel):
-    """A table of the study file."""
+    """Base class of the tables of a study file."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, str_strip_whitespace=True)
 

@@ -1,4 +1,4 @@
-"""The tables of a study file about the quality of answers: items with a known answer, detectors, early stopping."""
+"""The study-file tables about the quality of answers: items with a known answer, detectors, early stopping."""
 
 from __future__ import annotations
 
@@ -17,8 +17,10 @@ MOST_CHECKS = 100
 
 
 class KnownItem(Part):
-    """An item whose right answer the designer knows. Texts are captions as shown; an image is named as in the
-    dataset. Which of the keys mean something depends on the protocol."""
+    """An item whose right answer the designer knows.
+
+    Texts are given as shown to workers, an image by its name in the dataset. The used keys depend on the protocol.
+    """
 
     image: str = ""
     reference: str = Field("", description="triplet: sentence A.")
@@ -80,12 +82,16 @@ class Controls(Part):
     )
 
     def sets_aside(self, seen: int, right: int) -> bool:
-        """Return whether the answers of somebody with so many right check questions are not used."""
+        """Return whether a worker with ``right`` of the check questions ``seen`` is set aside."""
         # the quotient is the double nearest to the true share, so 7 of 10 reaches a threshold of 0.7
         return seen >= self.least and right / seen < self.threshold
 
     def chance_set_aside(self, seen: int, accuracy: float) -> float:
-        """Return how likely somebody who is right with chance ``accuracy`` is set aside after ``seen``, 0 to 1."""
+        """Return the probability that a worker's answers are not used after ``seen`` check questions.
+
+        Args:
+            accuracy: the probability that the worker answers a check question right.
+        """
         return sum(
             comb(seen, right) * accuracy**right * (1 - accuracy) ** (seen - right)
             for right in range(seen + 1)
@@ -95,9 +101,10 @@ class Controls(Part):
 
 @cache
 def usual_least(threshold: float) -> int:
-    """Return the fewest check questions from which on a careful person is set aside with a chance of ``LOST`` at most.
+    """Return the number of check questions from which on a careful worker is hardly ever set aside.
 
-    1, which protects nobody, if no number up to ``MOST_CHECKS`` does.
+    The probability is at most ``LOST``. Return 1, which protects nobody, if no number up to ``MOST_CHECKS``
+    suffices.
     """
     rule = Controls(threshold=threshold)
     safe = MOST_CHECKS + 1
@@ -107,7 +114,7 @@ def usual_least(threshold: float) -> int:
 
 
 class RuleSetting(Part):
-    """A rule of behaviour that watches the study from its opening (docs/quality.md)."""
+    """A detector that watches participants from the opening of the study (docs/quality.md)."""
 
     rule: Annotated[str, Field(min_length=1, max_length=40)]
     action: Literal["flag", "pause", "exclude"] = "flag"
@@ -115,7 +122,7 @@ class RuleSetting(Part):
 
 
 class Writing(Part):
-    """What the page notices of how answers are written (docs/honest-answers.md)."""
+    """What the page records of how answers are written (docs/honest-answers.md)."""
 
     record: bool = Field(
         False,
@@ -132,7 +139,7 @@ class Writing(Part):
 
 
 class Stopping(Part):
-    """When a unit gets no more judgments than it needs (docs/stopping.md)."""
+    """When to stop asking for judgments of a unit whose outcome is clear (docs/stopping.md)."""
 
     rule: Literal["none", "settled", "margin"] = Field(
         "none",

@@ -24,7 +24,7 @@ DEMOGRAPHICS = {
 
 
 class Crowd(Part):
-    """Where the workers come from and what they are paid."""
+    """Where the workers come from, and how they are paid."""
 
     backend: str = Field(
         "local",

@@ -23,7 +23,7 @@ def placeholders(address: str) -> set[str]:
 
 
 def checked_address(address: str) -> str:
-    """Return an address for participants: https, or this machine for trials. Raise ValueError."""
+    """Return a return address that is https, or on this machine for trials. Raise ValueError for others."""
     try:
         parts, names = urlsplit(address), placeholders(address)
         host = parts.hostname or ""
@@ -50,7 +50,7 @@ WebAddress = Annotated[str, Field(max_length=1000), AfterValidator(checked_addre
 
 
 def _keys_by_outcome(title: str, description: str) -> dict[str, Any]:
-    """Return titles and descriptions for the form; the first outcome alone is described."""
+    """Return outcome -> (title, description) for the form; only the first outcome has a description."""
     outcomes = ("finished", "screened out", "timed out", "returned", "no place left")
     keys = zip(OUTCOMES, outcomes, strict=True)
     return {
@@ -59,7 +59,7 @@ def _keys_by_outcome(title: str, description: str) -> dict[str, Any]:
 
 
 class Panel(Part):
-    """How a panel sends its people and takes them back (docs/crowds)."""
+    """How a panel sends participants, and how they return to it (docs/crowds)."""
 
     preset: Literal["plain", "prolific", "connect", "sona"] = Field(
         "plain",
@@ -153,7 +153,7 @@ class Panel(Part):
 
     @property
     def knows_its_people(self) -> bool:
-        """Whether an id that nobody sent is told from others."""
+        """Whether an invented participant id can be detected."""
         return self.api or bool(self.signature)
 
     def code_of(self, outcome: str) -> str:

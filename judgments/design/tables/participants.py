@@ -1,4 +1,4 @@
-"""The tables of a study file about who may join, personal data, and what an ethics board asks."""
+"""The study-file tables about who may join, about personal data, and for an ethics board."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ BoardAnswer = Annotated[Paragraph, Field(json_schema_extra={"rows": 3})]
 
 
 class Access(Part):
-    """Who may join."""
+    """Who may join the study."""
 
     join: Literal["open", "code", "invited"] = Field(
         "open",
@@ -44,12 +44,12 @@ class Access(Part):
 
     @property
     def is_guessable(self) -> bool:
-        """Whether the code is too short, as in some studies before 0.6."""
+        """Whether the access code is short enough to guess, as in some studies before version 0.6."""
         return self.join == "code" and len(self.code.strip()) < SHORTEST_CODE
 
 
 class Erasing(Part):
-    """What participants who want to be erased can do themselves (docs/privacy.md)."""
+    """What participants can do themselves to have their data erased (docs/privacy.md)."""
 
     offered: Literal["no", "on-request", "at-once"] = Field(
         "no",
@@ -76,7 +76,7 @@ class Erasing(Part):
 
 
 class Retention(Part):
-    """How long it is stored who participants are (docs/privacy.md)."""
+    """How long the data that identify participants are stored (docs/privacy.md)."""
 
     identities_days: Annotated[int, Field(ge=0, le=3650)] = Field(
         0,
@@ -86,7 +86,7 @@ class Retention(Part):
 
 
 class Ethics(Part):
-    """What an ethics board asks and no other field says (contrib/ethics/README.md)."""
+    """What an ethics board asks and no other field states (contrib/ethics/README.md)."""
 
     board: str = Field(
         "",

@@ -1,4 +1,4 @@
-"""The table of a study file with what is fixed before the study opens."""
+"""The study-file table about what is registered before the study opens."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CLAIM = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class HypothesisClaim:
-    """One metric is right more often than another, on pairs of a kind or on all."""
+    """The claim that one metric agrees with people more often than another, on pairs of a kind or on all."""
 
     better: str
     worse: str
@@ -36,7 +36,7 @@ def read_claim(text: str) -> HypothesisClaim:
 
 
 class Hypothesis(Part):
-    """What is expected, in words, and where it can be checked by itself, as ``cider-d > rouge-l on HC``."""
+    """An expectation in words and, if it can be tested automatically, as ``cider-d > rouge-l on HC``."""
 
     text: Annotated[str, Field(min_length=1, max_length=2000)]
     claim: Paragraph = Field("", description="Checked by McNemar's test; empty: people judge it.")
@@ -50,7 +50,7 @@ class Hypothesis(Part):
 
 
 class RegistrationPlan(Part):
-    """What is fixed with a hash before the study opens; `register` does it."""
+    """What the operation `register` fixes by a hash before the study opens."""
 
     hypotheses: Listed[Hypothesis] = Field(min_length=1, max_length=100, description="What is expected.")
     exclusions: Paragraph = Field("", description="Whose answers will not count, in words.")

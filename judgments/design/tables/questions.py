@@ -13,7 +13,7 @@ from quorum.numeric.names import nearest_name
 
 
 class AnswerOptions(Part):
-    """Ties, strength and confidence beside the choice of a pair, and the worst of several."""
+    """Optional parts of an answer: ties, strength and confidence for pairs, and the worst for lists."""
 
     no_difference: bool = Field(
         False, title="“No difference” is an answer", description="Nobody needs to guess."
@@ -31,7 +31,7 @@ class AnswerOptions(Part):
 
     @model_serializer(mode="wrap")
     def _drop_usual_worst(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leave ``worst`` out where it is asked for, so that the designs of pairs stay as they were."""
+        """Leave ``worst`` out if it is true, so that designs of earlier versions are serialized as before."""
         values: dict[str, Any] = handler(self)
         if self.worst:
             values.pop("worst", None)
@@ -39,7 +39,7 @@ class AnswerOptions(Part):
 
 
 class Example(Part):
-    """A worked example in the instructions: what is shown, the right answer, and why."""
+    """A worked example in the instructions: what is shown, the right answer, and the reason."""
 
     image: str = Field("", description="Name of an item of the dataset.")
     scene: str = Field("", max_length=500, description="What participants are shown, if no item is named.")
@@ -49,7 +49,7 @@ class Example(Part):
 
 
 class Source(Part):
-    """The text of an item, shown beside what is judged."""
+    """The source text of an item, shown with what is judged."""
 
     show: bool = Field(False, title="Show the source text", description="Every item must then have one.")
     language: Annotated[str, Field(max_length=20, pattern=r"^[A-Za-z0-9-]*$")] = Field(
@@ -64,7 +64,7 @@ class Source(Part):
 
 
 def check_judged(value: Any) -> Any:
-    """Refuse an unknown sort of text; name the nearest one."""
+    """Raise ValueError for an unknown sort of text, naming the most similar one."""
     if value in JUDGED:
         return value
     near = nearest_name(value, JUDGED, cutoff=0.0)
@@ -88,7 +88,7 @@ class KeywordsPage(Part):
 
 
 class ErrorWeights(Part):
-    """What the errors of a category weigh, by severity."""
+    """The weights of the errors of a category, by severity."""
 
     category: str = Field("", max_length=80, title="Category", description="Empty: all others.")
     weights: dict[Literal["minor", "major", "critical"], Annotated[float, Field(ge=0, le=1000)]] = Field(
@@ -97,7 +97,7 @@ class ErrorWeights(Part):
 
 
 class Spans(Part):
-    """What is marked in a text whose errors are looked for (contrib/error_spans/README.md)."""
+    """The kinds of errors that are marked in a text (contrib/error_spans/README.md)."""
 
     severities: Listed[Literal["minor", "major", "critical"]] = Field(
         ("minor", "major"),

@@ -1,4 +1,4 @@
-"""The tables of a study file about what is drawn from a dataset."""
+"""The study-file tables about what is drawn from a dataset."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CROSSED = "crossed"
 
 
 class ItemSampling(Part):
-    """What is drawn from the dataset. ``split`` is ignored where no image of the dataset has one."""
+    """What is drawn from the dataset. ``split`` is ignored if no image of the dataset has a split."""
 
     pairs: dict[PairKind, Count] = Field(
         default_factory=dict,
@@ -113,7 +113,7 @@ class ItemSampling(Part):
 
     @model_serializer(mode="wrap")
     def _drop_empty_not_in(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leave ``not_in`` out where it names no study, so that designs without it stay as they were."""
+        """Leave ``not_in`` out if it is empty, so that designs of earlier versions are serialized as before."""
         values: dict[str, Any] = handler(self)
         if not self.not_in:
             values.pop("not_in", None)
@@ -121,9 +121,9 @@ class ItemSampling(Part):
 
 
 class Chosen(Part):
-    """How the items of ``sampling.only`` were chosen, and the chance that each had (docs/choosing.md).
+    """How the items of ``sampling.only`` were selected, and with which probability each (docs/choosing.md).
 
-    `select_items` writes it. Results are weighed back by one over the chances.
+    The operation `select_items` writes this table. Results weight each item by the inverse of its probability.
     """
 
     method: Literal["disagreement", "information", "even", "variance", "diversity"] = Field(
@@ -145,7 +145,7 @@ class Chosen(Part):
 
 
 class Arena(Part):
-    """Pairs of systems that are drawn while people work, by what their answers leave open (contrib/arena/README.md)."""
+    """Pairs of systems that are drawn from the answers so far, while people work (contrib/arena/README.md)."""
 
     pages: Count = Field(
         0,
@@ -161,7 +161,7 @@ class Arena(Part):
 
 
 class HandChange(Part):
-    """A change by hand of what is drawn: an item is pulled out, shown otherwise, or put on a page written by hand."""
+    """A manual change of a drawn item: it is removed, shown differently, or moved to a page made by hand."""
 
     item: Annotated[str, Field(min_length=1, max_length=80)] = Field(
         description="The id of the item, as drawn or as the changes before left it."
@@ -178,7 +178,7 @@ class HandChange(Part):
 
 
 class Filter(Part):
-    """H13's Bleu-pre filter: a pair below the threshold is not judged, or only to fill the last ten."""
+    """H13's Bleu-pre filter: a pair below the threshold is judged only if it fills the last group."""
 
     bleu_pre: Annotated[float, Field(ge=0, le=1)] = Field(
         0.0, title="Minimum score to be judged", description="Between 0 and 1. 0: no filter."

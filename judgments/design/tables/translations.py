@@ -1,4 +1,4 @@
-"""The tables of a study file with its texts in other languages."""
+"""The study-file tables with its texts in other languages."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class _TranslatedTexts(Part):
 
 
 class ExampleTexts(_TranslatedTexts):
-    """A worked example's own words; what it shows is judged, and stays as it is."""
+    """The texts of a worked example, except for what it shows, which is judged and not translated."""
 
     scene: str = Field("", max_length=500)
     answer: str = Field("", max_length=500)
@@ -39,7 +39,7 @@ class ExampleTexts(_TranslatedTexts):
 
 
 class QuestionTexts(_TranslatedTexts):
-    """A question of the quiz, its options in the order of the design's."""
+    """A question of the quiz; its options are in the order of the design's options."""
 
     text: str = Field(min_length=1, max_length=1000)
     options: Listed[Annotated[str, Field(min_length=1, max_length=500)]]
@@ -47,7 +47,7 @@ class QuestionTexts(_TranslatedTexts):
 
 
 class Texts(Part):
-    """The texts of a study in one language; those left out stay as they are."""
+    """The texts of a study in one language; texts that are left out are not translated."""
 
     name: str = Field("", max_length=200)
     description: str = Field("", max_length=2000, description="Shown by the crowd (crowd.description).")

@@ -1,4 +1,4 @@
-"""Captions of control items: damaged ones, those of other images, and how many are right."""
+"""Make captions for control items: damaged ones, and those of other images."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _WORD = re.compile(r"[^\W\d_]+")
 def degraded_text(
     text: Text, image: Image, images: Sequence[Image], rng: np.random.Generator, *, whole: bool
 ) -> Text | None:
-    """Return a caption damaged with words of other ``images``, or None."""
+    """Return a caption damaged with words of other ``images``; None if that is impossible."""
     others = [other for other in images if other.name != image.name and other.references]
     some = shuffled(others, rng)[:MOST_DONORS]
     damaged = degrade(
@@ -38,13 +38,13 @@ def degraded_text(
 def degrade(
     text: str, *, references: Collection[str], donors: Sequence[str], rng: np.random.Generator, whole: bool
 ) -> str | None:
-    """Exchange content words of ``text`` for those of ``donors``; return None if impossible.
+    """Replace content words of ``text`` by those of ``donors``; return None if that is impossible.
 
     Args:
-        references: every caption of the image; words with one of their stems are never inserted.
+        references: every caption of the image; words that share a stem with them are never inserted.
         donors: captions of other images.
-        whole: exchange every content word, to describe another scene; otherwise half (at least two), to make a
-            worse text, or shuffle a text with too few.
+        whole: whether to replace every content word, so that the text describes another scene. Otherwise replace
+            half of them, at least two, so that the text is worse; shuffle a text that has too few.
     """
     pieces = text.split()
     positions = [position for position, piece in enumerate(pieces) if _is_content(_word_of(piece))]
@@ -79,7 +79,7 @@ def _stems(tokens: Sequence[str]) -> list[str]:
 def _replacement_words(
     wanted: int, *, references: Collection[str], donors: Sequence[str], rng: np.random.Generator
 ) -> list[str]:
-    """Return content words of different stems."""
+    """Return content words with different stems."""
     taken = set(_stems([word for text in references for word in _WORD.findall(text)]))
     spare: list[str] = []
     for donor in shuffled(donors, rng):
@@ -100,7 +100,7 @@ def _replace_word(piece: str, word: str) -> str:
 
 
 def _shuffled_words(pieces: Sequence[str], rng: np.random.Generator) -> str | None:
-    """Return None if no order reads differently."""
+    """Return the words in another order; None if no order reads differently."""
     if len(set(pieces)) < 3:  # exchanging just two words may give an equally good text
         return None
     while True:
@@ -138,6 +138,6 @@ def foreign_captions(
 
 
 def right_caption_count(image: Image, group_size: int, rng: np.random.Generator) -> int:
-    """Draw one to three right captions (H13), leaving a wrong one in the group."""
+    """Draw how many captions of a group are right: one to three (H13), with at least one wrong caption left."""
     most = min(MOST_RIGHT, len({text.text for text in image.references}), group_size - 1)
     return int(rng.integers(1, most + 1))

@@ -1,4 +1,4 @@
-"""Deal control items to pages of work."""
+"""Distribute control items over pages of work."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ def control_dealer(
 ) -> Dealer:
     """Return a function (page number, page) -> control groups.
 
-    The seed draws each place's control kind, in equal shares. A page may get fewer: a single group cannot be
-    repeated at a distance, and known items stay off pages with their image.
+    The seed draws the kind of control for each place, in equal shares. A page may get fewer than asked for: a page
+    of one group cannot repeat it at a distance, and known items are not put on pages with their image.
 
     Args:
-        images: those of the control split.
+        images: the images of the control split.
         shows_picture: whether workers see the image, which then appears once per page.
 
     Raises:
@@ -151,7 +151,7 @@ def _make_degraded(make: MakeOptionalControl, slot: ControlSlot, image: Image) -
 
 
 def repeat_group(group: Group, *, slot_key: str, seed: int, rng: np.random.Generator) -> Group:
-    """Return the group again as control items that expect the first answers."""
+    """Return a repetition of the group: control items for which the first answers are the expected ones."""
     units = [
         replace(
             unit,
@@ -176,7 +176,7 @@ def _by_image(known: Sequence[Known]) -> list[list[Known]]:
 
 
 class Deck(Generic[T]):
-    """Deal items in random order, each once before any repeats."""
+    """Deal items in random order, each once before any is repeated."""
 
     def __init__(self, things: Sequence[T], rng: np.random.Generator, *, name: Callable[[T], str]) -> None:
         self._things = list(things)
@@ -185,9 +185,9 @@ class Deck(Generic[T]):
         self._name = name
 
     def deal(self, count: int, *, besides: Collection[str] = (), again: bool = True) -> list[T]:
-        """Deal ``count`` distinct items, avoiding ``besides`` while others remain.
+        """Deal ``count`` distinct items, avoiding those named in ``besides`` while others remain.
 
-        Then deal those too if ``again``, otherwise deal fewer.
+        When none remain, deal the avoided or already dealt ones too if ``again``; otherwise deal fewer items.
         """
         dealt: list[T] = []
         for _ in range(count):

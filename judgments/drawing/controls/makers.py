@@ -1,4 +1,4 @@
-"""What a kind makes its control items with, and the items whose right answer a designer knows."""
+"""The functions by which a kind makes its control items, and the items whose right answer a designer knows."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ SPLIT_CONTROLS = (REFERENCE, DEGRADED)  # the kinds that need a control split
 
 @dataclass(frozen=True, slots=True)
 class ControlSlot:
-    """Where a control item goes, and what it is drawn from.
+    """The place of a control item, and what it is drawn from.
 
     Attributes:
-        position: distinguishes equal items of different HITs.
-        images: of the control split.
+        position: makes the keys of equal items in different HITs differ.
+        images: the images of the control split.
     """
 
     design: StudyDesign
@@ -45,7 +45,7 @@ MakeOptionalControl = Callable[[ControlSlot, Image], Group | None]
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A designer's item with its texts, and its number from 1 in the study file."""
+    """A known item of the study file with its texts, and its number in the file, from 1."""
 
     number: int
     image: Image
@@ -61,13 +61,13 @@ MakeKnownControl = Callable[[ControlSlot, Sequence[Known]], Group]
 
 @dataclass(frozen=True, slots=True)
 class Makers:
-    """A kind's factories of control items; None for those that it lacks.
+    """A kind's functions that make control items; None for those that it does not support.
 
     Attributes:
-        reference: also used for quizzes.
+        reference: is also used for quizzes.
         degraded: returns None if no caption can be damaged.
         known_together: whether the known items of an image form one group.
-        least_references: references that an image needs for one item.
+        least_references: number of references that an image needs for a control item.
         quiz_usable: whether an image can be in a quiz.
     """
 
@@ -80,7 +80,7 @@ class Makers:
 
 
 def known_items(items: Sequence[Any], material: Material) -> list[Known]:
-    """Resolve the texts and images of the designer's ``KnownItem``s."""
+    """Find the texts and images of the study file's ``KnownItem`` tables."""
     images = {image.name: image for image in material.images}
     everywhere = texts_by_wording(material.images) if items else {}
     known = []
@@ -105,7 +105,7 @@ def known_items(items: Sequence[Any], material: Material) -> list[Known]:
 
 
 def texts_by_wording(images: Sequence[Image]) -> dict[str, Text]:
-    """Return texts by their one form; prefer references."""
+    """Return normal form -> text; of a reference and a candidate with the same form, take the reference."""
     outputs = {one_text(text.text): text for image in images for _, text in image.outputs}
     return outputs | {one_text(text.text): text for image in images for text in image.references}
 

@@ -1,4 +1,4 @@
-"""Count the distinct control items of a study, and how long they last a worker."""
+"""Count the distinct control items of a study, and the HITs that a worker can do before one is repeated."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class ControlPool:
     """The distinct control items of a study.
 
     Attributes:
-        lasts: HITs a worker can do before an item repeats, if HITs with new controls come first.
+        lasts: HITs that a worker can do before an item is repeated, if HITs with new items come first.
         comes_again: whether any item is in two HITs.
     """
 
@@ -26,9 +26,9 @@ class ControlPool:
 
 
 def mark_of(image: Hashable, *texts: Hashable, grouped: bool) -> Mark:
-    """Return what a worker recognises a control item by: the image, and its captions unless ``grouped``.
+    """Return what identifies a control item to a worker: its image and, unless ``grouped``, its captions.
 
-    Names or row ids identify them; None stands for a missing caption.
+    Image and texts are names or row ids; None stands for a missing caption.
     """
     if grouped:
         return (image,)

@@ -1,4 +1,4 @@
-"""Divide the images of a dataset into those that are judged and those of control items."""
+"""Divide the images of a dataset into judged images and those of control items."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def divide_images(design: StudyDesign, material: Material) -> Division:
 
 
 def check_split(design: StudyDesign, material: Material) -> None:
-    """Refuse a judged split that the dataset does not have."""
+    """Raise DesignError if the dataset has no image of the judged split."""
     splits = {image.split for image in material.images}
     named = sorted(splits - {""})
     if named and design.sampling.split not in splits:

@@ -1,4 +1,4 @@
-"""The comparisons drawn so far, so that two texts meet once an image, and systems take part equally often."""
+"""The comparisons drawn so far, so that two texts are compared once per image and systems occur equally often."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Comparison = tuple[str, frozenset[str]]  # an image and the two texts of a pair
 
 @dataclass
 class AcceptedPairs:
-    """The pairs drawn; ``passed_over`` counts those with fewer than ``least`` references."""
+    """The pairs drawn so far; ``passed_over`` counts pairs with fewer than ``least`` references."""
 
     least: int
     bare: bool = False
@@ -25,7 +25,7 @@ class AcceptedPairs:
     passed_over: int = 0
 
     def accept(self, pair: Pair) -> bool:
-        """Note and accept the pair if it has enough references and is no duplicate."""
+        """Return whether the pair has enough references and was not compared before; if so, record it."""
         if texts_compared(pair) in self.compared:
             return False
         if len(pair.references) < self.least:

@@ -52,16 +52,16 @@ def draw_pairs(
     """Draw the candidate pairs of a study, ``wanted`` of each kind.
 
     Args:
-        wanted: kind -> number; empty means ``default_count`` of each, or as many as there are.
-        references: references per pair, or ``"all"``. Pairs with fewer are passed over.
+        wanted: kind -> number; if empty, ``default_count`` of each kind, or as many as there are.
+        references: references per pair, or ``"all"``. Pairs with fewer are skipped.
         source: ``published`` takes the dataset's pairs, ``references`` draws new ones, ``auto`` prefers published
             ones.
-        bare: whether images without references give pairs too, as nobody sees those.
-        only: ids of pairs to keep of those drawn, or of all published ones. Empty: all.
+        bare: whether images without references may give pairs, since the protocol does not show references.
+        only: ids of the drawn pairs to keep, or of all published ones. Empty: keep all.
 
     Raises:
         DesignError: the dataset has too few pairs of a kind, or too few with enough references. Unusable published
-            pairs (equal texts, duplicates) count here, though they are left out.
+            pairs (equal texts, duplicates) are counted as available, though they are left out.
     """
     use_published = source == "published" or (source == "auto" and bool(material.published))
     if use_published and not material.published:
@@ -116,13 +116,16 @@ def count_pairs(
 
 
 def contests_of_systems(images: Sequence[Image]) -> int:
-    """Return how many pairs let each two systems meet on every image, up to ``MOST_BY_DEFAULT`` or one an image."""
+    """Return how many pairs let every two systems meet on every image.
+
+    The number is at most ``MOST_BY_DEFAULT``, or one per image if that is more.
+    """
     systems = {name for image in images for name, _ in image.outputs}
     return min(len(images) * comb(len(systems), 2), max(MOST_BY_DEFAULT, len(images)))
 
 
 def missing_ids_error(lacking: Collection[str], what: str) -> DesignError:
-    """Return an error about missing ids of ``sampling.only``."""
+    """Return the error about ids of ``sampling.only`` that were not found."""
     many = f" and {len(lacking) - 1} more" if len(lacking) > 1 else ""
     return DesignError(
         gettext(
@@ -135,7 +138,7 @@ def missing_ids_error(lacking: Collection[str], what: str) -> DesignError:
 
 
 def system_names(pair: Pair) -> tuple[str, str]:
-    """Return the sorted names of the systems of a pair."""
+    """Return the sorted names of a pair's two systems."""
     first, second = sorted((pair.first_system or "", pair.second_system or ""))
     return first, second
 
@@ -193,7 +196,7 @@ class _Draw:
         return any(drawn.of_kind.values()) and not self.too_few(drawn)
 
     def refuse_too_few(self, drawn: AcceptedPairs, least: int) -> None:
-        """Refuse a draw of too few pairs, and suggest a feasible request."""
+        """Raise DesignError if too few pairs were drawn, and suggest numbers that are possible."""
         if self.is_enough(drawn) or not (drawn.passed_over or self.too_few(drawn)):
             return
         fitting = self._most_references(least) if drawn.passed_over else 0
@@ -254,7 +257,7 @@ class _Draw:
         )
 
     def _most_references(self, least: int) -> int:
-        """Return the largest feasible number of references below ``least``, or 0."""
+        """Return the largest possible number of references below ``least``; 0 if there is none."""
         low, high = 0, least - 1
         while low < high:
             middle = (low + high + 1) // 2

@@ -52,9 +52,10 @@ def _published(material: Material, images: Sequence[Image], kind: str) -> list[P
 
 
 def unusable_pairs(material: Material, images: Sequence[Image], kind: str) -> list[Pair]:
-    """Return published pairs of equal texts and duplicates, mirrored or not; PASCAL-50S has one and three.
+    """Return published pairs that have equal texts or repeat another pair, mirrored or not.
 
-    A design that asks for all 1,000 pairs of a kind gets the others.
+    PASCAL-50S has one of the first kind and three of the second. A design that asks for all 1,000 pairs of a kind
+    gets the others.
     """
     seen: set[Comparison] = set()
     unusable = []
@@ -68,7 +69,7 @@ def unusable_pairs(material: Material, images: Sequence[Image], kind: str) -> li
 def pairs_left_out(
     material: Material, images: Sequence[Image], *, wanted: dict[str, int], drawn: Sequence[Pair]
 ) -> dict[str, int]:
-    """Return notes on why fewer published pairs were used than requested."""
+    """Return reason -> number of pairs, if fewer published pairs were used than requested."""
     short = sum(wanted.values()) - len(drawn)
     if short <= 0:
         return {}

@@ -1,4 +1,4 @@
-"""Types of the columns of rows."""
+"""Types for the columns of rows."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""The columns of a table, and what reads its records.
+"""The columns of a table, and the type of the functions that read its records.
 
-Readers hold one record in memory at a time. pyarrow's guess types, and their errors name neither line nor column.
+Readers hold one record in memory at a time. pyarrow's readers are not used: they guess types, and their errors name
+neither line nor column.
 """
 
 from __future__ import annotations
@@ -18,13 +19,16 @@ from quorum.numeric.names import nearest_name
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The columns of a table. `strict` refuses others; otherwise they are ignored.
+    """The columns that a reader expects in a table.
 
-    `loose` does not look for misspelt names. `instead` maps a required column to its substitutes.
-
-    `header_row` is the line of the header, from 1, below rows of a title; 0 finds it. Of tables in layouts of others:
-    `header` names the columns of one without a header; `rest` takes the cells of a row from its place on; `quoted` is
-    false where quotation marks are text, but around whole cells.
+    Attributes:
+        strict: whether other columns are refused; otherwise they are ignored.
+        loose: whether not to look for misspelt names.
+        instead: required column -> columns that can replace it.
+        header_row: the line of the header, from 1, below a title; 0 to find it.
+        header: the column names of a layout without a header.
+        rest: the column that takes all cells of a row from its position on.
+        quoted: false if quotation marks inside a cell are text.
     """
 
     required: tuple[str, ...]
@@ -38,22 +42,22 @@ class Columns:
     header_row: int = 0
 
     def names_of(self, cells: Iterable[str]) -> list[str]:
-        """Return the names of a header; known ones may be written in another case."""
+        """Return the column names of a header, with Quorum's spelling for names that differ only in case."""
         known = {name.lower(): name for name in (*self.required, *self.optional)}
         return [known.get(cell.strip().lower(), cell.strip()) for cell in cells]
 
     def line_of_header(self, lines: Sequence[tuple[int, Sequence[str]]]) -> int:
-        """Return the line of the header among the first lines of a table, 0 for the first."""
+        """Return the line of the header among the first lines of a table; 0 if the table has no header."""
         return 0 if self.header else header_line(lines, {*self.required, *self.optional})
 
     def score(self, names: list[str]) -> int:
-        """Return how well a header fits: required columns count most, or where none is, all columns."""
+        """Return how well a header matches: mainly by required columns or, without any, by all columns."""
         if self.required:
             return sum(self._holds(names, name) for name in self.required)
         return len(self.optional) * sum(name in self.optional for name in names) + len(names)
 
     def check(self, names: Collection[str], file: Path, line: int | None, notes: ImportNotes) -> None:
-        """Refuse a missing or probably misspelt column."""
+        """Raise ImportProblem for a missing or probably misspelt column."""
         known = self.required + self.optional
         for name in () if self.loose else names:
             if name in known or name in notes.details():

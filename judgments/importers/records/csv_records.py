@@ -43,7 +43,7 @@ def find_header(
     separators: str = SEPARATORS,
     rename: Callable[[list[str]], list[str]] = lambda cells: list(map(str.strip, cells)),
 ) -> Header:
-    """Choose the separator that scores most, the first on ties."""
+    """Choose the separator whose header gets the highest ``score``; on ties, the first separator."""
     if not text.strip():
         raise ImportProblem(path, line, None, "no header", wanted)
     readings: list[tuple[int, str, list[str]]] = []
@@ -70,7 +70,7 @@ def find_header(
 def csv_rows(
     path: Path, lines: Iterator[tuple[int, str]], header: Header, *, quoted: bool = True
 ) -> Iterator[tuple[int, list[str]]]:
-    """Yield (first line, cells); skip empty records."""
+    """Yield (line on which the record begins, cells); skip empty records."""
     most, size = limits().line, 0
 
     def texts() -> Iterator[str]:
@@ -117,7 +117,7 @@ def named_cells(
 
 
 def head_of(lines: Iterator[tuple[int, str]]) -> list[tuple[int, str]]:
-    """Take the first lines, fewer if they are long."""
+    """Return the first lines of a file; fewer if they are long."""
     head: list[tuple[int, str]] = []
     while len(head) < MOST_LINES and sum(len(text) for _, text in head) < LONGEST_HEAD:
         if (line := next(lines, None)) is None:
@@ -129,7 +129,7 @@ def head_of(lines: Iterator[tuple[int, str]]) -> list[tuple[int, str]]:
 def first_cells(
     lines: Sequence[tuple[int, str]], separators: str = SEPARATORS
 ) -> list[tuple[int, list[str]]]:
-    """Return the cells of lines, each row with its line; none if their quotation marks make no table."""
+    """Return (line, cells) of each row; [] if the quotation marks do not fit a table."""
     texts = [text for _, text in lines]
     # Texts of one column may hold many commas; the separator stands in every row, and in the header.
     separator = max(
@@ -145,7 +145,7 @@ def first_cells(
 
 
 def read_csv(path: Path, columns: Columns, notes: ImportNotes, encoding: str | None) -> Iterator[Record]:
-    """Yield the records of a CSV file; detect whether comma, semicolon, tab or bar separates its cells."""
+    """Yield the records of a CSV file; detect whether its separator is a comma, semicolon, tab or bar."""
     lines = read_lines(path, encoding=encoding, newline="")
     first, separators = head_of(lines), SEPARATORS
     if first and (named := re.fullmatch(r"sep=(.)[\r\n]*", first[0][1])):  # written by Excel above the header

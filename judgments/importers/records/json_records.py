@@ -36,7 +36,7 @@ def read_json_lines(
 
 
 def parse_json(text: str, path: Path, line: int | None) -> object:
-    """Return a decoded JSON text. Refuse NaN, Infinity and repeated keys."""
+    """Parse a JSON text. Refuse NaN, Infinity and repeated keys."""
     try:
         check_depth(text)
         return _decode(text)
@@ -59,7 +59,7 @@ def read_document(path: Path, encoding: str | None = None) -> Iterator[tuple[str
 
 
 def _strict_decoder_options(path: Path, line: int | None) -> dict[str, Any]:
-    """Return the options of a JSON decoder that make it refuse invalid values, as problems of this line."""
+    """Return options for a JSON decoder, by which it raises ImportProblem with this line for invalid values."""
 
     def refuse(constant: str) -> NoReturn:
         raise ImportProblem(path, line, None, constant, "a JSON number or null")

@@ -1,7 +1,7 @@
-"""A record with its place in a file, and rows of a dataclass that are read from it.
+"""A record with its place in a file, and rows of a dataclass that are read from records.
 
-`Shape` reads records by a dataclass with pydantic annotations. A value that does not fit raises ImportProblem with
-file, line, column, found and expected.
+`Shape` reads records into a dataclass with pydantic annotations. For a value that does not fit it raises
+ImportProblem with file, line, column, the value found and what was expected.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """The values of one record with their place.
+    """The values of one record, and its place in a file.
 
     Attributes:
         line: the 1-based first line; None if the format has no lines.
         textual: whether the format is untyped (CSV): empty cells are missing, numbers and flags are parsed.
         json_texts: whether lists and objects are JSON in texts, as in all untyped formats.
         path: the record's path in a document, such as `annotations[3]`; several may be on one line.
-        origins: column -> its name in the file, if that is another.
-        renamed: whether problems name both.
+        origins: column -> its name in the file, if that differs.
+        renamed: whether error messages give both names.
     """
 
     file: Path
@@ -76,7 +76,7 @@ class Record:
         return None if self.textual and value == "" else value
 
     def read(self, column: str, read: Callable[[Any], T]) -> T:
-        """Return a column as parsed by `read`, which may raise BadValue."""
+        """Return a column parsed by `read`, which may raise BadValue."""
         try:
             return read(self.values.get(column))
         except BadCell as unfit:
@@ -84,11 +84,11 @@ class Record:
 
 
 class Shape(Generic[T]):
-    """Read records as rows of a dataclass.
+    """Reads records as rows of a dataclass.
 
     Args:
-        columns: field -> column, if the names differ.
-        passed: fields that the caller of `read` passes.
+        columns: field -> column, for names that differ.
+        passed: fields whose values the caller passes to `read`.
     """
 
     def __init__(

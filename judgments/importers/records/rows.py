@@ -1,4 +1,4 @@
-"""The rows that importers yield, alike for all formats."""
+"""The rows that importers yield, the same for all formats."""
 
 from __future__ import annotations
 
@@ -78,7 +78,10 @@ class ImageRow:
 
 @dataclass(frozen=True, slots=True)
 class DocumentRow(ImageRow):
-    """An image, or segment, of a document; a class of its own, to keep the fingerprints of others."""
+    """An image, or segment, of a document.
+
+    This is a separate class, as fingerprints are hashes of ``repr()``: rows without a document keep theirs.
+    """
 
     document: str = ""
 
@@ -99,7 +102,7 @@ class InputRow:
 
 @dataclass(frozen=True, slots=True)
 class CandidatePairRow:
-    """Two candidates for an image (V15 §3), with its first `references` references (None: all)."""
+    """Two candidates for an image (V15 §3), with its first `references` references; None stands for all."""
 
     pair: str
     image: str
@@ -113,7 +116,7 @@ class CandidatePairRow:
 
 @dataclass(frozen=True, slots=True)
 class CandidateRow:
-    """A system's caption for an image; ranks count from 1, and 0 is said by no file."""
+    """A system's caption for an image; ranks count from 1, and 0 means that the file states no rank."""
 
     image: ImageName
     text: OutputText
@@ -139,12 +142,12 @@ class JudgmentRow:
 
     Attributes:
         anonymous: whether the rater comes from published totals (`anon-1`, ...) and is not one person.
-        aggregated: whether it is a majority of unpublished answers.
-        revision: counts the worker's answers on the unit from 0.
-        invalidated: the rule that excluded it.
-        content: what else an open kind showed.
-        chance: by which the unit, or its pair of systems, was drawn for this HIT.
-        document: of which the item is a part; an import takes the dataset's.
+        aggregated: whether the answer is a majority of unpublished answers.
+        revision: number of earlier answers of the worker on the unit.
+        invalidated: the rule that excluded the answer.
+        content: what else the unit of an open kind showed.
+        chance: the probability with which the unit, or its pair of systems, was drawn for this HIT.
+        document: the document of the item; an import uses the dataset's.
         stored: the checked answer of an open kind, in its stored form.
     """
 
@@ -190,7 +193,7 @@ class JudgmentRow:
 
 @dataclass(frozen=True, slots=True)
 class Credit:
-    """A system that captioned or retrieved an image; `rank` is from 1."""
+    """A system that captioned or retrieved an image; `rank` counts from 1."""
 
     system: str
     rank: int | None = None
@@ -199,22 +202,22 @@ class Credit:
 
 @dataclass(frozen=True, slots=True)
 class CreditedRow(JudgmentRow):
-    """A judgment with the systems of its captions, by caption id; by side where both sides show one caption.
+    """A judgment with the systems of its captions, by caption id, or by side if both sides show one caption.
 
-    It is a class of its own, to keep the fingerprints of files without credits.
+    This is a separate class, as fingerprints are hashes of ``repr()``: files without credits keep theirs.
     """
 
     credits: Mapping[str, tuple[Credit, ...]] = field(default_factory=dict)
 
     def of_side(self, side: str) -> tuple[Credit, ...]:
-        """Return the credits of ``first`` or ``second``."""
+        """Return the credits of the side ``first`` or ``second``."""
         key = getattr(self, side)
         if self.first == self.second and side in self.credits:
             return self.credits[side]
         return self.credits.get(key or "", ())
 
     def options(self) -> list[Mapping[str, str]]:
-        """Return the options that a unit shows, each with its id as `key`."""
+        """Return the captions that a unit offers for choice, each with its id as `key`."""
         options: Any = (self.content or {}).get("options", ())
         return [option for option in options if isinstance(option, Mapping)]
 

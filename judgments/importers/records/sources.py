@@ -1,4 +1,4 @@
-"""Files and folders to import, which yield their rows once."""
+"""Files and folders to import, whose rows can be read once."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 class ImportSource:
-    """A file or folder to import, to be read once. `notes` are complete when its rows are exhausted."""
+    """A file or folder to import; its rows can be read once. `notes` are complete after the last row."""
 
     def __init__(self, path: Path, encoding: str | None = None) -> None:
         self.path = path
@@ -33,7 +33,7 @@ class ImportSource:
         self._encoding = encoding
 
     def _read(self, records: RecordReader, columns: Columns, row: Callable[[Record], T]) -> Iterator[T]:
-        """Yield the rows of a table, or raise the problems of all of them."""
+        """Yield the rows of a table; at the end, raise all errors in its rows together."""
         return self.refusals.rows(records(self.path, columns, self.notes, self._encoding), row)
 
 
@@ -51,10 +51,10 @@ class DatasetSource(ImportSource, ABC):
 
 
 class CandidateSource(ImportSource, ABC):
-    """One system's captions. With `images`, an image outside them is an ImportProblem.
+    """One system's captions. With `images`, any other image is an ImportProblem.
 
     Attributes:
-        contents: image, and "boxes" or "keywords" -> what the system names; complete when the captions are exhausted.
+        contents: (image, "boxes" or "keywords") -> what the system names; complete after the last caption.
     """
 
     def __init__(self, path: Path, encoding: str | None = None) -> None:
@@ -66,12 +66,12 @@ class CandidateSource(ImportSource, ABC):
 
 
 class JudgmentSource(ImportSource, ABC):
-    """Judgments collected elsewhere. With `images` or `captions` (id to text), unknown names are ImportProblems.
+    """Judgments collected elsewhere. With `images` or `captions` (id -> text), unknown names are ImportProblems.
 
     Attributes:
         protocol: of every row; None if rows state it.
-        anonymous: whether no rater is a person.
-        setting: what the rows so far need of a design (`Kind.setting_with`).
+        anonymous: whether no rater is an identified person.
+        setting: the design options that the rows so far need (`Kind.setting_with`).
     """
 
     protocol: str | None = None
@@ -80,7 +80,7 @@ class JudgmentSource(ImportSource, ABC):
 
     @property
     def states_scale(self) -> bool:
-        """Return whether the file or its reader says which scale the answers are on, and not they alone."""
+        """Whether the scale of the answers is stated, and not only inferred from them."""
         return False
 
     @abstractmethod

@@ -1,4 +1,4 @@
-"""Find the header of a table below rows of a title."""
+"""Find the header of a table below a title."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ MOST_LINES = 10  # of which one is the header
 def header_line(lines: Sequence[tuple[int, Sequence[str]]], known: Collection[str] = ()) -> int:
     """Return the line of the header among the first lines of a table; 0 if no line has a text.
 
-    An empty line is no header. A line with one text above a line with several is a title, unless the text is a
-    ``known`` name of a column. An empty first cell is that of row numbers, in a table of two columns.
+    An empty line is not a header. A line with one text above a line with several is a title, unless the text is a
+    ``known`` column name. In a table of two columns, the first cell of the header may be empty, above row numbers.
     """
     texts = [(number, [cell.strip() for cell in cells]) for number, cells in lines]
     filled = [(number, cells) for number, cells in texts if any(cells)]

@@ -1,4 +1,4 @@
-"""Validators of the columns of rows."""
+"""Validators for the columns of rows."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MOST_SECONDS = 1_000_000_000  # thirty years
 
 
 def cached_texts(read: Callable[[Any], T]) -> Callable[[Any], T]:
-    """Cache `read` for texts: names, captions and times stand in many rows of a file."""
+    """Cache `read` for texts, since names, captions and times are repeated in many rows of a file."""
     read_once = lru_cache(MOST_CACHED)(read)
     return lambda value: read_once(value) if type(value) is str else read(value)
 

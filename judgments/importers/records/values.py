@@ -24,7 +24,7 @@ _TIME = "a time with its zone, such as 2026-01-01T10:00:00Z"
 
 
 class BadCell(ValueError):
-    """A value does not fit its column. `path` is the part of it: `[3].label`."""
+    """A value that does not fit its column. `path` is the part of the value that is wrong, such as `[3].label`."""
 
     def __init__(self, actual: str, expected: str, path: str = "") -> None:
         super().__init__(actual, expected, path)
@@ -34,7 +34,7 @@ class BadCell(ValueError):
 
 
 def read_text(value: Any, expected: str = "a text") -> str:
-    """Keep outer blanks; refuse an empty text."""
+    """Return a text with its outer blanks; refuse an empty text."""
     if not isinstance(value, str):
         raise BadCell(quoted(value), expected)
     if not value.strip():
@@ -45,7 +45,7 @@ def read_text(value: Any, expected: str = "a text") -> str:
 
 
 def read_output(value: Any, expected: str = "a text") -> str:
-    """Return what a system wrote, "" for a cell that is empty or blank: an empty output is an output."""
+    """Return a system's output; "" for an empty or blank cell, since an output may be empty."""
     return "" if is_blank(value) else read_text(value, expected)
 
 
@@ -54,13 +54,13 @@ def is_blank(value: Any) -> bool:
 
 
 def by_name(rows: Iterable[tuple[str, int]]) -> dict[str, int]:
-    """Return name -> row id, by stored and by composed names."""
+    """Return name -> row id, with each name as stored and in its normal form (NFC)."""
     known = dict(rows)
     return {compose_name(name): pk for name, pk in known.items()} | known
 
 
 def read_name(value: Any, expected: str = "a name", limit: int = NAME_LIMIT) -> str:
-    """Return a composed one-line identifier; whole numbers become digits (MS COCO's image ids)."""
+    """Return an identifier in normal form (NFC), on one line; whole numbers become digits (MS COCO's image ids)."""
     if type(value) is int:
         value = str(value)
     if not isinstance(value, str):
@@ -78,7 +78,7 @@ def read_name(value: Any, expected: str = "a name", limit: int = NAME_LIMIT) -> 
 
 
 def read_image(value: Any) -> str:
-    """Return an image's name. Refuse a name that leads out of a folder."""
+    """Return the name of an image. Refuse a name that is a path out of its folder."""
     name = read_name(value, "an image's name")
     parts = re.split(r"[/\\]", name)
     if ".." in parts or parts[0] == "" or re.match(r"[A-Za-z]:[/\\]", name):

@@ -77,7 +77,7 @@ def _box(record: Record, size: tuple[float, float] | None) -> BoxRow:
 def _within(
     record: Record, names: tuple[str, str], start: float, length: float, pixels: float | None
 ) -> tuple[float, float]:
-    """Return (start, length) as shares of a side; `pixels` is its length for pixel boxes."""
+    """Return (start, length) as fractions of a side; `pixels` is the side's length for boxes in pixels."""
     side = pixels or 1.0
     if length <= 0:
         raise record.problem(names[1], quoted(length), "more than 0")

@@ -33,14 +33,15 @@ MOST_NAMES = 1_000  # that a system gives for an image
 
 
 class TableCandidates(CandidateSource):
-    """One system's captions: `image, caption`, optionally `rank, score`; or the `boxes` and `keywords` that it names.
+    """One system's captions (`image, caption`, optionally `rank, score`), or its `boxes` and `keywords`.
 
-    Several captions of an image need distinct ranks. A `system` column must name one system. Without `image`, `text`
-    names the items by their source texts; where several items have one, what is said of it in turn is about each.
+    Several captions of an image need distinct ranks. A `system` column must have the same system in all rows.
+    Without `image`, `text` identifies items by their source texts; where several items have the same text, its rows
+    are about these items in turn.
 
     Attributes:
-        items_of: source text in one form -> names of the dataset's items with it.
-        boxes_of: image -> ids of its boxes in the dataset; None takes any.
+        items_of: normal form of a source text -> names of the dataset's items with it.
+        boxes_of: image -> ids of its boxes in the dataset; None accepts any id.
     """
 
     shape = Shape(CandidateRow, columns={"text": "caption"})
@@ -92,7 +93,7 @@ class TableCandidates(CandidateSource):
             register.finish(self.path)
 
     def _add_content(self, record: Record, image: str, kind: str) -> None:
-        """Take what a row names of an image; of several rows of an image, others may repeat it or be empty."""
+        """Store the boxes or keywords that a row names; further rows of the image may repeat them or be empty."""
         listed = self._names_in(record, kind)
         if kind == "boxes" and listed and self.boxes_of is not None:
             there = self.boxes_of(image)
@@ -125,7 +126,7 @@ class TableCandidates(CandidateSource):
             raise record.problem(kind, unfit.actual, unfit.expected) from None
 
     def _text_of(self, image: str, rank: int) -> str | None:
-        """Return the first caption that the file has there; None if its rows do not name items."""
+        """Return the first caption in the file for an image and rank; None if its rows do not name images."""
         for record in self._records(self.path, CANDIDATE_COLUMNS, ImportNotes(), self._encoding):
             with suppress(ImportProblem):
                 row = self.shape.read(record)
@@ -159,9 +160,9 @@ def _keyword(value: object) -> str:
 
 
 class CandidateRegister:
-    """Find a second caption of an image and rank. Memory holds a 64-bit digest for each.
+    """Find a second caption of an image and rank, by 64-bit digests.
 
-    ``text_of`` reads the first one again, which is done once a file.
+    ``text_of`` reads the first caption from the file again; this is done at most once per file.
     """
 
     def __init__(
@@ -175,13 +176,13 @@ class CandidateRegister:
         self._seen: dict[tuple[str, int], tuple[int | None, int]] = {}
 
     def check_image(self, record: Record, image: str) -> None:
-        """Refuse an image that the dataset has not."""
+        """Raise ImportProblem if the dataset has no such image."""
         if self._images is not None and image not in self._images:
             self._dataset_images = self._dataset_images or NamesOfImages(self._images)
             raise record.problem("image", quoted(image), self._dataset_images.expected(image))
 
     def add(self, record: Record, row: CandidateRow) -> bool:
-        """Return whether the candidate is new; refuse another caption of the same rank."""
+        """Return whether the candidate is new; raise ImportProblem if its rank has another caption."""
         key, content = (row.image, row.rank or 1), hash((one_text(row.text), row.score))
         if key in self._seen:
             line, before = self._seen[key]
@@ -195,7 +196,7 @@ class CandidateRegister:
         return True
 
     def _parting(self, row: CandidateRow) -> str:
-        """Quote where a caption differs from the first one."""
+        """Return both captions from where they begin to differ, for an error message."""
         if self._looked_back:
             return ""
         self._looked_back = True

@@ -48,7 +48,7 @@ def _long_text(value: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _AboutImage:
-    """A record's image columns; captions are separate, as an image with a text needs none."""
+    """The columns about an image. Captions are read separately, as an image with a text needs none."""
 
     image: ImageName
     text: Annotated[str, PlainValidator(_long_text)] = ""
@@ -64,12 +64,12 @@ _ABOUT = Shape(_AboutImage, passed=("boxes",))
 
 
 class TableDataset(DatasetSource):
-    """References from JSON lines or CSV with `image, caption` and optionally `caption_id, split, url, document`.
+    """References from a table with `image, caption` and optionally `caption_id, split, url, document`.
 
-    Images may have `boxes`, and a `text`, with which they need no caption. Memory holds each image's first record
-    (digests of long values), its count and two 64-bit digests per caption.
+    Images may have `boxes`, and a `text`; those with a text need no caption. Memory holds each image's first record
+    (digests of long values), its number of captions, and two 64-bit digests per caption.
 
-    With `images_alone` the captions are a system's, and only name the images.
+    With `images_alone`, captions are a system's and are not read; rows then only name the images.
     """
 
     def __init__(
@@ -133,7 +133,7 @@ class TableDataset(DatasetSource):
 
 @dataclass(frozen=True, slots=True)
 class _FirstRecord:
-    """An image's first record; later ones may repeat it or be empty."""
+    """The first record of an image; later ones may repeat its values or leave them empty."""
 
     split: str | None
     url: str | None
@@ -178,7 +178,7 @@ class CaptionRegister:
         return self._counts[image]
 
     def add(self, record: Record, caption_id: str, image: str, text: str, column: str = "caption_id") -> bool:
-        """Return whether the caption is new; refuse a used id."""
+        """Return whether the caption is new; raise ImportProblem if its id has another caption."""
         key, content = hash(caption_id), hash((image, one_text(text)))
         if key in self._by_id:
             if self._by_id[key] != content:

@@ -1,8 +1,8 @@
-"""Read the records of a table, whatever its file is.
+"""Read the records of a table, whatever the format of its file.
 
-`read_table` detects JSON lines, CSV, a JSON list, an Excel workbook or Parquet by a file's first bytes. A workbook's
-XML is read as a stream, without a tree, within the limits of archives; Parquet by a process of its own. Neither is
-read in a request.
+`read_table` detects JSON lines, CSV, a JSON list, an Excel workbook or Parquet by the first bytes of a file. The
+XML of a workbook is read as a stream, without a tree, within the limits for archives; Parquet is read in a separate
+process. Neither is read in a request.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from judgments.importers.textio import ImportNotes, ImportProblem, read_head, re
 
 
 def read_table(path: Path, columns: Columns, notes: ImportNotes, encoding: str | None) -> Iterator[Record]:
-    """Read CSV, JSON lines, a JSON list, an Excel workbook or Parquet, whatever the file is."""
+    """Yield the records of CSV, JSON lines, a JSON list, an Excel workbook or Parquet."""
     head = read_head(path, READ_AT_ONCE, encoding=encoding).lstrip()
     read = next((reader for start, reader in _BY_START.items() if head.startswith(start)), read_csv)
     return read(path, columns, notes, encoding)
@@ -89,7 +89,7 @@ def _listed(rows: Iterable[tuple[int, dict[int, str]]]) -> list[tuple[int, list[
 
 
 def first_lines(path: Path, encoding: str | None, *, workbook: bool) -> list[tuple[int, list[str]]]:
-    """Return the first rows of CSV or of a workbook with their lines, whatever they hold."""
+    """Return (line, cells) for the first rows of CSV or of a workbook, without interpreting them."""
     if workbook:
         return _listed(islice(_rows(path), MOST_LINES))
     return first_cells(head_of(read_lines(path, encoding=encoding, newline="")))

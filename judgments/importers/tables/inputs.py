@@ -1,4 +1,4 @@
-"""Read tables of inputs of HIT templates, and lists of pairs to be judged."""
+"""Read tables with the inputs of HIT templates, and lists of pairs to judge."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class InputTable(DatasetSource):
     """
 
     def rows(self) -> Iterator[InputRow]:
-        """Yield records named by number: `row-1`."""
+        """Yield the records, named `row-1`, `row-2` and so on."""
         count = 0
         for count, record in enumerate(read_csv(self.path, INPUTS, self.notes, self._encoding), 1):
             if count == 1:

@@ -45,13 +45,13 @@ def numbering_items(read: RecordReader) -> RecordReader:
 
 @dataclass(frozen=True, slots=True)
 class TablePart:
-    """The part of a table that is one system's captions, or people's.
+    """The part of a table with one system's captions, or with people's.
 
     Attributes:
-        only: rows with this `system`; "" for those without one; None for all rows.
+        only: rows with this `system`; "" for rows without one; None for all rows.
         columns: columns that hold a caption each, instead of `caption`.
-        of_system: whether they are a system's, so that an empty cell is an empty output.
-        images_alone: whether a dataset gets the images without their captions.
+        of_system: whether the captions are a system's, so that an empty cell is an empty output.
+        images_alone: whether a dataset gets only the images, without the captions.
     """
 
     only: str | None = None
@@ -93,7 +93,7 @@ class TablePart:
 
 
 def _defines_boxes(record: Record) -> bool:
-    """Return whether a row has the boxes of its image, as in a dataset, and not what a system names of them."""
+    """Return whether a row defines the boxes of its image, instead of naming those in a system's output."""
     boxes = record.get("boxes")
     return "{" in boxes if isinstance(boxes, str) else any(isinstance(box, dict) for box in boxes or ())
 
@@ -102,7 +102,7 @@ WHOLE_TABLE = TablePart()
 
 
 def systems_named(read: RecordReader, path: Path, encoding: str | None) -> list[str]:
-    """Return who wrote the captions of a table, by its column `system`, in order; "" for people."""
+    """Return the systems in a table's column `system`, in order; "" stands for people."""
     systems: dict[str, None] = {}
     optional = (*DATASET_COLUMNS.required, *DATASET_COLUMNS.optional, *CANDIDATE_COLUMNS.optional)
     for number, record in enumerate(read(path, Columns((), optional, loose=True), ImportNotes(), encoding)):

@@ -1,4 +1,4 @@
-"""The columns that Quorum knows in tables of datasets and of candidates."""
+"""The columns of datasets and of candidates that Quorum knows."""
 
 from __future__ import annotations
 

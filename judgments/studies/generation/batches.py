@@ -25,7 +25,7 @@ PLACE_LIMIT = 2**31 - 1  # of a ranked list
 
 
 def hits_of_row(design: StudyDesign, cells: Mapping[str, str]) -> tuple[HITSpec, ...]:
-    """Return the HITs of one row of inputs, before its dataset exists."""
+    """Return the HITs for one row of inputs, without a dataset."""
     image = Image(name="row-1", split="", references=(), fields=tuple(cells.items()))
     kind = KINDS[design.protocol].for_design(design)
     return kind.draw_batch(design, Material(design.dataset, (image,))).hits
@@ -34,9 +34,10 @@ def hits_of_row(design: StudyDesign, cells: Mapping[str, str]) -> tuple[HITSpec,
 def divide_for_quiz(
     design: StudyDesign, material: Material
 ) -> tuple[Material, Callable[[], tuple[Group, ...]]]:
-    """Return the material that the known items of a quiz leave, and a function that makes these items.
+    """Return the material without the known items of the quiz, and a function that makes these items.
 
-    Raise DesignError if the feature of the quiz is off, or the material does not suffice.
+    Raises:
+        DesignError: the feature for quizzes is off, or the material does not suffice.
     """
     if not design.quiz.items:
         return material, tuple
@@ -48,9 +49,13 @@ def divide_for_quiz(
 
 @many_objects()
 def build_batch(design: StudyDesign, dataset: Dataset, *, maker: int | None = None) -> Batch:
-    """Draw what a study of this account (None: a command) gets.
+    """Draw the batch of a study.
 
-    Raise DesignError if the dataset cannot supply it.
+    Args:
+        maker: row id of the study's author; None for a command.
+
+    Raises:
+        DesignError: the dataset cannot supply it.
     """
     wanted = (
         {"top-k": design.sampling.k, CROSSED: PLACE_LIMIT}
@@ -75,7 +80,7 @@ def build_batch(design: StudyDesign, dataset: Dataset, *, maker: int | None = No
 
 
 def _without_items_of(studies: Collection[str], material: Material, dataset: Dataset) -> Material:
-    """Leave out the items that studies of the dataset asked about."""
+    """Leave out the items that other studies of the dataset asked about."""
     known = set(Study.objects.filter(dataset=dataset, slug__in=studies).values_list("slug", flat=True))
     for slug in studies:
         if slug not in known:

@@ -1,4 +1,4 @@
-"""Change by hand what was drawn, and withdraw control items."""
+"""Change manually what was drawn, and withdraw control items."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from judgments.studies.studies import change_design, lock_study
 def withdraw_control(*, study: Study, unit_key: str) -> Unit:
     """Withdraw a control item from scoring and from new assignments.
 
-    After the study was opened it keeps its place in its HIT; its answers no longer count for or against workers.
+    If the study was opened, the item stays in its HIT, but its answers no longer count for or against workers.
 
     Raises:
-        WrongState: the study has no HITs of its own, or the unit is no control item of it.
+        WrongState: the study has no HITs of its own, or the unit is not one of its control items.
     """
     study = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     if study.source != Study.Source.DESIGNED or study.state == Study.State.DRAFT:
@@ -53,7 +53,7 @@ def withdraw_control(*, study: Study, unit_key: str) -> Unit:
 
 
 def state_of_hand_changes(study: Study) -> str:
-    """Return what a page of the study shows: its design and state, in short."""
+    """Return a hash of the study's design and state, to detect changes since a page was shown."""
     return content_key(study.design, study.state)
 
 
@@ -66,17 +66,17 @@ def change_by_hand(
     seen: str = "",
     by: User | None = None,
 ) -> Study:
-    """Add a change (``HandChange``) to the design, and draw its pages of work again if it has any.
+    """Add a ``HandChange`` to the design, and draw the pages of work again if there are any.
 
-    A withdrawn control item stays out.
+    A withdrawn control item stays withdrawn.
 
     Args:
-        change: None takes the last one back, or ``every`` one.
-        seen: the state that was changed (``state_of_hand_changes``); "" for any.
+        change: the change as a dict; None to undo the last change or, with ``every``, all changes.
+        seen: the hash of the state that the person saw (``state_of_hand_changes``); "" accepts any state.
 
     Raises:
-        WrongState: somebody changed the study meanwhile, or it was opened or registered. DesignError: the change
-            cannot be applied.
+        WrongState: somebody changed the study meanwhile, or it was opened or registered.
+        DesignError: the change cannot be applied.
     """
     lock_study(study, no_key=False)
     if seen and seen != state_of_hand_changes(study):

@@ -24,10 +24,11 @@ from judgments.studies.generation.storage import store_batch
 def generate_hits(*, study: Study, progress: Progress = no_progress) -> Batch:
     """Draw and store units, controls and HITs, and freeze the design.
 
-    Drawing only reads, so workers of other studies are not blocked. Storing is one transaction.
+    Drawing only reads, so it does not block workers of other studies. Storing is one transaction.
 
     Raises:
-        WrongState: the study has HITs. DesignError: the dataset cannot supply the design.
+        WrongState: the study has HITs.
+        DesignError: the dataset cannot supply the design.
     """
     batch = draw_hits(study=study, progress=progress)
     store_hits(study=study, batch=batch, progress=progress)

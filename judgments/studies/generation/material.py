@@ -14,10 +14,10 @@ def load_material(dataset: Dataset, *, ranked: int | None = None, maker: int | N
     """Read a dataset for generation with six queries, in import order.
 
     Args:
-        maker: row id of the account that made the study (None: a command); others' unpublished systems are left
+        maker: row id of the account that made the study (None: a command); unpublished systems of others are left
             out.
-        ranked: places of ranked lists to read. None: none; a ranked reference is then an output only if first, and
-            no image is ``retrieved``.
+        ranked: number of places to read of each ranked list. With None, a ranked reference counts as an output only
+            if it is first, and no image is ``retrieved``.
     """
     references: dict[int, list[Text]] = {}
     texts: dict[int, Text] = {}
@@ -75,7 +75,10 @@ def _outputs(
     texts: Mapping[int, Text],
     ranked: int | None,
 ) -> tuple[dict[int, list[tuple[str, Text]]], dict[int, list[tuple[str, Text, int]]]]:
-    """Return image row id -> machine outputs and retrievals, in an order independent of import and collation."""
+    """Return two dicts by image row id: (system, text) outputs, and (system, text, rank) retrievals.
+
+    Their order does not depend on import order or collation.
+    """
     machines = {pk: system.name for pk, system in systems.items() if not system.human}
     rows = Output.objects.filter(system__dataset=dataset, system__human=False).open_to(maker)
     outputs: dict[int, list[tuple[str, Text]]] = {}

@@ -1,4 +1,4 @@
-"""Count what a real draw of a design gives, before its pages of work are generated."""
+"""Count the amounts of a real draw of a design, before its pages of work are generated."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from judgments.studies.stopping import expected_share
 
 @dataclass(frozen=True, slots=True)
 class StudyPlan:
-    """The amounts of a design before generation.
+    """The amounts that a design gives.
 
     Attributes:
-        judgments: answers, controls included.
-        asked: expected share of the judgments on units, if the design stops early.
-        pool: distinct control items, and HITs per worker before one repeats.
+        judgments: number of answers, including control items.
+        asked: expected share of judgments on units that are asked for, if the design stops early.
+        pool: number of distinct control items, and of HITs per worker before one is repeated.
         notes: the kind's notes on the draw (relevance: on the filter).
         asks: requirements for workers, in words.
         unsaid: requirements that the crowd can neither state nor check; they prevent opening.
@@ -40,7 +40,7 @@ class StudyPlan:
 
 
 def plan_study(design: StudyDesign, dataset: Dataset, *, maker: int | None = None) -> StudyPlan:
-    """Count what a real draw of the design gives."""
+    """Draw the design, without storing anything, and return the amounts."""
     batch = build_batch(design, dataset, maker=maker)
     judgments = batch.place_count * design.judgments_per_unit
     return StudyPlan(

@@ -1,4 +1,4 @@
-"""The argument ``progress`` of what draws and stores a study."""
+"""The type of the argument ``progress`` of functions that draw and store a study."""
 
 from __future__ import annotations
 

@@ -124,7 +124,7 @@ def store_batch(study: Study, design: StudyDesign, batch: Batch, progress: Progr
 
 
 def store_system_pairs(study: Study, batch: Batch, systems: Mapping[str, int], *, start: int) -> None:
-    """Store the pairs of systems of an arena, whose units follow one another in the pool, from ``start``."""
+    """Store the system pairs of an arena, each with its run of units in the pool, from ``start``."""
     names = {pair.key: system_names(pair) for pair in batch.pairs}
     sizes = Counter(names[unit.pair] for unit in batch.pool)
     starts = chain((0,), accumulate(sizes.values()))
@@ -156,7 +156,7 @@ def _ids_in_order(model: type[HIT | Unit], study: Study) -> npt.NDArray[np.int64
 
 
 def _captions(dataset: Dataset, batch: Batch) -> dict[str, int]:
-    """Store new texts of control items, and those written by hand, as candidates of no system."""
+    """Store new texts of control items and of manual changes, as candidates without a system."""
     captions = dict(Caption.objects.filter(dataset=dataset).values_list("key", "pk"))
     unit_groups = chain((hit.units for hit in batch.hits), (group.units for group in batch.quiz))
     texts = (

@@ -1,6 +1,6 @@
-"""The form of a design, with a field for each key of a study file that the protocol uses.
+"""The form of a design, with a field for each study-file key that the protocol uses.
 
-Labels and help are those of the design's fields. Each step has fields in sight and folded sections.
+Labels and help texts are those of the design's fields. Each step has visible fields and folded sections.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ LONGEST_FOLDED = 40  # characters of a value that stands beside "Advanced"
 
 
 def field_of_key(key: str, design: StudyDesign) -> str:
-    """Return the field of the form that a key of the design stands at, or "": not every kind asks for every key."""
+    """Return the name of the form field for a key of the design; "" if the design's kind does not use the key."""
     form = DesignForm(base=design.model_dump(mode="json"), datasets=[design.dataset])
     if key == "sampling.pairs":  # the first of those in sight
         key = next(iter(form.pair_keys_in_sight()), key)
@@ -57,18 +57,18 @@ def field_of_key(key: str, design: StudyDesign) -> str:
 
 
 def _currency(base: Mapping[str, Any]) -> str:
-    """Return the currency; other values may be missing or wrong."""
+    """Return the currency of a design whose other values may be missing or invalid."""
     crowd = Crowd(**{key: base["crowd"][key] for key in ("backend", "currency")})
     return currency_named(crowd, Panel(preset=base["panel"]["preset"])) or USUAL_CURRENCY
 
 
 class DesignForm(forms.Form):
-    """A study design as fields.
+    """A study design as form fields.
 
     Attributes:
-        values: the content of a checked form as in a study file, valid or not.
+        values: the values of a validated form as in a study file, even if they are invalid.
         design: the design of a valid form.
-        currency: of all amounts.
+        currency: the currency of all amounts.
     """
 
     values: dict[str, Any]
@@ -115,7 +115,7 @@ class DesignForm(forms.Form):
             yield section, [self[html_name(key)] for key in section.fields]
 
     def pair_keys_in_sight(self) -> list[str]:
-        """Return the kinds of pairs with a number; all if none has one."""
+        """Return the keys of those kinds of pairs that have a number or an error; all keys if none has."""
         keys = [f"sampling.pairs.{name}" for name in PAIR_KINDS] if self.kind.compares_pairs else []
         requested = [key for key in keys if self[html_name(key)].value() not in (0, "0", "", None)]
         wrong = [key for key in keys if self.is_bound and html_name(key) in self.errors]
@@ -139,7 +139,7 @@ class DesignForm(forms.Form):
         return folded[:MOST_FOLDED]
 
     def as_posted(self) -> dict[str, Any]:
-        """Return what a browser sends for the unchanged form."""
+        """Return the data that a browser would post for the unchanged form."""
         sent: dict[str, Any] = {}
         for name, field in self.fields.items():
             value = self.get_initial_for_field(field, name)
@@ -195,7 +195,7 @@ class DesignForm(forms.Form):
             return None
 
     def problems(self) -> list[tuple[BoundField | None, list[str]]]:
-        """Return each field with its errors, in the order of the fields; None stands for the whole form."""
+        """Return (field, errors) in the order of the fields; None stands for the form as a whole."""
         general = [str(error) for error in self.non_field_errors()]
         problems: list[tuple[BoundField | None, list[str]]] = [(None, general)] if general else []
         return problems + [
@@ -205,7 +205,7 @@ class DesignForm(forms.Form):
         ]
 
     def _take_requirements_off(self) -> None:
-        """Clear the previous set of requirements, unless one was edited."""
+        """Clear the values of the previous requirements preset, unless one was edited."""
         named = value_at(self.base, REQUIREMENTS)
         chosen = self.data.get(html_name(REQUIREMENTS))
         if named not in REQUIREMENT_PRESETS or chosen in (None, named):
@@ -231,7 +231,7 @@ class DesignForm(forms.Form):
         return html_name(key) if key else None
 
     def _values(self, cleaned: dict[str, Any]) -> dict[str, Any]:
-        """Lay the answers over the base; an empty answer means the default."""
+        """Merge the answers into ``base``; an empty answer stands for the default."""
         values = deepcopy(self.base)
         built_in = self.kind.wordings.get(values.get("judged", ""))
         for section in self.sections:
@@ -258,7 +258,7 @@ class DesignForm(forms.Form):
 
 
 def sources_by_key(base: Mapping[str, Any]) -> dict[str, str]:
-    """Return dotted key -> source."""
+    """Return dotted key -> the source of its value, such as a paper's section."""
     preset = PRESETS.get(base.get("preset", ""))
     if preset is None:
         return {}

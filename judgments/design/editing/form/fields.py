@@ -54,7 +54,7 @@ class LinesField(TypedField):
 
 
 class PointsField(LinesField):
-    """The words of points of a scale, one point a line: 1 = bad."""
+    """Labels for points of a scale, one per line, such as ``1 = bad``."""
 
     def prepare_value(self, value: Any) -> Any:
         if not isinstance(value, Mapping):
@@ -77,7 +77,7 @@ class PointsField(LinesField):
 
 
 class PairsField(LinesField):
-    """A list of pairs, one a line with a tab between."""
+    """A list of pairs, one per line, separated by a tab."""
 
     def prepare_value(self, value: Any) -> Any:
         if not isinstance(value, (list, tuple)):

@@ -1,4 +1,4 @@
-"""Labels of the keys of a study file and their values, in the form and in sentences about them."""
+"""Labels for study-file keys and their values, in the form and in sentences."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ OF_SOURCE_TEXTS = {
 
 
 def replace_keys_by_labels(sentence: str, design: StudyDesign | Mapping[str, Any]) -> str:
-    """Replace the keys of a study file in a sentence, and their choices, by the labels of the form.
+    """Replace study-file keys in a sentence, and the values of choices, by the form's labels.
 
     Args:
-        design: whose form it is, or its study file, right or wrong.
+        design: the design, or a study file that may be invalid.
     """
     values = dict(design) if isinstance(design, Mapping) else design.model_dump()
     fields, pattern = _fields_by_name(str(values.get("protocol", "")), bool(value_at(values, "source.show")))
@@ -76,7 +76,10 @@ def replace_keys_by_labels(sentence: str, design: StudyDesign | Mapping[str, Any
 
 @cache
 def _fields_by_name(protocol: str, of_source_texts: bool) -> tuple[dict[str, FieldInfo], re.Pattern[str]]:
-    """Return the fields by key, and a pattern that finds keys in a sentence; a single word only at its beginning."""
+    """Return the fields by key, and a pattern that finds keys in a sentence.
+
+    A key without a dot or underscore could be an ordinary word, so it is found only at the sentence's beginning.
+    """
     fields = dict(_all_fields("", StudyDesign.model_fields))
     if protocol in KINDS:
         fields |= {
@@ -109,7 +112,7 @@ def _columns(field: FieldInfo) -> dict[str, FieldInfo]:
 
 
 def describe_value(key: str, value: Any) -> str:
-    """Format as the form does; a dash if empty."""
+    """Format a value as the form shows it; a dash if it is empty."""
     if isinstance(value, bool):
         return gettext("yes") if value else gettext("no")
     if is_money(key):

@@ -1,4 +1,4 @@
-"""The steps and sections of a design's form, with the keys of a study file that a protocol uses."""
+"""The steps and sections of a design's form, with the study-file keys that a protocol uses."""
 
 from __future__ import annotations
 
@@ -60,11 +60,11 @@ KEY_USES: dict[str, Callable[[Kind], object]] = {
 
 @dataclass(frozen=True, slots=True)
 class FormSection:
-    """A group of the form, for one ``crowd`` or all ('').
+    """A section of the form, for one ``crowd``, or for all if it is "".
 
     Attributes:
-        keys: dotted, with blanks between them; ``table.*`` stands for all keys of a table or mapping.
-        fields: those of ``keys`` that a kind uses, with its titles and descriptions.
+        keys: dotted keys, separated by spaces; ``table.*`` stands for all keys of a table or mapping.
+        fields: key -> field, for the keys that the kind uses, with the kind's titles and descriptions.
     """
 
     step: str
@@ -192,7 +192,7 @@ def sections_for(kind: Kind, values: dict[str, Any] | None = None) -> list[FormS
     """Return the sections with the keys that the kind uses.
 
     Args:
-        values: the design; those keys of crowds that are off are left out about which it says nothing.
+        values: the design. Keys of disabled crowds are left out unless the design sets them.
     """
     without = set()
     if values is not None:
@@ -238,7 +238,7 @@ def fields_in(field: FieldInfo) -> dict[str, FieldInfo]:
 
 
 def field_of(key: str) -> FieldInfo:
-    """Return the design's field of a dotted key. Raise KeyError."""
+    """Return the design's field for a dotted key. Raise KeyError if there is none."""
     fields = StudyDesign.model_fields
     for name in key.split("."):
         field = fields[name]
@@ -247,16 +247,16 @@ def field_of(key: str) -> FieldInfo:
 
 
 def extra_of(field: FieldInfo) -> dict[str, Any]:
-    """Return a field's settings besides title and description.
+    """Return the settings of a field besides title and description.
 
-    ``words`` are those of the choices, by value; ``radio`` asks for radio buttons; ``rows`` is the height; ``keys``
-    are title and description of a mapping's keys.
+    They are ``words``: value -> label of the choices; ``radio``: whether to show radio buttons; ``rows``: height of
+    the text area; ``keys``: titles and descriptions of a mapping's keys.
     """
     return dict(field.json_schema_extra) if isinstance(field.json_schema_extra, dict) else {}
 
 
 def _field_for_kind(key: str, kind: Kind) -> FieldInfo:
-    """Return the field of a key with title and description in the words of a kind."""
+    """Return the field for a key, with title and description as the kind words them."""
     field = copy(field_of(key))
     if key == "controls.per_hit" and kind.grouped:
         field.title = "Check items on each page"

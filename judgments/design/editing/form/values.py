@@ -1,4 +1,4 @@
-"""The values of a design's form: those that it starts from, by dotted keys as in a study file."""
+"""The initial values of a design's form, by dotted study-file keys."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def values_from_toml(text: str, *, saved: Mapping[str, Preset] = NO_PRESETS) -> 
     """Return a complete design from a study file that may lack name, slug and dataset.
 
     Raises:
-        DesignError: the file is refused; the sentence begins with the line.
+        DesignError: the file is invalid; the message starts with the line number.
     """
     values = toml_values(text, source="This")
     open_keys = [key for key in NAMES if not values.get(key)]
@@ -40,7 +40,7 @@ def values_from_toml(text: str, *, saved: Mapping[str, Preset] = NO_PRESETS) -> 
 
 
 def put_value(values: dict[str, Any], key: str, answer: Any) -> None:
-    """Set a dotted key; remove it for an empty answer."""
+    """Set the value at a dotted key; remove the key if the answer is empty."""
     *tables, last = key.split(".")
     for table in tables:
         values = values.setdefault(table, {})

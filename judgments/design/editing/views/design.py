@@ -1,4 +1,4 @@
-"""The design page of a study: the form of a draft, the settings of others, and the study file."""
+"""The design page of a study: the form for a draft, the settings as text for other studies, and the study file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The form of a design beside its preview, as a page and for the page's script."""
+"""The form of a design with its preview, as a page and as a part that the page's script requests."""
 
 from __future__ import annotations
 
@@ -39,16 +39,16 @@ LONGEST_TOML = 200_000
 
 @dataclass(slots=True)
 class EditorPage:
-    """The page of a design.
+    """The page on which a design is edited.
 
     Attributes:
         base: values that the form does not ask for.
-        toml: the study file of the form, or refused text typed in its place.
-        key: of the design that preview and numbers show; '' without one.
-        counts_now: whether the person asked for a preview; the numbers are then counted at once.
-        can_be_saved: whether all that is wrong was found by counting.
-        cut: sentences about what was cut to fit the dataset.
-        question: what is left to decide about it.
+        toml: the study file of the form, or the invalid text that the person typed.
+        key: the key of the design for preview and numbers; "" if it has none.
+        counts_now: whether the person requested a preview; the numbers are then counted at once.
+        can_be_saved: whether the form is valid, apart from problems that only counting finds.
+        cut: sentences about how the design was fitted to the dataset.
+        question: the decision that this fitting leaves to the person.
     """
 
     form: DesignForm
@@ -118,7 +118,7 @@ def open_editor(
     saved: dict[str, Preset],
     fitted: Fitted | None,
 ) -> EditorPage:
-    """Store nothing but the preview."""
+    """Return the page of a design, from the stored values or the posted form. Only its preview is stored."""
     base = _posted_base(request) or base
     cut = fitted.sentences if fitted else []
     if request.method != "POST" and COUNT_PARAMETER in request.GET:
@@ -164,7 +164,7 @@ def wants_json(request: HttpRequest) -> bool:
 
 
 def count_now(editor: EditorPage, request: HttpRequest) -> None:
-    """Add the design's figures to the page for browsers without scripts."""
+    """Add the design's numbers to the page, for browsers without scripts."""
     design = find_preview(request.session, editor.key) if editor.key else None
     if design is None or not editor.counts_now:
         return
@@ -182,7 +182,7 @@ def preview_of(key: str) -> str:
 def _editor_from_form(
     request: HttpRequest, base: dict[str, Any], datasets: list[str], saved: dict[str, Preset]
 ) -> EditorPage:
-    """Return the form as posted, or of a study file typed in its place."""
+    """Return the page with the posted form, or with a form made from the study file that the person typed."""
     text, problem = request.POST.get("toml", "")[:LONGEST_TOML], ""
     data: Any = request.POST
     cut: list[str] = []
@@ -209,7 +209,7 @@ def _editor_from_form(
 
 
 def _posted_base(request: HttpRequest) -> dict[str, Any] | None:
-    """Return the posted base; None if it is no design."""
+    """Return the posted base; None if it is not a valid design."""
     try:
         sent = load_json(request.POST.get("_base", "null"))
     except ValueError:

@@ -1,4 +1,4 @@
-"""The numbers of a design beside its form: what a draw gives, and what is wrong with it."""
+"""The numbers of a design that its form shows: the result of a draw, and what is wrong with it."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def numbers_context(request: HttpRequest, design: StudyDesign) -> dict[str, Any]
 
 
 def numbers_of(key: str) -> str:
-    """Return the address of the numbers of a design that is edited."""
+    """Return the address that gives the numbers of an edited design."""
     return reverse("admin:judgments_study_numbers", args=[key]) if key else ""
 
 

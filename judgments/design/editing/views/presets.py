@@ -21,7 +21,7 @@ from judgments.models import SavedPreset, Study
 
 @admin.register(SavedPreset)
 class SavedPresetAdmin(QuorumAdmin):
-    """Presets are made on a study's page “Use again”, not here."""
+    """Saved presets; a study's page "Use again" makes new ones."""
 
     help = "designing.md#use-again"
     empty_words = "A study's page “Use again” saves its design as a preset."

@@ -1,4 +1,4 @@
-"""Save the design of a form, and lead on to the next page."""
+"""Save the design of a form, and redirect to the next page."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def is_save(request: HttpRequest) -> bool:
 
 
 def store_design(form: DesignForm, store: Callable[[StudyDesign], Study]) -> Study | None:
-    """Add a refusal to its field and return None."""
+    """Store the form's design and return the study; on an error, add it to its field and return None."""
     try:
         return store(form.design)
     except DesignError as error:
@@ -56,7 +56,7 @@ def next_page(request: HttpRequest, study: Study) -> HttpResponse:
 
 
 def _rehearse(request: HttpRequest, study: Study) -> HttpResponse:
-    """Use the usual crowd and the design's seed; the checklist says what comes of it."""
+    """Start a rehearsal with the default crowd and the design's seed; the launch page shows its progress."""
     step = STEPS[REHEARSE]
     if step.permission in rights_of(request.user, study) and signed_in(request).has_perm(step.also):
         try:

@@ -1,4 +1,4 @@
-"""Describe the settings of a design as its page shows them to be read."""
+"""Describe the settings of a design as text for its page."""
 
 from __future__ import annotations
 

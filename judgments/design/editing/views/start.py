@@ -75,7 +75,7 @@ def add_study(admin: QuorumAdmin, request: HttpRequest) -> HttpResponse:
 
 
 def _chosen_dataset(request: HttpRequest, datasets: QuerySet[Dataset]) -> Dataset | None:
-    """Return the dataset in the address, else the only one, else None."""
+    """Return the dataset named in the address; if none is, the only dataset; None if there are several."""
     requested = datasets.filter(name=request.GET.get("dataset", "")).first()
     if requested is not None:
         return requested
@@ -158,7 +158,7 @@ def page_context(admin: QuorumAdmin, request: HttpRequest) -> dict[str, Any]:
 def values_of_address(
     request: HttpRequest, saved: dict[str, Preset], current: dict[str, Any] | None = None
 ) -> dict[str, Any] | None:
-    """Return the values that the address names, with names and seed of ``current``."""
+    """Return the values of the preset or protocol in the address, with names and seed of ``current``."""
     preset, protocol = request.GET.get("preset", ""), request.GET.get("protocol", "")
     if preset not in {**saved, **PRESETS}:
         preset = ""
