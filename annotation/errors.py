@@ -1,4 +1,4 @@
-"""Errors of answering. Each message first says what happened to the worker's answers."""
+"""Errors of answering. Each message first tells the worker what happened to their answers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class JoinRefused(QuorumError):
 
 
 class AllSlotsTaken(JoinRefused):
-    """A slot may be free soon; nothing is recorded."""
+    """All places are taken; one may be free soon. Nothing is stored."""
 
     status = 409
     title = "All places are taken"
@@ -41,7 +41,7 @@ class NameTaken(QuorumError):
 
 
 class AnswerProblem(QuorumError):
-    """``position`` names the invalid answer if it is on the page."""
+    """An answer is invalid; ``position`` is its position on the page, if it is on the page."""
 
     title = "An answer is not valid"
 
@@ -51,7 +51,7 @@ class AnswerProblem(QuorumError):
 
 
 class AnswersMissing(QuorumError):
-    """The submission was saved as a draft; ``missing`` are the open positions."""
+    """Answers are missing, so the submission was saved as a draft; ``missing`` are the open positions."""
 
     title = "Answers are missing"
 
@@ -66,7 +66,7 @@ class AnswersMissing(QuorumError):
 
 
 class AddressFull(TooMany):
-    """The visitor's address holds its share of the study's seats; a seat may be free soon."""
+    """Too many people from the visitor's network address work on the study; one may leave soon."""
 
     title = "Many people at your address are at work"
 
@@ -89,7 +89,7 @@ class SlotTaken(QuorumError):
 
 
 class TooLateToChange(QuorumError):
-    """The time for revisions is over, or the work was decided on."""
+    """Answers can no longer be revised: the time for it is over, or the work was decided on."""
 
     status = 409
     title = "Too late to change"
@@ -101,7 +101,7 @@ class TooLate(QuorumError):
 
 
 class StoredTooLate(TooLate):
-    """The answers came after the lease; they are stored but excluded."""
+    """The answers came after the lease; they are stored, but excluded."""
 
 
 class AlreadyEnded(QuorumError):
@@ -112,18 +112,18 @@ class AlreadyEnded(QuorumError):
 
 
 class WorkTakenBack(AlreadyEnded):
-    """The crowd took the work back, or the worker returned it."""
+    """The crowd took the work back, or the worker returned it there."""
 
 
 class ArrivalRefused(QuorumError):
-    """The address of a crowd's page leads to no work here."""
+    """The address by which the worker came from a crowd leads to no work."""
 
     status = 403
     title = "This HIT cannot be opened"
 
 
 class NotAdmitted(QuorumError):
-    """``address`` is the name of the address of a study's page where the worker can change that."""
+    """The worker must do something first; ``address`` is the URL name of the study's page for it."""
 
     address = ""
     status = 403
@@ -131,7 +131,7 @@ class NotAdmitted(QuorumError):
 
 
 class ConsentChanged(NotAdmitted):
-    """``consent`` is the API address of the new text."""
+    """The consent text has changed; ``consent`` is the API address of the new text."""
 
     title = "Please agree again"
 

@@ -1,4 +1,4 @@
-"""Job handlers: resolve ids, call one service, report progress."""
+"""Job handlers: find rows by their ids, call one service, report progress."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from judgments.studies.studies import find_study
 
 
 def read_panel_list(run: JobRun, *, study: str, upload: str, columns: dict[str, str]) -> None:
-    """Read a panel's list for its page. Its ids of people stay with the upload, and do not enter the database."""
+    """Read a panel's list for its page. The list's ids of people stay with the upload, outside the database."""
     panel = design_of(find_study(study)).panel
     with uploads.open_upload(upload, run.progress) as files:
         shown: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""Commands about a study's answers, crowds and what they may cost, and personal data."""
+"""Commands about a study's answers, its crowd and its money, and about personal data."""
 
 from __future__ import annotations
 

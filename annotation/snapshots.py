@@ -25,14 +25,15 @@ class Snapshot:
 
     Attributes:
         last: row id of the last judgment.
-        invalidated: invalidated work -> the detector, as named in files.
-        unconfirmed: paid work that its crowd has not named.
+        invalidated: assignment -> the detector that invalidated it, as named in files.
+        unconfirmed: paid assignments that the crowd has not confirmed.
         excluded_workers: row ids of workers excluded by the control rule.
         withdrawn: row ids of withdrawn control items.
-        decisions: adjudicated values by unit row id.
+        decisions: unit row id -> adjudicated value.
         systems: row ids of the systems that the study draws from; None in older snapshots.
-        outputs: row id of the last system output; ``searched`` if some are found images.
-        in_part: partly known systems by task (``Dataset.known_in_part``).
+        outputs: row id of the last system output.
+        searched: whether some outputs are found images.
+        in_part: task -> partly known systems (``Dataset.known_in_part``).
     """
 
     at: datetime
@@ -58,7 +59,7 @@ class Snapshot:
         return self.all_judgments(study, units=units).filter(unrevised)
 
     def includes(self, assignment: UUID, worker: int) -> bool:
-        """Return whether this work is included, unless an import excluded it."""
+        """Return whether the study's rules include this work; an import may still have excluded it."""
         return (
             assignment not in self.invalidated
             and assignment not in self.unconfirmed

@@ -1,4 +1,4 @@
-"""The decisions in a study that wait for a person, as its page and the list of studies show them."""
+"""The decisions that wait for a person in a study, as shown on its page and in the list of studies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pages of annotation in the admin, which are loaded for what they add."""
+"""Import the admin pages of annotation, which register themselves."""
 
 from annotation.admin import needs, tables
 from annotation.crowds import views as crowds_page

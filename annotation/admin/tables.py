@@ -1,4 +1,4 @@
-"""The tables of workers, their work and what they reported, in the admin."""
+"""Admin lists of workers, their assignments and judgments, and problem reports."""
 
 from __future__ import annotations
 

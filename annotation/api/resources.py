@@ -47,7 +47,7 @@ from judgments.kinds import KINDS
 
 
 def _find_by_uuid(rows: QuerySet[Assignment], id: str) -> Assignment | None:
-    """Return the row of this id; None if the text is no id."""
+    """Return the row with this id; None if there is none, or if the text is not a UUID."""
     try:
         return rows.filter(pk=UUID(id)).first()
     except ValueError:
@@ -398,7 +398,7 @@ class LedgerResource(Resource):
 
 
 def budget_currency() -> Subquery:
-    """Return the currency of a row's study at its platform."""
+    """Return a subquery for the currency of a row's study at the row's platform."""
     budgets = Budget.objects.filter(study=OuterRef("study"), platform=OuterRef("platform"))
     return Subquery(budgets.values("currency")[:1])
 

@@ -1,4 +1,4 @@
-"""The calls of a worker's client: requests and replies. The services check answers."""
+"""The HTTP calls of a worker's client: requests and replies. Services check the answers."""
 
 from __future__ import annotations
 
@@ -217,7 +217,7 @@ TOKEN_AUTHENTICATION = cast(list[type[BaseAuthentication]], api_settings.DEFAULT
 
 
 class IsWorker(BasePermission):
-    """Let a worker's token open only the worker's calls, by their own methods."""
+    """Allow a worker's token only in the worker's calls, with their own methods."""
 
     message = "This call takes the token of a worker who joined."
 
@@ -226,7 +226,7 @@ class IsWorker(BasePermission):
 
 
 class AllowAnyPost(BasePermission):
-    """Let strangers join, which makes them workers."""
+    """Allow anybody to join a study, which makes them a worker."""
 
     message = "This call is POST alone."
 
@@ -237,7 +237,7 @@ class AllowAnyPost(BasePermission):
 def worker_call(
     operation_id: str, summary: str, responses: dict[int, Any], *, request: Any = None, **fields: Any
 ) -> Callable[[Any], Any]:
-    """Describe a call of a worker's client."""
+    """Describe a call of a worker's client in the schema."""
     return extend_schema(
         operation_id=operation_id,
         summary=summary,
@@ -476,5 +476,5 @@ def _claim_as_json(claim: Claim, design: StudyDesign) -> dict[str, Any]:
 
 
 def private_response(body: Any, status: int = 200) -> Response:
-    """Forbid caches to keep tokens and answers."""
+    """Return a response that must not be cached, since it has tokens or answers."""
     return Response(body, status=status, headers={"Cache-Control": "no-store"})

@@ -1,4 +1,4 @@
-"""The known crowds."""
+"""The crowds that are known: the platform's, and those that features declare."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BACKENDS: tuple[CrowdBackend, ...] = (
 
 
 def backend_for(design: StudyDesign) -> CrowdBackend:
-    """Return the crowd backend of a design; an ``AbsentBackend`` if it is off or not installed."""
+    """Return the crowd backend of a design; an ``AbsentBackend`` if its feature is off or not installed."""
     name = design.crowd_name
     for backend in BACKENDS:
         if backend.name == name:
@@ -38,7 +38,7 @@ def backend_of(study: Study) -> CrowdBackend:
 
 @cache
 def _crowds_of_apps() -> Mapping[str, tuple[str, CrowdBackend]]:
-    """Return the features, on or off, with their crowds, by the names of the crowds."""
+    """Return crowd name -> (feature, backend), including disabled features."""
     return {crowd.name: (feature, crowd()) for feature, crowd in of_apps("crowds")}
 
 

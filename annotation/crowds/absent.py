@@ -1,4 +1,4 @@
-"""The substitute for a study's crowd whose feature is off or not installed."""
+"""The substitute for a crowd whose feature is off or not installed."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from judgments.models import Study
 
 
 class AbsentBackend(CrowdBackend):
-    """Stand for a crowd that is off, or whose package is not installed.
+    """The backend of a crowd whose feature is off, or whose package is not installed.
 
-    Its studies can be listed, worked on, exported, erased and deleted. What the crowd is asked to do waits until it is
+    Its studies can be listed, worked on, exported, erased and deleted. Outbox messages wait until the feature is
     on. Whatever opens a study or needs a price raises ``FeatureIsOff``.
 
     Attributes:
-        crowd: the crowd that is off; one that is not installed is taken for one that can do nothing.
+        crowd: the backend of the disabled feature; for a package that is not installed, one without abilities.
     """
 
     def __init__(self, name: str, feature: str = "", crowd: CrowdBackend | None = None) -> None:

@@ -1,4 +1,4 @@
-"""The interface of crowd backends, and the local backend. Services know nothing else of crowds."""
+"""The interface of crowd backends, and the local backend. Services use crowds only through it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Ability(StrEnum):
-    """An operation of a crowd; the values are also the kinds of ``CrowdCall``."""
+    """An operation that a crowd may support; the values are also the kinds of ``CrowdCall``."""
 
     PUBLISH = "publish"
     EXTEND = "extend"
@@ -39,25 +39,25 @@ class Ability(StrEnum):
 
 
 class CrowdProblem(Exception):
-    """A call failed. ``str()`` is one sentence for the person in charge.
+    """A call to a crowd failed. ``str()`` is one sentence for the researcher.
 
     Attributes:
-        undone: whether the call was certainly not carried out.
+        undone: whether the call certainly had no effect.
     """
 
     undone = True
 
 
 class Refused(CrowdProblem):
-    """The crowd will never do this: the call fails and its reservation is released."""
+    """The crowd will never do this. The call fails, and its reservation is released."""
 
 
 class TryLater(CrowdProblem):
-    """The call may have been done, unless ``undone``, and is tried again later.
+    """The call is tried again later. It may have had an effect, unless ``undone``.
 
     Attributes:
         after: seconds that the crowd asked to wait.
-        final: whether a person must act first, for instance on wrong keys.
+        final: whether a person must act first, for instance on wrong API keys.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class OutOfFunds(CrowdProblem):
 
 
 class Unsure(CrowdProblem):
-    """The outcome is unknown and repeating is unsafe: a person has to look."""
+    """It is unknown whether the call had an effect, and repeating it is unsafe: a person has to check."""
 
     undone = False
 
@@ -90,14 +90,14 @@ class Price:
 
 
 def fee_of(cents: int, percent: Decimal, *, least: int = 0) -> int:
-    """Return ``percent`` of an amount, rounded half up to a cent, at least ``least``."""
+    """Return ``percent`` of an amount, rounded half up to a cent, and at least ``least``."""
     fee = (Decimal(cents) * percent / 100).quantize(Decimal(1), rounding=ROUND_HALF_UP)
     return max(least, int(fee))
 
 
 @dataclass(frozen=True, slots=True)
 class HITPlan:
-    """An external HIT that a study needs; ``hit`` is the row id of its HIT, None for the whole study."""
+    """An external HIT to publish; ``hit`` is the row id of its HIT, None for the whole study."""
 
     hit: int | None
     places: int
@@ -105,13 +105,13 @@ class HITPlan:
 
 @dataclass(frozen=True, slots=True)
 class SeenWork:
-    """A piece of work as reported by the crowd.
+    """A piece of work, as the crowd reports it.
 
     Attributes:
-        external_id: of the assignment or submission.
+        external_id: the crowd's id of the assignment or submission.
         worker: the crowd's id of the person.
         status: a value of ``CrowdSession.Status``.
-        receipt: the answer stored at the crowd.
+        receipt: the answer that the crowd stores.
     """
 
     external_id: str
@@ -127,13 +127,13 @@ class SeenWork:
 
 @dataclass(frozen=True, slots=True)
 class SeenPublication:
-    """An external HIT as reported by the crowd.
+    """An external HIT, as the crowd reports it.
 
     Attributes:
-        token: our token, if the crowd stored it.
-        over: nobody may take it and nobody is at work.
-        readable: whether its work can be listed; False once deleted.
-        facts: details for people to read. Equal facts mean that its work did not change.
+        token: the token that Quorum created it with, if the crowd stores it.
+        over: whether nobody can take it and nobody is at work on it.
+        readable: whether its work can be listed; false once it is deleted.
+        facts: details to show to people. If they are equal, its work has not changed.
     """
 
     external_id: str
@@ -149,7 +149,7 @@ class SeenPublication:
 
 @dataclass(frozen=True, slots=True)
 class HandedIn:
-    """Answers given on a crowd's own page; ``missing`` are positions without an answer."""
+    """Answers given on a page that the crowd shows; ``missing`` are the positions without an answer."""
 
     layout: Layout
     answers: list[dict[str, Any]]
@@ -160,9 +160,10 @@ class CrowdBackend(ABC):
     """A source of workers.
 
     Attributes:
-        name: in study files.
-        sends_people: whether the crowd sends pseudonymous workers, instead of names that join here.
-        person: the crowd's name for a person's id.
+        name: its name in study files.
+        sends_people: whether the crowd sends workers with pseudonyms; otherwise people join with a name of their
+            choice.
+        person: the crowd's name for the id of a person.
     """
 
     name: str
@@ -172,28 +173,28 @@ class CrowdBackend(ABC):
     person: str = "id"
 
     def platform(self, design: StudyDesign) -> str:
-        """Return the place of a study's rows: the crowd, and sandbox or live."""
+        """Return the platform of a study's rows: the crowd and, at Mechanical Turk, sandbox or live."""
         return self.name
 
     def person_of(self, design: StudyDesign) -> str:
         return self.person
 
     def refuse(self, study: Study, design: StudyDesign) -> None:
-        """Raise WrongState, with one sentence, if a study cannot be opened here."""
+        """Raise WrongState, with one sentence, if the study cannot be opened at this crowd."""
         return
 
     def check_at_crowd(self, design: StudyDesign) -> None:
-        """Ask the crowd, before opening and outside a transaction, whether it can state the design.
+        """Ask the crowd whether it supports the design, before opening and outside a transaction.
 
         Raises:
-            Refused: it cannot.
-            TryLater: unknown; publishing asks again.
+            Refused: it does not.
+            TryLater: the crowd did not tell; publishing asks again.
         """
         return
 
     @abstractmethod
     def describe_entrance(self, study: Study) -> str:
-        """Return a sentence that says where workers come in."""
+        """Return a sentence that says where workers enter the study."""
 
     def price(self, design: StudyDesign, *, places: int) -> Price:
         """Return the price of one of ``places`` slots of an external HIT (``Ability.COST``)."""
@@ -203,15 +204,15 @@ class CrowdBackend(ABC):
         return 0
 
     def screen_out_price(self, design: StudyDesign) -> Price:
-        """Return the pay for being screened out, if the crowd pays it."""
+        """Return the price of screening a person out, if the crowd pays for it."""
         return Price(reward_cents=0, fee_cents=0)
 
     def publication_plans(self, study: Study) -> Iterable[HITPlan]:
-        """Yield what to publish; nothing if workers join by a link."""
+        """Yield the external HITs to publish; none if workers join by a link."""
         return ()
 
     def slots_of_publications(self, design: StudyDesign, *, hits: int) -> list[int]:
-        """Return the number of slots of each external HIT, before HITs are generated."""
+        """Return the number of slots of each external HIT, computed before HITs are generated."""
         return [design.judgments_per_unit] * hits
 
     def refuse_places(self, publication: Publication, places: int) -> None:
@@ -226,9 +227,10 @@ class CrowdBackend(ABC):
         return None
 
     def carry_out(self, call: CrowdCall) -> dict[str, Any]:
-        """Carry out a call, or find that it was done; return JSON to store with it. No transaction is open.
+        """Carry out a call, or find that it was carried out before; return JSON to store with it.
 
-        A publish returns ``external_id`` and may return ``group_id`` and ``expires_at`` (ISO 8601).
+        No transaction is open. A publish returns ``external_id`` and may return ``group_id`` and ``expires_at``
+        (ISO 8601).
 
         Raises:
             Refused, TryLater, OutOfFunds, Unsure.
@@ -236,33 +238,36 @@ class CrowdBackend(ABC):
         raise Refused(f"The crowd {self.title} cannot be asked to {call.kind}.")
 
     def fetch_publications(self, study: Study, *, known: Iterable[Publication]) -> Iterator[SeenPublication]:
-        """Yield the study's external HITs, and those of ``known`` that exist."""
+        """Yield the study's external HITs at the crowd, and those of ``known`` that still exist."""
         return iter(())
 
     def ids_with_news(self, platform: str) -> Iterable[str]:
-        """Yield ids of external HITs with news; a sync must find the same without them."""
+        """Yield ids of external HITs that have changed. It is only a hint: a sync must find changes without it."""
         return ()
 
     def knows_work(
         self, publication: Publication, *, worker: str, work: str, at_work: bool = True
     ) -> bool | None:
-        """Return whether the crowd knows of a person's work (ids of the crowd); None if unknown.
+        """Return whether the crowd confirms a person's work; None if it does not tell.
 
-        With ``at_work``, the person must be at work there now. A visitor waits, so ask once and briefly. No
-        transaction is open.
+        A visitor waits for the result, so the crowd is asked once and briefly. No transaction is open.
+
+        Args:
+            worker, work: the crowd's ids of the person and of the work.
+            at_work: whether the person must be working on it now.
         """
         return None
 
     def fetch_work_ids(self, publication: Publication) -> frozenset[str] | None:
-        """Return ``CrowdSession.external_id`` of all its work at the crowd; None if unknown."""
+        """Return the ids of all work on an external HIT (``CrowdSession.external_id``); None if unknown."""
         return None
 
     def fetch_answers(self, publication: Publication, work: SeenWork) -> HandedIn | None:
-        """Return answers taken by the crowd's own page; None if our server took them."""
+        """Return answers given on a page that the crowd shows; None if Quorum's own page took them."""
         return None
 
     def fetch_work(self, publication: Publication) -> Iterator[SeenWork]:
-        """Yield the submitted work of an external HIT, whatever was decided."""
+        """Yield the submitted work of an external HIT, whether decided on or not."""
         return iter(())
 
 

@@ -1,4 +1,4 @@
-"""Open a study to its crowd, say what stands in the way, and close it."""
+"""Open a study at its crowd, list what prevents it, and close it."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ DOUBT_CHECKS: list[DoubtCheck] = []  # which the apps add
 
 
 def open_study(*, study: Study, by: User | None = None, progress: Progress | None = None) -> str:
-    """Open the study, send its outbox messages, and return where workers go."""
+    """Open the study, send its outbox messages, and return a sentence about where workers enter."""
     check_design_at_crowd(study=study)
     entrance = begin_opening(study=study, by=by)
     return f"{entrance} {carry_out_opening(study=study, progress=progress)}".rstrip()
 
 
 def carry_out_opening(*, study: Study, progress: Progress | None = None) -> str:
-    """Send the messages of opening; return a sentence about what is left, or ""."""
+    """Send the outbox messages of opening; return a sentence about those that are left, or ""."""
     carried = carry_out_calls(study=study, progress=progress)
     if carried.stopped:
         raise WrongState(
@@ -64,7 +64,7 @@ def unfinished_calls(study: Study, carried: DeliveryResult) -> str:
 
 
 def check_design_at_crowd(*, study: Study) -> None:
-    """Ask the crowd whether it can state the design, before a transaction opens the study."""
+    """Ask the crowd whether it supports the design, before a transaction opens the study."""
     design = design_of(study)
     try:
         backend_for(design).check_at_crowd(design)
@@ -78,7 +78,7 @@ def check_design_at_crowd(*, study: Study) -> None:
 
 @commit_as_one_order
 def begin_opening(*, study: Study, by: User | None = None) -> str:
-    """Open the study here and write the messages for its crowd. Reopening publishes what is missing."""
+    """Open the study and write the messages for its crowd. Reopening publishes what is missing."""
     design = design_of(study)
     _refuse_unstated(study, design)
     backend = backend_for(design)
@@ -103,12 +103,12 @@ class Obstacle(NamedTuple):
 
 
 def obstacles(study: Study, *, cents: int) -> list[Obstacle]:
-    """Return why the study cannot be opened, in the sentences with which ``begin_opening`` refuses.
+    """Return what prevents opening, in the sentences with which ``begin_opening`` refuses.
 
-    The crowd itself is asked only on opening.
+    The crowd itself is asked only when the study is opened.
 
     Args:
-        cents: its cost with fees.
+        cents: the cost of the study, with fees.
     """
     design = design_of(study)
     backend = backend_for(design)
@@ -169,7 +169,7 @@ def _refuse_another_platform(study: Study, platform: str) -> None:
 
 
 def _bind_to_platform(study: Study, backend: CrowdBackend) -> None:
-    """Bind the study to its place for good: people and money of two places never mix."""
+    """Bind the study to its platform for good, so that people and money of two platforms are never mixed."""
     design = design_of(study)
     platform = backend.platform(design)
     _refuse_another_platform(study, platform)
@@ -182,14 +182,14 @@ def _bind_to_platform(study: Study, backend: CrowdBackend) -> None:
 
 
 def close_study(*, study: Study, by: User | None = None, progress: Progress | None = None) -> None:
-    """Close the study here and at the crowd; who holds a lease may still submit."""
+    """Close the study, also at the crowd; workers who hold a lease may still submit."""
     begin_closing(study=study, by=by)
     carry_out_calls(study=study, progress=progress)
 
 
 @transaction.atomic
 def begin_closing(*, study: Study, by: User | None = None) -> None:
-    """Close the study here and write the messages for its crowd."""
+    """Close the study and write the messages for its crowd."""
     take_pause_lock(study)
     lock_study(study)  # who pressed at the same moment may have closed it
     was = study.state
@@ -210,5 +210,8 @@ ASK_THE_CROWD = FollowUp(now=_carry_out_now, later=sync_if_calls_wait)
 
 
 def add_doubt(doubt: DoubtCheck) -> None:
-    """Add what returns a sentence about why a study should not be opened, or ""; who insists opens it all the same."""
+    """Register a function that returns a sentence about why a study should not be opened, or "".
+
+    A person can open the study despite it.
+    """
     DOUBT_CHECKS.append(doubt)

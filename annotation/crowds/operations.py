@@ -1,4 +1,4 @@
-"""The operations on a study at its crowd: open, close, compare, and pay more screen-outs."""
+"""The operations on a study at its crowd: open, close, synchronise, and pay for more screen-outs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pseudonyms of crowd workers; raw ids are stored apart."""
+"""The pseudonyms of crowd workers; their raw ids are stored separately."""
 
 from __future__ import annotations
 
@@ -38,12 +38,17 @@ ADDRESS = re.compile(r"[^@\s]+@[^@\s]+")  # some platforms name people by mail a
 
 
 def pseudonym(platform: str, raw: str) -> str:
-    """Return the stable pseudonym of a person at ``platform``; it reveals nothing without the installation's key."""
+    """Return the stable pseudonym of a person; without the installation's key it reveals nothing.
+
+    Args:
+        platform: the crowd, and sandbox or live.
+        raw: the crowd's id of the person.
+    """
     return f"p-{_mark('person', platform, raw)[:16]}"
 
 
 def worker_name(name: str) -> str:
-    """Return a pseudonym for an Amazon id or a mail address in a result file; keep other names."""
+    """Return a pseudonym for an Amazon id or an e-mail address in a result file; return other names unchanged."""
     return pseudonym(MTURK_FILES, name) if AMAZON_ID.fullmatch(name) or ADDRESS.fullmatch(name) else name
 
 
@@ -52,12 +57,12 @@ def session_pseudonym(platform: str, raw: str) -> str:
 
 
 def installation_word() -> str:
-    """Return a mark that separates this installation's calls from others of the same account."""
+    """Return a word that distinguishes this installation's calls from others of the same crowd account."""
     return _mark("installation")[:12]
 
 
 def worker_token(platform: str, name: str) -> str:
-    """Return the token of a panel's person: the same in every browser, since the link is the way in."""
+    """Return the token of a panel's person, the same in every browser, since people come by the panel's link."""
     return _mark("token", platform, name)
 
 
@@ -71,12 +76,12 @@ def erased_mark(source: str, platform: str, name: str) -> str:
 
 
 def erased_people(study: Study) -> frozenset[str]:
-    """Return the marks of people who were erased from a study. A crowd goes on naming them in its lists."""
+    """Return the marks of people who were erased from a study, to recognise them in later lists of the crowd."""
     return frozenset(Erasure.objects.filter(study=study).values_list("mark", flat=True))
 
 
 def is_session_of(session: CrowdSession, name: str, erased: Collection[str]) -> bool:
-    """Return whether a session is a person's, also if the person was erased.
+    """Return whether a session belongs to a person, who may have been erased.
 
     Args:
         name: the person's pseudonym.
@@ -97,7 +102,7 @@ def _mark(*parts: str) -> str:
 
 
 def without_ids(text: str, values: Iterable[str]) -> str:
-    """Replace ids that are words of their own by a mark."""
+    """Replace ids in a text, except within longer words."""
     for value in sorted(values, key=len, reverse=True):
         if value in text:
             text = re.sub(rf"(?<![A-Za-z0-9]){re.escape(value)}(?![A-Za-z0-9])", ID_REPLACEMENT, text)
@@ -120,7 +125,7 @@ def error_of_call(call: CrowdCall, text: str) -> str:
 
 
 def ids_not_passed_on(platform: str, qualification: str) -> list[str]:
-    """Return the ids of people who have a qualification here that their crowd was never asked to give them."""
+    """Return the crowd's ids of people whose qualification was never sent to the crowd."""
     requested = CrowdCall.objects.filter(
         worker=OuterRef("worker"), platform=platform, kind="qualify", payload__qualification=qualification
     )
@@ -130,7 +135,7 @@ def ids_not_passed_on(platform: str, qualification: str) -> list[str]:
 
 
 def remove_ids(rows: Collection[RawId]) -> None:
-    """Remove ids that will be deleted from the texts of calls and answers: people write them into forms."""
+    """Remove ids that will be deleted from stored calls and answers: people copy them into forms."""
     values: dict[int, list[str]] = {}
     for row in rows:
         values.setdefault(row.worker_id, []).append(row.value)
@@ -163,10 +168,10 @@ def _without_ids_in(value: Any, ids: Collection[str]) -> Any:
 
 @transaction.atomic
 def forget_raw_ids(*, study: Study, by: User | None = None) -> int:
-    """Delete raw ids of the study's people who are in no other study, and the study's demographics.
+    """Delete the raw ids of people who are in no other study, and the demographics of the study.
 
-    Nobody can pay or message them any more. Includes people who never came but got a qualification that the study
-    names, or about whom its crowd was asked.
+    These people can no longer be paid or messaged. They include people who never came, but got a qualification that
+    the study names, or about whom its crowd was asked.
     """
     if study.state == Study.State.OPEN:
         raise WrongState(

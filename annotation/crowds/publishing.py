@@ -137,7 +137,7 @@ def ask_to_extend(
 
 @commit_as_one_order
 def offer_longer(*, study: Study, hours: int, by: User | None = None, why: str = "") -> int:
-    """Keep all published external HITs open for ``hours`` from now; return their number."""
+    """Extend all published external HITs until ``hours`` from now; return their number."""
     if study.state != Study.State.OPEN:
         raise WrongState(
             _("Nothing was changed: study %(slug)r is %(state)s.")
@@ -157,7 +157,7 @@ def offer_longer(*, study: Study, hours: int, by: User | None = None, why: str =
 
 
 def _released_slots(publication: Publication) -> int:
-    """Return the number of released slots, which reopen with more time."""
+    """Return the number of released slots, which are opened again if the HIT is extended."""
     decided = publication.sessions.exclude(booked="").count()
     return max(0, publication.places - publication.held_slots - decided)
 
@@ -170,7 +170,7 @@ def _released_screen_outs(publication: Publication) -> int:
 
 @commit_as_one_order
 def pay_more_screen_outs(*, study: Study, count: int, by: User | None = None, why: str = "") -> None:
-    """Ask to pay ``count`` more people who are screened out; a study that paused for want of them goes on."""
+    """Write a message to pay for ``count`` more screen-outs; a study that paused because none were left resumes."""
     rows = at_crowd(Publication, study).exclude(screen_out_cents=0)
     up = rows.filter(state__in=(*PUBLISHED_STATES, Publication.State.FINISHED))
     publication = up.select_related("study").last()
@@ -187,7 +187,11 @@ def pay_more_screen_outs(*, study: Study, count: int, by: User | None = None, wh
 
 @transaction.atomic
 def ask_to_expire(*, study: Study, by: User | None = None, for_a_while: bool = False, why: str = "") -> int:
-    """Ask to close all external HITs to new workers, ``for_a_while`` until ``offer_again``. Return their number."""
+    """Write messages that close all external HITs to new workers; return their number.
+
+    Args:
+        for_a_while: whether ``offer_again`` will open them again.
+    """
     backend = backend_of(study)
     if Ability.EXPIRE not in backend.can:
         return 0
@@ -200,7 +204,7 @@ def ask_to_expire(*, study: Study, by: User | None = None, for_a_while: bool = F
 
 @commit_as_one_order
 def offer_again(*, study: Study, since: datetime, by: User | None = None, why: str = "") -> int:
-    """Reopen what was taken down since then, and publish what was held back. Return the number."""
+    """Reopen external HITs that were closed after ``since``, and publish missing ones; return their number."""
     backend = backend_of(study)
     if Ability.EXTEND not in backend.can:
         return plan_publications(study=study, by=by)
@@ -223,7 +227,7 @@ def offer_again(*, study: Study, since: datetime, by: User | None = None, why: s
 
 
 def _cancel_unsent(study: Study) -> None:
-    """Cancel publish messages that were certainly not sent."""
+    """Cancel publish messages that certainly have not been sent."""
     never = at_crowd(CrowdCall, study).filter(
         kind=Ability.PUBLISH,
         state=CrowdCall.State.WAITING,

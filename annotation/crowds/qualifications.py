@@ -1,7 +1,7 @@
-"""Qualifications of people, given and taken away here and at their crowd.
+"""Give people qualifications and take them away, in the database and at their crowd.
 
-Here they decide who may join by a link or a panel's entrance. Mechanical Turk and Prolific keep people out themselves,
-so they get a copy of each change.
+The database decides who may join by a link or through a panel's entrance. Mechanical Turk and Prolific exclude
+people themselves, so they get a copy of each change.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from judgments.studies.designs import design_of
 def give_qualification(
     *, study: Study, workers: Collection[Worker], name: str, value: int = 1, by: User | None = None
 ) -> None:
-    """Give people a qualification, or take it away with the value 0, here and at their crowd.
+    """Give people a qualification, or take it away with the value 0, in the database and at their crowd.
 
-    Before the study is first opened, its crowd hears of it on publishing.
+    Before the study is first opened, nothing is sent; publishing sends it.
     """
     name = name.strip()
     if not is_qualification(name):
@@ -51,7 +51,7 @@ def give_qualification(
 
 
 def _refuse_to_take_away(study: Study, workers: Collection[Worker], name: str) -> None:
-    """Raise WrongState if the crowd may know of the qualification, as it hears of changes through an opened study."""
+    """Raise WrongState if the crowd may have the qualification, and no open study can tell it of the change."""
     have = Qualification.objects.filter(name=name, worker__in=workers).values("worker__platform")
     other = Study.objects.filter(platform__in=have).exclude(platform="").order_by("-pk").first()
     if other is not None:
@@ -70,7 +70,7 @@ def _record(worker: Worker, name: str, value: int) -> None:
 
 @transaction.atomic
 def people_by_ids(*, study: Study, ids: Collection[str]) -> list[Worker]:
-    """Return the workers with these ids at the study's crowd; add those who never came."""
+    """Return the workers with these ids at the study's crowd; create those who have never come."""
     backend = backend_for(design_of(study))
     if not backend.sends_people:
         raise WrongState("Nobody was qualified: people who join by the link have names; give their names.")
@@ -91,7 +91,7 @@ def people_by_ids(*, study: Study, ids: Collection[str]) -> list[Worker]:
 
 
 def grant(*, assignment: Assignment) -> None:
-    """Give the submitter the qualification that the study grants, within the transaction of the submission."""
+    """Give the assignment's worker the qualification that the study grants, in the same transaction."""
     study = assignment.study
     name = design_of(study).workers.grants
     worker = assignment.worker

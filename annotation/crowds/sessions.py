@@ -1,4 +1,4 @@
-"""Sessions of workers sent by a crowd: arrival, HITs, answers, and what the crowd reports of them."""
+"""The sessions of workers sent by a crowd: arrival, HITs, answers, and the crowd's reports about them."""
 
 from __future__ import annotations
 
@@ -82,7 +82,10 @@ def worker_for_crowd_id(*, study: Study, raw: str, name: str) -> Worker:
 
 @transaction.atomic
 def open_session(*, publication: Publication, worker: Worker, external_id: str) -> CrowdSession:
-    """Return the worker's session of this external id; an id that passed on (psiTurk#184) ends the first session."""
+    """Return the worker's session with this external id.
+
+    If the id belonged to another worker's session before (psiTurk#184), end that one.
+    """
     before = CrowdSession.objects.filter(
         platform=publication.platform, external_id=external_id, status=Status.WORKING
     ).exclude(worker=worker)
@@ -100,12 +103,12 @@ def open_session(*, publication: Publication, worker: Worker, external_id: str) 
 def receive_worker(
     *, publication: Publication, raw: str, external_id: str, consent: bool = False
 ) -> CrowdSession:
-    """Record the arrival of a Mechanical Turk worker; return their session, reopened if it had ended.
+    """Store the arrival of a Mechanical Turk worker; return their session, reopened if it had ended.
 
     Args:
         raw, external_id: Mechanical Turk's WorkerId and AssignmentId.
     Raises:
-        JoinRefused, ArrivalRefused, TooMany: nothing is recorded.
+        JoinRefused, ArrivalRefused, TooMany: nothing is stored.
     """
     known = CrowdSession.objects.filter(platform=publication.platform, external_id=external_id)
     if not known.filter(worker__name=pseudonym(publication.platform, raw)).exists():
@@ -133,7 +136,7 @@ def _receive(publication: Publication, raw: str, external_id: str, *, consent: b
 
 
 def _move_work(session: CrowdSession) -> None:
-    """Move a worker's work on a HIT to their new session of it, also work that the crowd never heard of."""
+    """Move a worker's unconfirmed work on a HIT to their new session of the HIT."""
     same = CrowdSession.objects.filter(publication=session.publication, worker=session.worker_id)
     for old in same.exclude(pk=session.pk).filter(confirmed=False).order_by("pk"):
         if old.status == Status.WORKING:
@@ -146,7 +149,7 @@ def _move_work(session: CrowdSession) -> None:
 
 @transaction.atomic
 def end_session(*, session: CrowdSession, status: str) -> bool:
-    """End a session without submission; keep drafts. Return False if it was over."""
+    """End a session without submission; keep drafts. Return False if it had ended."""
     work = Assignment.objects.filter(session=session)
     state = Assignment.State.EXPIRED if status == Status.TIMED_OUT else Assignment.State.RETURNED
     release_slots(work, state)
@@ -156,12 +159,12 @@ def end_session(*, session: CrowdSession, status: str) -> bool:
 def claim_for_session(*, session: CrowdSession, hit: HIT, late: bool = False) -> Claim:
     """Claim the HIT that the crowd gave this worker, or return the session's current claim.
 
-    If no slot is open here, somebody left without notice, or came with a made-up id. A worker whom the crowd names
-    gets one more slot, as the crowd bounds their number; an unknown one gets none. A worker whose lease expired and
-    who got the HIT again finds their draft.
+    If no slot is open, somebody left without notice, or came with an invented id. A worker whom the crowd confirms
+    gets an additional slot, since the crowd limits their number; others get none. A worker whose lease expired, and
+    who got the HIT again, finds their draft.
 
     Args:
-        late: accept a closed study, for answers that the crowd accepted.
+        late: whether to accept a closed study, for answers that the crowd accepted.
     """
     for _attempt in range(ATTEMPTS):
         before = Assignment.objects.filter(session=session, hit=hit).order_by("-accepted_at").first()
@@ -198,7 +201,7 @@ def _slots_to_add(session: CrowdSession) -> int | None:
     """Return how many slots may be added to a HIT; None for any number.
 
     Raises:
-        SlotTaken: the crowd does not know of this assignment.
+        SlotTaken: the crowd does not know the assignment.
     """
     same = CrowdSession.objects.filter(platform=session.platform, external_id=session.external_id)
     if same.filter(status=Status.SUBMITTED, confirmed=False).exclude(pk=session.pk).exists():
@@ -218,7 +221,7 @@ def _slots_to_add(session: CrowdSession) -> int | None:
 
 
 def _refuse_beyond_limit(session: CrowdSession) -> None:
-    """Check the limit of HITs per person, which Mechanical Turk cannot."""
+    """Check the limit of HITs per person, which Mechanical Turk cannot check."""
     if has_reached_limit(study=session.study, design=design_of(session.study), worker=session.worker):
         raise RequirementNotMet(
             _(
@@ -234,7 +237,7 @@ def _has_expired(assignment: Assignment) -> bool:
 
 
 def _refuse_second_time(session: CrowdSession, hit: HIT) -> None:
-    """Refuse a HIT that the worker has through another external HIT, unknown to the crowd."""
+    """Raise SlotTaken if the worker has, or did, the HIT in another session."""
     mine = Assignment.objects.filter(hit=hit, worker=session.worker_id).exclude(session=session)
     if any(not _has_expired(assignment) for assignment in mine.filter(state__in=LIVE_STATES)):
         raise SlotTaken(_("You have this page of work already, or did it: please return this HIT."))
@@ -279,7 +282,8 @@ def make_room(hit: HIT, *, most: int | None = None) -> None:
     """Ensure an open slot in the caller's transaction: release expired leases, or add a slot.
 
     Args:
-        most: slots that may be added to those at the crowd; None: any number, for people whom the crowd names.
+        most: how many slots a HIT may have beyond those at the crowd; None for any number, if the crowd confirms
+            the person.
     """
     if HIT.objects.filter(pk=hit.pk, open_slots__gt=0).exists():
         return
@@ -292,14 +296,14 @@ def make_room(hit: HIT, *, most: int | None = None) -> None:
 
 
 class IncompleteWork(QuorumError):
-    """The crowd has work without complete answers here."""
+    """The crowd has work whose answers are not completely stored in the database."""
 
 
 def record_work(*, backend: CrowdBackend, publication: Publication, work: SeenWork) -> CrowdSession:
-    """Take over the crowd's report of a piece of work; a repeated call changes nothing.
+    """Store the crowd's report about a piece of work; a repeated call changes nothing.
 
     Raises:
-        IncompleteWork: everything else is stored.
+        IncompleteWork: answers are missing; everything else is stored.
     """
     session = _session(backend, publication, work)
     if session.publication_id != publication.pk:
@@ -344,7 +348,7 @@ def _session(backend: CrowdBackend, publication: Publication, work: SeenWork) ->
 
 @transaction.atomic
 def _move(session: CrowdSession, publication: Publication) -> None:
-    """Move a session to the external HIT that the crowd reports; exclude answers to another HIT."""
+    """Move a session to the external HIT that the crowd reports; exclude its answers to another HIT."""
     same = Q(study=publication.study) if publication.hit_id is None else Q(hit=publication.hit_id)
     other = Assignment.objects.filter(session=session).exclude(same)
     pages = list(other.select_for_update().order_by("pk"))
@@ -433,7 +437,7 @@ def _store_saved(saved: Assignment) -> None:
 
 
 def _take_slot(assignment: Assignment) -> None:
-    """Take a slot for a row without one, before its state changes. Call it in a transaction."""
+    """Take a slot for an assignment that has none, before its state changes. Call it in a transaction."""
     hit = assignment.hit_id
     assert hit is not None  # crowd work is never imported
     lock_for_settling(study=assignment.study, hits=[hit])
@@ -448,7 +452,7 @@ def _take_slot(assignment: Assignment) -> None:
 
 @transaction.atomic
 def exclude_unknown_work(*, session: CrowdSession) -> int:
-    """Exclude work unknown to the crowd and reopen its slots; return the number of assignments."""
+    """Exclude work that the crowd does not know, and reopen its slots; return the number of assignments."""
     rows = Assignment.objects.filter(session=session, state=Assignment.State.SUBMITTED)
     pages = list(rows.select_for_update().order_by("pk"))
     locked = CrowdSession.objects.select_for_update().get(pk=session.pk)
@@ -481,7 +485,7 @@ def _bring_back(apart: Assignment) -> None:
 
 
 def remove_extra_slots(*, study: Study) -> int:
-    """Remove slots that were added for people who left; return their number."""
+    """Remove slots that were added to replace people who left; return their number."""
     wanted = int(study.design["judgments_per_unit"])
     more = HIT.objects.filter(study=study, required__gt=wanted, open_slots__gt=0)
     return sum(_remove_excess_assignments(study, pk, wanted) for pk in more.values_list("pk", flat=True))
@@ -512,7 +516,7 @@ def hand_in(
     """Submit an assignment of the session, which then waits for the crowd's confirmation.
 
     Raises:
-        KeptApart: its time was over; the answers are stored but excluded.
+        KeptApart: its lease had ended; the answers are stored but excluded.
     """
     if assignment.state == Assignment.State.APART:
         raise StoredTooLate(late_note())
@@ -541,7 +545,7 @@ def record_handed_in(*, session: CrowdSession) -> bool:
 def store_late_answers(
     *, session: CrowdSession, assignment: Assignment, answers: Sequence[Mapping[str, Any]]
 ) -> None:
-    """Store late answers, excluded if complete, else as a draft; release slot and session."""
+    """Store late answers: as excluded judgments if complete, else as a draft. Release slot and session."""
     sheet = check_submitted_answers(assignment, answers)
     locked = lock_assignment(assignment)
     release_slots(Assignment.objects.filter(pk=locked.pk), Assignment.State.EXPIRED)

@@ -1,4 +1,4 @@
-"""Synchronise our rows with a crowd's; safe to repeat and to run concurrently."""
+"""Synchronise the database with a crowd; safe to repeat, and to run concurrently."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ FULL_READ_INTERVAL = timedelta(hours=24)  # after which unchanged external HITs 
 
 
 def ask_to_sync(*, study: Study, by: User | None = None, soonest: timedelta | None = None) -> Job | None:
-    """Queue a sync; return None if one waits or the last began within ``soonest``."""
+    """Queue a sync; return None if one is queued, or the last one began within ``soonest``."""
     jobs = Job.objects.filter(kind=SYNC, args__study=study.slug)
     if jobs.filter(state=Job.State.QUEUED).exists():
         return None
@@ -74,7 +74,7 @@ SYNC_LATER = FollowUp(now=lambda study: "", later=sync_if_calls_wait)
 
 
 def sync_what_is_due() -> list[str]:
-    """Queue a sync of every study that is due (``CROWD_SYNC_SECONDS``); return the slugs."""
+    """Queue a sync of every study for which it is due (``CROWD_SYNC_SECONDS``); return their slugs."""
     every = timedelta(seconds=settings.CROWD_SYNC_SECONDS)
     up = Publication.objects.filter(study=OuterRef("pk"), state__in=["planned", "published", "expired"])
     calls = CrowdCall.objects.filter(study=OuterRef("pk"), state__in=["waiting", "started"])
@@ -94,7 +94,7 @@ def sync_what_is_due() -> list[str]:
 
 
 def note_hint(*, platform: str, external_id: str) -> bool:
-    """Record a crowd's hint about an external HIT. Return False if it is not ours."""
+    """Store that an external HIT may have changed. Return False if it is unknown."""
     rows = Publication.objects.filter(platform=platform, external_id=external_id)
     publication = rows.select_related("study").first()
     if publication is None:
@@ -106,7 +106,7 @@ def note_hint(*, platform: str, external_id: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Discrepancy:
-    """A difference between our rows and the crowd's, or a decision for a person."""
+    """A difference between the database and the crowd, or a decision for a person."""
 
     kind: str
     words: str
@@ -209,7 +209,7 @@ def sync_with_crowd(
     wait: Callable[[float], None] = time.sleep,
     progress: Progress | None = None,
 ) -> SyncReport:
-    """Synchronise a study with its crowd; if ``thorough``, read also external HITs without news."""
+    """Synchronise a study with its crowd; if ``thorough``, also read external HITs that seem unchanged."""
     backend = backend_of(study)
     discrepancies: list[Discrepancy] = []
     if backend.sends_people and study.platform:
@@ -237,7 +237,7 @@ def _carry_out(study: Study, wait: Callable[[float], None], progress: Progress |
 
 @transaction.atomic
 def close_if_all_refused(study: Study) -> str:
-    """Close an open study of which the crowd refused every publication; return why, or ""."""
+    """Close an open study if the crowd refused all of its publications; return the reason, or ""."""
     lock_study(study)
     rows = at_crowd(Publication, study)
     calls = at_crowd(CrowdCall, study).filter(kind=Ability.PUBLISH, state=CrowdCall.State.FAILED)
@@ -257,7 +257,7 @@ def close_if_all_refused(study: Study) -> str:
 
 @dataclass(slots=True)
 class _Comparison:
-    """A look at all external HITs of a study at its crowd."""
+    """The comparison of all external HITs of a study with its crowd."""
 
     study: Study
     backend: CrowdBackend
@@ -311,7 +311,7 @@ class _Comparison:
         remove_extra_slots(study=self.study)
 
     def publication_of(self, there: SeenPublication) -> Publication | None:
-        """Return the row of an external HIT; adopt one from a call with unknown outcome."""
+        """Return the row of an external HIT, if need be of the call with unknown outcome that created it."""
         rows, name = at_crowd(Publication, self.study), there.external_id
         publication = rows.filter(external_id=name).first()
         if publication is not None:
@@ -389,7 +389,7 @@ def _has_unconfirmed(publication: Publication) -> bool:
 
 
 def _end_superseded(publication: Publication) -> None:
-    """End the sessions of ids that passed to another worker who submitted: the crowd took the work back."""
+    """End sessions whose id now belongs to another worker, who submitted: the crowd has taken their work back."""
     sessions = CrowdSession.objects.filter(publication=publication)
     named = sessions.filter(confirmed=True).values("external_id")
     for session in sessions.filter(confirmed=False, external_id__in=named):
@@ -400,7 +400,7 @@ def _end_superseded(publication: Publication) -> None:
 
 
 def _end(publication: Publication, *, began_before: datetime, asked_at: datetime) -> None:
-    """End an external HIT that is over: exclude work that the crowd did not confirm."""
+    """End an external HIT that is over, and exclude work that the crowd did not confirm."""
     grace = began_before - timedelta(seconds=settings.CROWD_GRACE_SECONDS)
     unnamed = CrowdSession.objects.filter(publication=publication, confirmed=False)
     for session in unnamed.filter(status=Status.WORKING, arrived_at__lte=grace):
@@ -417,11 +417,11 @@ def _end(publication: Publication, *, began_before: datetime, asked_at: datetime
 
 @transaction.atomic
 def _release_open_slots(publication: Publication, waiting: int, asked_at: datetime) -> None:
-    """Release the money of slots that nobody will fill; finish it once everything is decided.
+    """Release the money of slots that nobody will fill; mark the publication as finished once all is decided.
 
     Args:
-        waiting: slots that may still turn out to be filled.
-        asked_at: when it was over; if it was extended since, it is open again.
+        waiting: number of slots that may still turn out to be filled.
+        asked_at: when the crowd said that the publication was over. One that was extended since is left alone.
     """
     locked = Publication.objects.select_for_update().get(pk=publication.pk)
     if locked.state not in (State.PUBLISHED, State.EXPIRED):
@@ -442,7 +442,7 @@ def _release_open_slots(publication: Publication, waiting: int, asked_at: dateti
 
 
 def approve_what_is_due(*, study: Study) -> int:
-    """Ask to approve unobjectionable work past the design's waiting time; return its number."""
+    """Write messages that approve work without objections after the design's waiting time; return their number."""
     hours = design_of(study).crowd.approve_after_hours
     if not hours or Ability.APPROVE not in backend_of(study).can:
         return 0
@@ -483,7 +483,7 @@ def approve_what_is_due(*, study: Study) -> int:
 
 
 def delete_what_is_over(*, study: Study) -> int:
-    """Ask to delete external HITs that are no longer needed; return their number."""
+    """Write messages that delete external HITs that are no longer needed; return their number."""
     if Ability.DELETE not in backend_of(study).can:
         return 0
     with transaction.atomic():
@@ -496,9 +496,9 @@ def delete_what_is_over(*, study: Study) -> int:
 
 
 def _deletable() -> QuerySet[Publication]:
-    """Return finished external HITs that are full or of closed studies, with all work and money stored here.
+    """Return finished external HITs that are full or of closed studies, if all work and money is stored.
 
-    Those with a rejection stay as long as the crowd would let it be overridden.
+    Those with a rejection are kept as long as the crowd allows it to be overridden.
     """
     calls = CrowdCall.objects.filter(Q(publication=OuterRef("pk")) | Q(session__publication=OuterRef("pk")))
     under_way = calls.filter(state__in=["waiting", "started", "parked"])

@@ -1,6 +1,6 @@
-"""The crowd page of a study (budget, wages, outbox, the forms of its operations), and the lists of crowd rows.
+"""The crowd page of a study (budget, wages, outbox, forms of operations), and the admin lists of crowd rows.
 
-Also the address to which Mechanical Turk sends notifications, which are only hints to look.
+Also the view to which Mechanical Turk sends notifications.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ ORDER_PHRASES = {
 
 @dataclass(frozen=True, slots=True)
 class CrowdForm:
-    """The form of a step; ``needs`` is the required ability of the crowd, ``key`` a required setting of the design."""
+    """The form of a step, shown if the crowd has the ability ``needs`` and the design setting ``key`` is on."""
 
     step: str
     title: str
@@ -157,14 +157,14 @@ FORMS = [
 
 
 def add_crowd_form(form: CrowdForm, *, before: str) -> None:
-    """Show the form on the page Crowd before that of another step."""
+    """Show the form on the crowd page, before the form of the step ``before``."""
     steps = [other.step for other in FORMS]
     FORMS.insert(steps.index(before), form)
 
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """Similar calls in one line of the log; ``about`` is the worker or HIT, ``cents`` are bonuses without fees."""
+    """Similar calls as one line of the log; ``about`` is the worker or HIT, ``cents`` are bonuses without fees."""
 
     first: CrowdCall
     count: int
@@ -175,7 +175,7 @@ class _Line:
 
 @dataclass(frozen=True, slots=True)
 class TopUp:
-    """The cost of a person's top-ups with fees, and the word that confirms them."""
+    """The cost of a person's top-ups with fees, and the word that confirms paying them."""
 
     worker: str
     cents: int
@@ -184,12 +184,14 @@ class TopUp:
 
 @dataclass(frozen=True, slots=True)
 class CrowdFigures:
-    """Figures over all work of a study.
+    """Figures about all work of a study.
 
     Attributes:
-        pays: the lowest of those below the floor.
-        top_ups: of the people in ``pays``; ``confirm`` is the word for those of all people.
-        overclaims: the largest; ``overclaimed`` is their number.
+        pays: the sessions with the lowest wages below the floor.
+        top_ups: the top-ups of the people in ``pays``.
+        confirm: the word that confirms the top-ups of all people.
+        overclaims: the largest overclaims.
+        overclaimed: the number of all overclaims.
     """
 
     forecast: Forecast
@@ -204,7 +206,7 @@ class CrowdFigures:
 
     @property
     def rows(self) -> int:
-        """Estimate the number of rows that were counted."""
+        """The estimated number of rows that were counted."""
         return UNITS_A_PAGE * (self.forecast.places + self.wages.counted + self.unopposed)
 
 
@@ -242,7 +244,7 @@ FIGURES = add_figures(
 
 
 def _concerns_a_crowd(study: Study) -> bool:
-    """Return whether the study is sent to a crowd, is paid, or uses qualifications."""
+    """Return whether the study uses a crowd, pays, or uses qualifications."""
     design = design_of(study)
     workers = design.workers
     named = workers.requires or workers.forbids or workers.grants
@@ -336,7 +338,7 @@ def _pause(seconds: int) -> str:
 
 
 def _parked(calls: QuerySet[CrowdCall]) -> list[dict[str, object]]:
-    """Return failed calls; of an indeterminate one, a person decides whether it was done."""
+    """Return failed and indeterminate calls for the page; a person decides about the indeterminate ones."""
     rows = calls.filter(state=CrowdCall.State.FAILED).select_related("worker", "publication__hit")[
         :MOST_LINES_SHOWN
     ]
@@ -403,7 +405,7 @@ def _qualifications(study: Study, workers: Workers) -> list[tuple[str, int]]:
 
 
 def _compared(study: Study) -> dict[str, object] | None:
-    """Return the findings of the last sync without failed calls, which the page shows anyway."""
+    """Return the findings of the last sync, without failed calls, which the page shows in any case."""
     last = Job.objects.filter(kind=SYNC, args__study=study.slug, state=Job.State.DONE).first()
     if last is None or not last.result:
         return None

@@ -1,4 +1,4 @@
-"""The operations on a crowd's workers: block, qualify, and write to them."""
+"""The operations on a crowd's workers: block them, give them qualifications, and write to them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rule on check questions: whose answers it leaves out, and how probably those of a careful participant."""
+"""The rule on check questions, and the probability that it excludes a careful participant."""
 
 from __future__ import annotations
 
@@ -13,15 +13,17 @@ from judgments.kinds import KINDS
 
 
 def items_among(design: StudyDesign, groups: int) -> int:
-    """Return the number of items in ``groups`` pictures, or other groups, of a page of work."""
+    """Return the number of items that ``groups`` groups on a page have, such as pictures with their captions."""
     return groups * (design.captions_per_image if KINDS[design.protocol].grouped else 1)
 
 
 def chance_of_exclusion(design: StudyDesign, accuracy: float) -> tuple[int, float]:
-    """Return the check questions on the pages after which the rule applies first, and how likely it applies then.
+    """Return after how many check questions the rule first applies, and the probability that it then excludes.
+
+    The number is that of whole pages of work.
 
     Args:
-        accuracy: the chance that the person is right on a check question.
+        accuracy: the probability that the person answers a check question right.
     """
     on_a_page = items_among(design, design.controls.per_hit)
     seen = on_a_page * math.ceil(design.controls.least / on_a_page)
@@ -29,7 +31,7 @@ def chance_of_exclusion(design: StudyDesign, accuracy: float) -> tuple[int, floa
 
 
 def describe_rule(design: StudyDesign) -> str:
-    """Describe the rule on check questions; "" without one."""
+    """Describe the rule on check questions; "" if the study has none."""
     if not design.controls.per_hit or not design.controls.threshold:
         return ""
     seen, careful = chance_of_exclusion(design, CAREFUL)

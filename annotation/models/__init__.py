@@ -1,4 +1,4 @@
-"""Workers, assignments, judgments, quality control, crowds and money."""
+"""The models of workers, assignments, judgments, quality control, crowds and money."""
 
 from annotation.models.assignments import (
     Adjudication,

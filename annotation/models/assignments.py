@@ -1,4 +1,7 @@
-"""Assignments, their judgments and written captions, and problem reports; detectors, flags, exclusions and appeals."""
+"""The models of assignments with judgments, written captions and problem reports, and of quality control.
+
+Quality control has detectors, flags, exclusions, appeals, adjudications, quiz attempts and alarms.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +56,7 @@ class AssignmentQuerySet(models.QuerySet["Assignment"]):
 
 
 class Assignment(models.Model):
-    """One worker's take of a HIT. Its id makes a repeated submission harmless."""
+    """A HIT taken by one worker. Since a submission names its id, repeating it is harmless."""
 
     class State(models.TextChoices):
         RESERVED = "reserved", pgettext_lazy("staff", "reserved (fetched ahead)")
@@ -194,7 +197,7 @@ class Assignment(models.Model):
         return str(self.id)
 
     def renew_lease(self, *, now: datetime, expires_at: datetime) -> None:
-        """Set the end of the lease of a locked row, and record a gap if it had expired."""
+        """Set the end of the lease of a locked row; if it had expired, record the gap."""
         if self.expires_at is not None and self.expires_at < now:
             self.gaps = [*self.gaps, [self.expires_at.isoformat(), now.isoformat()]]
         self.expires_at = expires_at
@@ -202,7 +205,7 @@ class Assignment(models.Model):
 
 
 class AppendOnly(Exception):
-    """A judgment is never changed; a correction is a new row."""
+    """A judgment was about to be changed; a correction must be a new row."""
 
 
 class JudgmentQuerySet(models.QuerySet["Judgment"]):
@@ -228,7 +231,7 @@ class JudgmentQuerySet(models.QuerySet["Judgment"]):
 
 
 class Judgment(models.Model):
-    """One worker's answer to one unit, in the unit's order whatever side was shown."""
+    """One worker's answer to one unit, in the unit's order, on whichever side options were shown."""
 
     of_study = ("assignment__study",)
 
@@ -316,9 +319,9 @@ class WrittenCaptionQuerySet(models.QuerySet["WrittenCaption"]):
 
 
 class WrittenCaption(models.Model):
-    """The writer of a caption, who never judges it.
+    """The writer of a caption, who must never judge it.
 
-    A candidate is a text: the same text by two people has two writers.
+    Candidates are stored by text, so a text that two people wrote has two writers.
     """
 
     caption = models.ForeignKey(Caption, on_delete=models.CASCADE, related_name="written")
@@ -429,7 +432,7 @@ class Case(models.Model):
 
 
 class Adjudication(models.Model):
-    """A disputed unit for a chosen person, who decides without seeing the votes."""
+    """A disputed unit sent to a chosen person, who decides without seeing the votes."""
 
     class State(models.TextChoices):
         WAITING = "waiting", pgettext_lazy("staff", "waiting")
@@ -508,7 +511,7 @@ class QuizAttempt(models.Model):
 
 
 class StudyAlarm(models.Model):
-    """Counted once per study, kind and worker."""
+    """A shortage in a study, counted in one row per study, kind and worker."""
 
     class What(models.TextChoices):
         CONTROLS_USED_UP = (

@@ -1,7 +1,8 @@
-"""External HITs, sessions of their workers, outbox messages, and raw ids from a crowd.
+"""The models of external HITs, sessions of their workers, outbox messages, and raw ids from a crowd.
 
-Every row has its ``platform``: the crowd, and for Mechanical Turk sandbox or live. Counters never mix two of them.
-Backends (annotation.crowds) define platforms, not database choices, so a new crowd needs no migration.
+Every row has its ``platform``: the crowd and, for Mechanical Turk, sandbox or live. Counters never mix two
+platforms. Platforms are defined by backends (annotation.crowds), not by choices of a field, so a new crowd needs no
+migration.
 """
 
 from __future__ import annotations
@@ -24,15 +25,15 @@ Row = TypeVar("Row", bound=models.Model)
 
 
 def at_crowd(model: type[Row], study: Study) -> models.QuerySet[Row]:
-    """Return a study's rows at the crowd to which it was opened."""
+    """Return a study's rows at the platform to which it was opened."""
     return model._default_manager.filter(study=study, platform=study.platform)
 
 
 class Publication(models.Model):
-    """An external HIT: a HIT at Mechanical Turk, a whole study at a panel.
+    """An external HIT: a HIT at Mechanical Turk, or a whole study at a panel.
 
-    ``token`` is derived from our rows and stored before the crowd is asked, so that the HIT can be found after a lost
-    answer. ``held_slots`` are paid from the budget's reservation until they are decided or released.
+    ``token`` is derived from the rows of the study and stored before the crowd is called, so that the HIT can be
+    found after a lost response. ``held_slots`` have reserved money until they are decided or released.
     """
 
     class State(models.TextChoices):
@@ -120,10 +121,10 @@ class Publication(models.Model):
 
 
 class CrowdSession(models.Model):
-    """One person's paid work at a crowd: an assignment at Mechanical Turk, a submission at a panel.
+    """One person's paid work at a crowd: an assignment at Mechanical Turk, or a submission at a panel.
 
-    Mechanical Turk passes the id of a returned or abandoned assignment to the next worker (psiTurk#184), so only the id
-    and the worker together identify a session.
+    Mechanical Turk gives the id of a returned or abandoned assignment to the next worker (psiTurk#184), so only the
+    id and the worker together identify a session.
     """
 
     class Status(models.TextChoices):
@@ -182,9 +183,9 @@ class CrowdSession(models.Model):
 
 
 class CrowdCall(models.Model):
-    """An outbox message to a crowd, delivered exactly once: written with the decision, sent after it.
+    """An outbox message to a crowd, delivered exactly once: stored with the decision, sent after it.
 
-    It also logs who asked for what, why, and the answer.
+    It is also the log of who asked for what, why, and what the crowd answered.
     """
 
     class State(models.TextChoices):
@@ -257,16 +258,16 @@ class CrowdCall(models.Model):
         return self.state == self.State.FAILED and bool(self.answer.get("unsure"))
 
     def publication_now(self) -> Publication:
-        """Return the current row: its slots may have grown since the call was written."""
+        """Return the current row of the publication, whose slots may have grown since the call was written."""
         return Publication.objects.select_related("hit", "study").get(calls=self)
 
     def session_now(self) -> CrowdSession:
         return CrowdSession.objects.select_related("study", "worker", "publication").get(calls=self)
 
     def remember(self, **facts: Any) -> bool:
-        """Store facts for a later attempt at once; None deletes a fact.
+        """Store facts for a later attempt immediately; None deletes a fact.
 
-        Return False if another runner took the call; the caller must then not ask the crowd any more.
+        Return False if another runner took the call; the caller must then not call the crowd.
         """
         answer = {name: value for name, value in {**self.answer, **facts}.items() if value is not None}
         mine = CrowdCall.objects.filter(pk=self.pk, state=self.State.STARTED, attempts=self.attempts)
@@ -277,7 +278,7 @@ class CrowdCall(models.Model):
 
 
 class RawId(models.Model):
-    """The crowd's own id of a person or session, apart from all answers, and deletable."""
+    """The crowd's own id of a person or session, stored apart from all answers, so that it can be deleted."""
 
     worker = models.ForeignKey(Worker, on_delete=models.CASCADE, related_name="raw_ids")
     session = models.ForeignKey(
@@ -307,7 +308,7 @@ class RawId(models.Model):
 
 
 class Demographics(models.Model):
-    """A crowd's data about a person who took part in a study: personal, and deleted with the raw ids."""
+    """A crowd's data about a participant: personal, and deleted together with the raw ids."""
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="demographics")
     worker = models.ForeignKey(Worker, on_delete=models.CASCADE, related_name="demographics")
@@ -326,7 +327,7 @@ class Demographics(models.Model):
 
 
 class Seat(models.Model):
-    """The address that took a seat, as a keyed hash; deleted when the seat is free."""
+    """A keyed hash of the network address that took a slot; deleted when the slot is free."""
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="+", db_index=False)
     address = models.CharField(max_length=32)

@@ -1,4 +1,4 @@
-"""Budgets and their ledger, limits of spending, and orders that wait for a second person."""
+"""The models of budgets and their ledger, spending limits, and orders that wait for a second person."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CURRENCY_LENGTH = 3  # ISO 4217
 
 
 class Budget(models.Model):
-    """A study's budget at a platform. Only annotation.money.ledger changes the counters, with an entry for each."""
+    """A study's budget at a platform. Only annotation.money.ledger changes its counters, with an entry for each."""
 
     study = models.ForeignKey(Study, on_delete=models.PROTECT, related_name="budgets")
     platform = models.CharField("place", db_column="place", max_length=PLATFORM_LENGTH)
@@ -58,7 +58,7 @@ class Budget(models.Model):
 
 
 class LedgerEntry(AppendOnlyRow):
-    """A booking. The sums of a budget's entries are its counters; ``key`` prevents double booking."""
+    """A booking. The counters of a budget are the sums of its entries; ``key`` prevents double booking."""
 
     of_study = ("budget__study",)
 
@@ -99,7 +99,7 @@ class LedgerEntry(AppendOnlyRow):
 
 
 class Commitment(models.Model):
-    """An account's share of a budget, reserved or spent. Shares add up to the budget's."""
+    """An account's share of a budget's reserved and spent money. The shares add up to the whole."""
 
     of_study = ("budget__study",)
 
@@ -122,7 +122,7 @@ class Commitment(models.Model):
 
 
 class SpendingLimit(models.Model):
-    """The limit of an account, or the whole installation, in one currency; empty fields limit nothing."""
+    """The limits of an account, or of the whole installation, in one currency; empty fields set no limit."""
 
     account = account_key(models.PROTECT, "Empty: the whole installation.")
     currency = models.CharField(max_length=CURRENCY_LENGTH, help_text="ISO 4217, such as USD.")
@@ -150,7 +150,7 @@ class SpendingLimit(models.Model):
 
 
 class SpendingRequest(models.Model):
-    """An order above the installation's sum, which waits for a second person."""
+    """An order above the installation's limit for one person, which waits for a second person."""
 
     class State(models.TextChoices):
         WAITING = "waiting", gettext_lazy("waiting")
@@ -190,7 +190,7 @@ class SpendingRequest(models.Model):
 
 
 class MoneyRequest(models.Model):
-    """A request by key with its answer, so that a repetition changes nothing."""
+    """An HTTP request with a key and its response, so that repeating it changes nothing."""
 
     by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
     key = models.CharField(max_length=KEY_LENGTH, help_text="The Idempotency-Key it came with.")

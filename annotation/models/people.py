@@ -1,4 +1,4 @@
-"""Workers, their participation in studies, qualifications and invitations."""
+"""The models of workers, their participation in studies, qualifications and invitations."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class Worker(models.Model):
 
     @property
     def shown_name(self) -> str:
-        """The name as its owner typed it: they do not learn that somebody has it in another study."""
+        """The name as the worker typed it, without the mark that distinguishes namesakes of other studies."""
         return MARK.sub("", self.name)
 
     def is_called(self, name: str) -> bool:
@@ -141,7 +141,7 @@ class Participation(models.Model):
 class Qualification(models.Model):
     """A property of a person that studies require or forbid by its name (``workers.requires``, ``forbids``).
 
-    Crowds with such lists get a copy: a qualification at Mechanical Turk, a group at Prolific.
+    Crowds that have such lists get a copy: a qualification at Mechanical Turk, a group at Prolific.
     """
 
     of_study = ("worker__participations__study",)

@@ -1,4 +1,4 @@
-"""Consent texts, requests to be erased, and erasures, with their signals to other apps."""
+"""The models of consent texts, erasure requests and erasures, and signals by which other apps erase their data."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ erasure_committed = Signal()
 
 
 class ConsentVersion(AppendOnlyRow):
-    """A consent text of a study, as participants read it; the last one is in force."""
+    """A consent text of a study, as participants read it; the latest version is in force."""
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="consent_versions")
     number = models.PositiveIntegerField(help_text="From 1.")
@@ -76,11 +76,11 @@ class ErasureRequest(models.Model):
 
 
 class Erasure(AppendOnlyRow):
-    """The record of a person's erasure from a study: no name, no pseudonym, no answer.
+    """The record of a person's erasure from a study, without name, pseudonym or answers.
 
-    ``mark`` is a keyed hash of the person, so that a restored backup can be cleaned again. ``content`` has the counts
-    of removed rows, commitments to the judgments (``annotation.privacy.erasing``), and the releases made before.
-    The rows form a chain: ``previous`` is the digest of the row before.
+    ``mark`` is a keyed hash of the person, so that a restored backup can be cleaned again. ``content`` has the
+    counts of removed rows, commitments to the judgments (``annotation.privacy.erasing``), and earlier releases. The
+    rows form a chain: ``previous`` is the digest of the row before.
     """
 
     class Way(models.TextChoices):

@@ -1,4 +1,4 @@
-"""Set the limits of accounts, and show what each has committed."""
+"""Set the limits of accounts, and show how much each account has committed."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def refuse_rules_of_one_account(account: User | None, sums: Mapping[str, int | N
 
 @transaction.atomic
 def set_limits(*, account: str = "", currency: str, by: User, **sums: int | None) -> SpendingLimit:
-    """Set all limits of an account, or of the installation (""), in one currency; missing ones limit nothing."""
+    """Set all limits of an account, or of the installation (""), in one currency; None is no limit."""
     whose = User.objects.filter(username=account, is_staff=True).first() if account else None
     if account and whose is None:
         raise NotThere(
@@ -51,7 +51,7 @@ def set_limits(*, account: str = "", currency: str, by: User, **sums: int | None
 
 
 def lock_row(currency: str) -> None:
-    """Create the installation's row, which orders lock, and lock it."""
+    """Lock the installation's row of limits, which all orders lock; create it if it is missing."""
     SpendingLimit.objects.get_or_create(account=None, currency=currency)
     SpendingLimit.objects.select_for_update().get(account=None, currency=currency)
 
@@ -61,7 +61,7 @@ class AccountSpending:
     """The commitments and limits of an account, or of the installation (``account`` is "").
 
     Attributes:
-        limit: row id of its own limit, None if it has none.
+        limit: row id of the account's own limit; None if it has none.
     """
 
     account: str
@@ -75,7 +75,7 @@ class AccountSpending:
 
 
 def spending_by_account() -> list[AccountSpending]:
-    """Return the installation and the accounts that commit most or have limits, for each currency."""
+    """Return, for each currency, the installation and the accounts with the largest commitments or with limits."""
     shares = Commitment.objects.filter(account__isnull=False).order_by()
     limited = SpendingLimit.objects.filter(account__isnull=False).order_by("-pk")
     of_today = entries_of_today().filter(by__isnull=False).order_by()

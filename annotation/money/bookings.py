@@ -1,4 +1,4 @@
-"""Book what calls, slots, screen-outs and sessions reserve, cost and give back."""
+"""Book what outbox calls, slots, screen-outs and sessions reserve, spend and release."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from annotation.money.limits import one_order
 
 
 def reserve_for_call(*, call: CrowdCall, cents: int, by: User | None = None) -> None:
-    """Reserve the cost of a call, within the limits of who asks for it: ``by``, else the call's author.
+    """Reserve the cost of a call, within the limits of the account ``by``, or else of the call's author.
 
     Raises:
         OverBudget: the budget does not have it.
@@ -32,7 +32,7 @@ def reserve_for_call(*, call: CrowdCall, cents: int, by: User | None = None) -> 
 
 
 def reserve_again(*, call: CrowdCall, cents: int) -> None:
-    """Reserve the cost of a call that the crowd carried out although its reservation was released."""
+    """Reserve the cost of a call once more: its reservation was released, but the crowd carried it out."""
     if cents and not call.reserved_cents:
         budget = budget_of(call.study, call.platform)
         if _book_for(call, "reserve", cents, budget, account=call.made_by_id):
@@ -42,7 +42,7 @@ def reserve_again(*, call: CrowdCall, cents: int) -> None:
 def _book_for(
     call: CrowdCall, what: str, reserved: int, budget: Budget, *, account: int | None = None
 ) -> bool:
-    """Book a change of a call's reservation; a retried call reserves again, so the entry's number is in its key."""
+    """Change the reservation of a call. The key has the entry's number, since a retried call reserves again."""
     number = LedgerEntry.objects.filter(call=call, what=what).count() + 1
     key = f"{what}:{call.key}:{number}"
     if reserved < 0:  # it comes back to who asked last, who may not be who asked first
@@ -78,7 +78,7 @@ def spend_bonus(*, call: CrowdCall) -> None:
 
 
 def hold_slots(*, call: CrowdCall, publication: Publication, places: int, screen_outs: int = 0) -> None:
-    """Turn a call's reservation into held slots and screen-outs, and release the rest."""
+    """Convert a call's reservation into held slots and screen-outs, and release the rest."""
     Publication.objects.filter(pk=publication.pk).update(
         held_slots=F("held_slots") + places, screen_outs_held=F("screen_outs_held") + screen_outs
     )
@@ -98,7 +98,7 @@ def release_slot_money(*, publication: Publication, places: int) -> bool:
 
 
 def release_screen_outs(*, publication: Publication) -> None:
-    """Release the money of screen-outs that will not come any more. The caller has locked the row."""
+    """Release the money of unused screen-outs. The caller has locked the row."""
     reserved = publication.screen_outs_held
     if not reserved:
         return
@@ -120,7 +120,7 @@ def _release_unfilled(publication: Publication, cents: int) -> None:
 
 @transaction.atomic
 def pay_screen_out(*, session: CrowdSession) -> bool:
-    """Spend the pay of a person who was screened out. Return False if it was booked, or pays nothing."""
+    """Spend the pay of a person who was screened out. Return False if it was booked before, or is zero."""
     publication = session.publication
     if not publication.screen_out_cents:
         return False
@@ -137,12 +137,12 @@ def pay_screen_out(*, session: CrowdSession) -> bool:
 
 
 def pay_session(*, session: CrowdSession, fact: bool = False) -> bool:
-    """Spend the price of an approved session. Return False if it was paid.
+    """Spend the price of an approved session. Return False if it was paid before.
 
-    It comes from the external HIT's held slots or, if those were released, from the rest of the budget.
+    The money comes from the external HIT's held slots or, if those were released, from the rest of the budget.
 
     Args:
-        fact: whether the crowd paid it already.
+        fact: whether the crowd has already paid it.
     Raises:
         OverBudget: the slots were released, and nothing is left.
     """
@@ -168,14 +168,14 @@ def pay_session(*, session: CrowdSession, fact: bool = False) -> bool:
 
 
 def unmatched_key(platform: str, worker: str, external_id: str) -> str:
-    """Return the key of ``pay_unmatched`` for pseudonyms of a person, who can be erased, and a submission."""
+    """Return the ledger key of a payment without a session, from pseudonyms, as the person may be erased."""
     return f"{platform}:{installation_mark('unmatched', worker)[:16]}:{external_id}:unmatched"
 
 
 def pay_unmatched(
     *, publication: Publication, key: str, session: CrowdSession | None = None, by: User | None = None
 ) -> bool:
-    """Spend an unmatched payment of the crowd, for the account that says so. Return False if it was booked."""
+    """Spend a payment without a session, for the account ``by``. Return False if it was booked before."""
     return book(
         budget=budget_of(publication.study, publication.platform),
         key=key,
@@ -189,7 +189,7 @@ def pay_unmatched(
 
 
 def release_rejected(*, session: CrowdSession) -> bool:
-    """Release the price of a rejected session. Return False if it was released."""
+    """Release the price of a rejected session. Return False if it was released before."""
     publication = session.publication
     if _is_booked(_key(session, "rejected")) or not _take_slot(publication):
         return False

@@ -1,4 +1,4 @@
-"""Operations that decide on failed calls, whose money is reserved anew or spent."""
+"""The operations that decide on failed calls; they reserve money again, or spend it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from judgments.operations import Operation, Outcome, operation, row_of
 def _decision(
     step: str, summary: str, decide: Callable[..., Any], message: str, description: str
 ) -> Operation:
-    """Return the operation that decides on a failed call; it is an order if the crowd is asked again."""
+    """Return an operation that decides on a failed call. Retrying is an order, since the crowd is asked again."""
     orders = step != "was-done"
 
     def preview(*, study: Study, call: str) -> Preview:

@@ -1,4 +1,4 @@
-"""The forecast of what a study costs, and what an hour of it pays."""
+"""Forecast what a study costs, and what it pays per hour."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from judgments.studies.designs import design_of
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """The cost of a study once everything is done.
+    """The cost of a study when all of its work is done.
 
     Attributes:
-        places: paid sessions.
+        places: number of paid sessions.
         screen_out_cents: reserved for people who are screened out, with fees.
         seconds: active time of a session, by the design's ``seconds_per_unit``.
-        wage_cents: the hourly reward at that pace.
+        wage_cents: the hourly reward at this pace.
     """
 
     places: int
@@ -40,7 +40,7 @@ class Forecast:
 
 
 def forecast_of(study: Study) -> Forecast:
-    """Return the forecast from HITs and prices. Published HITs keep their price, without released slots."""
+    """Forecast from HITs and prices. Published HITs keep their price; their released slots do not count."""
     design, backend = design_of(study), backend_of(study)
     up = Publication.objects.filter(study=study, platform=study.platform or backend.platform(design)).exclude(
         state=Publication.State.WITHDRAWN
@@ -76,7 +76,7 @@ def _screen_outs(design: StudyDesign, backend: CrowdBackend) -> int:
 
 
 def forecast_of_design(design: StudyDesign, *, hits: int, items: int) -> Forecast:
-    """Return the forecast before HITs are generated, from their number and the items in them."""
+    """Forecast before HITs are generated, from their number and the number of items in them."""
     backend = backend_for(design)
     rows = _priced(design, backend, backend.slots_of_publications(design, hits=hits))
     seconds = design.seconds_per_unit * items / hits if hits else 0.0
@@ -96,7 +96,7 @@ def _wage(design: StudyDesign, seconds: float) -> int | None:
 
 
 def _planned(study: Study, backend: CrowdBackend) -> list[tuple[int, int, int]]:
-    """Return (slots, reward, fee) of each external HIT to be opened, or of all slots if nothing is published."""
+    """Return (slots, reward, fee) of each external HIT to publish, or of all slots if nothing is published."""
     design = design_of(study)
     plans = [plan.places for plan in backend.publication_plans(study)]
     counts = plans or list(HIT.objects.filter(study=study).values_list("required", flat=True))

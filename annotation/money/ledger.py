@@ -1,11 +1,11 @@
-"""Budgets and the ledger: money in whole cents, each move booked once.
+"""Budgets and the ledger: money in whole cents, each change booked once.
 
-The database keeps a budget's counters within the budget; each change is a ledger entry with a unique key, written in
-the same transaction. So a repeated booking changes nothing, two publishers cannot both take the last cent, and the
-counters can be recomputed from the entries. Book inside a transaction.
+The database keeps a budget's counters within the budget. Each change is a ledger entry with a unique key, written
+in the same transaction. So a repeated booking changes nothing, two publishers cannot both take the last cent, and
+the counters can be recomputed from the entries. Book inside a transaction.
 
-Orders stay within the budget and the limits above it (``annotation.money.limits``). Unasked payments of a crowd are
-booked all the same; the budget records the excess.
+Orders stay within the budget and the limits above it (``annotation.money.limits``). Payments that a crowd made by
+itself are booked even beyond them; the budget records the excess.
 
     reserved = the price of held slots and screen-outs of external HITs + reservations of open calls
     spent    = rewards of approved sessions + paid screen-outs + bonuses, fees included
@@ -88,11 +88,11 @@ def book(
     account: int | None = None,
     fact: bool = False,
 ) -> bool:
-    """Move money within the caller's transaction. Return False if this key was booked before.
+    """Change reserved and spent money within the caller's transaction. Return False if the key was booked before.
 
     Args:
-        account: row id of who asked for it; default: who asked for the call, else the current account.
-        fact: whether the crowd paid it already, so that it is booked beyond the budget too.
+        account: row id of the ordering account; default: the call's author, else the current account.
+        fact: whether the crowd has already paid it, so that it is booked even beyond the budget.
     Raises:
         OverBudget: the sum would exceed the budget; nothing was booked.
     """
@@ -145,10 +145,10 @@ def _move(budget: Budget, reserved: int, spent: int, *, fact: bool) -> None:
 
 
 def _share(budget: Budget, cents: int, account: int | None) -> None:
-    """Add committed cents to the account's share, or return released ones. The budget's row is locked.
+    """Add committed cents to the account's share, or subtract released ones. The budget's row is locked.
 
-    Slots of one external HIT may be of several accounts: released cents return to who asked for the call, then to the
-    largest share.
+    The slots of one external HIT may belong to several accounts: released cents go to the call's author first, then
+    to the account with the largest share.
     """
     if cents > 0:
         share, _ = Commitment.objects.get_or_create(budget=budget, account_id=account)
@@ -167,7 +167,7 @@ def _share(budget: Budget, cents: int, account: int | None) -> None:
 
 
 def ledger_sums(budget: Budget) -> tuple[int, int]:
-    """Return reserved and spent, recomputed from the ledger."""
+    """Return the reserved and the spent cents, recomputed from the ledger."""
     sums = LedgerEntry.objects.filter(budget=budget).aggregate(
         reserved=Sum("reserved_cents"), spent=Sum("spent_cents")
     )
@@ -175,7 +175,7 @@ def ledger_sums(budget: Budget) -> tuple[int, int]:
 
 
 def reserved_cents(budget: Budget) -> int:
-    """Return reserved, recomputed from held slots and open calls."""
+    """Return the reserved cents, recomputed from held slots and open calls."""
     here = {"study": budget.study, "platform": budget.platform}
     rows = Publication.objects.filter(**here)
     slots = rows.filter(Q(held_slots__gt=0) | Q(screen_outs_held__gt=0)).aggregate(

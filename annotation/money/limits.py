@@ -1,9 +1,9 @@
 """Limits above studies: what an account and the installation may commit, and what a second person confirms.
 
-Committed is reserved or spent. It counts for the account that asks, not the study's owner: a limit bounds what a stolen
-password or a wrong script can spend, in whichever study. A day counts orders since midnight; released money counts
-again tomorrow, so that nobody makes room by closing studies. The check locks the installation's row, so that two orders
-at once cannot both pass.
+Committed money is reserved or spent. It counts for the account that orders, not for the study's owner, so that a
+limit bounds what a stolen password or a wrong script can spend in any study. A day counts orders since midnight;
+money released today counts again tomorrow, so nobody makes room by closing studies. The check locks the
+installation's row, so that two orders at once cannot both pass.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class NeedsConfirmation(QuorumError):
 
 @dataclass(slots=True)
 class Order:
-    """The sum that one account asks for at once."""
+    """The sum that one account orders at once."""
 
     study: int
     account: int | None
@@ -73,10 +73,10 @@ class Order:
 
 @contextmanager
 def one_order(study: Study, account: int | None) -> Iterator[Order]:
-    """Treat reservations within the block as one order, in one transaction; an inner block joins the outer.
+    """Treat all reservations in the block as one order, in one transaction; an inner block joins the outer one.
 
     Raises:
-        OverLimit, NeedsConfirmation: everything within the block is rolled back.
+        OverLimit, NeedsConfirmation: everything in the block is rolled back.
     """
     outer = _order.get()
     if outer is not None and outer.study == study.pk:
@@ -103,7 +103,7 @@ def one_order(study: Study, account: int | None) -> Iterator[Order]:
 
 
 def commit_as_one_order(service: Callable[P, R]) -> Callable[P, R]:
-    """Decorate a service so that all that one call commits counts as one order; it takes ``study`` and maybe ``by``."""
+    """Make a call of the service one order, whatever it commits; the service takes ``study`` and perhaps ``by``."""
 
     @wraps(service)
     def run(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -117,7 +117,7 @@ def commit_as_one_order(service: Callable[P, R]) -> Callable[P, R]:
 
 @contextmanager
 def without_second_person(cents: int) -> Iterator[None]:
-    """Let an order of just this sum pass without a second person within the block."""
+    """Within the block, let an order of exactly this sum pass without a second person."""
     token = _agreed_cents.set(cents)
     try:
         yield
@@ -127,7 +127,12 @@ def without_second_person(cents: int) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class SpendingBound:
-    """A limit and the sum that counts towards it; ``whose`` and ``of`` name it."""
+    """A limit and the sum that counts towards it.
+
+    Attributes:
+        whose: whose limit it is, in words.
+        of: what it limits, in words.
+    """
 
     whose: str
     of: str
@@ -136,7 +141,7 @@ class SpendingBound:
 
 
 def bounds_of(currency: str, account: User | None) -> list[SpendingBound]:
-    """Return the limits of the installation and of an account, with current commitments."""
+    """Return the limits of the installation and of an account, with their current commitments."""
     rows = {row.account_id: row for row in _limits(currency, account.pk if account else None)}
     common = rows.get(None) or SpendingLimit()
     bounds = [
@@ -159,7 +164,7 @@ def _limits(currency: str, account: int | None) -> QuerySet[SpendingLimit]:
 
 
 def _check(order: Order) -> None:
-    """Raise if the order, which is booked in this transaction, exceeds a limit."""
+    """Raise OverLimit or NeedsConfirmation if the order, already booked in this transaction, exceeds a limit."""
     if not SpendingLimit.objects.exists():
         return
     # the next order waits here, and then counts this one
@@ -199,7 +204,7 @@ def _check_agreed(order: Order, above: int | None) -> None:
 
 
 def committed_cents(currency: str, account: int | None = None) -> int:
-    """Return the reserved and spent cents of all, without what only a list claims, or of one account."""
+    """Return reserved and spent cents of one account, or of all without payments that only a list claims."""
     if account is None:
         sums = Budget.objects.filter(currency=currency).aggregate(
             cents=Sum(F("reserved_cents") + F("spent_cents"))
@@ -212,7 +217,7 @@ def committed_cents(currency: str, account: int | None = None) -> int:
 
 
 def cents_committed_today(currency: str, account: int | None = None) -> int:
-    """Return the cents committed since midnight, without those returned by failed calls of today."""
+    """Return the cents committed since midnight, without those that today's failed calls released."""
     rows = entries_of_today().filter(budget__currency=currency)
     rows = rows.exclude(what__in=CLAIM_ENTRIES) if account is None else rows.filter(by=account)
     return max(0, rows.aggregate(cents=Sum("moved"))["cents"] or 0)

@@ -1,4 +1,4 @@
-"""Operations that move money: pay a bonus or top-ups, and set the budget."""
+"""The operations that pay bonuses and top-ups, and set the budget."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def bonus(
 
 
 def _check_none_since(session: CrowdSession, seen: str) -> None:
-    """Raise WrongState if a bonus was asked for after the call that was the newest when the page was loaded."""
+    """Raise WrongState if a bonus was ordered after ``seen``, the newest call when the page was loaded."""
     last = int(seen) if seen.isdecimal() and len(seen) < 18 else 0
     if CrowdCall.objects.filter(session=session, kind=Ability.BONUS, pk__gt=last).exists():
         raise WrongState(

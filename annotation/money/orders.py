@@ -1,4 +1,4 @@
-"""Orders above the installation's sum, which wait until another account confirms them."""
+"""Orders above the installation's limit for one person, which wait until another account confirms them."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ class _Confirmable:
 def confirmable(
     name: str, *, preview: Callable[..., Preview] | None = None, right: Right = Right.CHANGE
 ) -> Callable[[Callable[..., Outcome]], Callable[..., Outcome]]:
-    """Let an operation that asks for much money wait for a second person; its outcome then ``waits``.
+    """Make an operation that costs too much wait for a second person; its outcome is then ``waits``.
 
     Args:
-        right: the right that the asker must still have when it is confirmed.
+        right: the right that the requester must still have when the request is confirmed.
     """
 
     def declare(do: Callable[..., Outcome]) -> Callable[..., Outcome]:
@@ -108,7 +108,7 @@ def _stored(value: Any) -> Any:
 
 
 def _situation(name: str, study: Study, values: dict[str, Any]) -> str:
-    """Return a digest of an order's context: the plan, the study's state, and the order's preview."""
+    """Return a digest of what an order was based on: design, state, and the preview of its cost."""
     preview = _confirmable[name].preview
     about = {key: value for key, value in values.items() if key not in IGNORED_PARAMETERS}
     shown = preview(study=study, **about).confirm if preview is not None else ""
@@ -119,8 +119,8 @@ def confirm_request(*, request: int, by: User) -> SpendingRequest:
     """Carry out a request of another account, once.
 
     Raises:
-        WrongState: it is the account's own, is over, or is void, because the situation has changed.
-        OverLimit, OverBudget: it does not fit now; it stays.
+        WrongState: the request is the account's own, is over, or is void, because circumstances have changed.
+        OverLimit, OverBudget: it does not fit now; the request is kept.
     """
     problem = ""
     with transaction.atomic():
@@ -153,7 +153,7 @@ def confirm_request(*, request: int, by: User) -> SpendingRequest:
 
 @transaction.atomic
 def refuse_request(*, request: int, by: User, why: str = "") -> SpendingRequest:
-    """End a request without doing it; who asked may do so too."""
+    """Reject a spending request; its requester may withdraw it in this way, too."""
     order = _lock_waiting_request(request)
     _end(order, State.REFUSED, why.strip(), by)
     message = (

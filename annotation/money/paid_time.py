@@ -1,7 +1,7 @@
-"""The active time of sessions that is paid: at most what the server saw, each second once.
+"""The active time of sessions that is paid: at most what the server observed, and each second once.
 
-It is the time in which the page was visible and the person present. A crowd's own clock includes pauses and would make
-wages look lower; browsers can send any active time.
+Active time is the time in which the page was visible and the person present. A crowd's own clock includes pauses,
+which would make wages look lower, but browsers can send any active time.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Span = tuple[datetime, datetime]
 
 @dataclass(frozen=True, slots=True)
 class PaidTime:
-    """A session's active seconds as sent and as paid; ``differs`` if they differ by more than the clocks may."""
+    """A session's active seconds as sent and as paid; ``differs`` if by more than inexact clocks explain."""
 
     claimed: float
     paid: float
@@ -43,11 +43,11 @@ class _Page:
 
 
 def paid_times(sessions: QuerySet[CrowdSession]) -> dict[int, PaidTime]:
-    """Return the active time of each payable session of these sessions' workers, in three queries.
+    """Return session row id -> active time, for the payable sessions of these sessions' workers, in three queries.
 
     A worker with several HITs, also of several studies, does not work twice at once: time paid for an earlier
-    assignment is not paid again. A HIT reclaimed again and again is paid for one lease with its extensions. Revised
-    answers keep the time of the first submission.
+    assignment is not paid again. A HIT that was reclaimed several times is paid for one lease with its extensions.
+    Revised answers keep the time of the first submission.
     """
     claimed: defaultdict[int, float] = defaultdict(float)
     paid: defaultdict[int, float] = defaultdict(float)
@@ -71,7 +71,7 @@ def paid_times(sessions: QuerySet[CrowdSession]) -> dict[int, PaidTime]:
 
 
 def _longest_leases(studies: Iterable[int]) -> dict[int, float]:
-    """Return the seconds of a lease with all its extensions, by study."""
+    """Return study row id -> seconds of a lease with all its extensions."""
     crowds = {pk: design_of(study).crowd for pk, study in Study.objects.in_bulk(set(studies)).items()}
     return {pk: 60.0 * crowd.lease_minutes * (1 + crowd.extensions) for pk, crowd in crowds.items()}
 
@@ -111,7 +111,7 @@ def _pages_by_worker(sessions: QuerySet[CrowdSession]) -> dict[int, list[_Page]]
 
 
 def _spans_held(rows: Sequence[Assignment]) -> list[Span]:
-    """Return the spans of a worker's leases on a HIT: expired rows, then the submitted one."""
+    """Return the time spans in which a worker held a HIT, from expired assignments and the submitted one."""
     ends = [later.accepted_at for later in rows[1:]] + [rows[-1].submitted_at]
     spans: list[Span] = []
     for row, end in zip(rows, ends, strict=True):

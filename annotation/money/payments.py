@@ -1,4 +1,4 @@
-"""Approve and pay work: approvals, bonuses, and top-ups to the wage floor, as outbox messages that are sent once."""
+"""Approve and pay work by outbox messages that are sent once: approvals, bonuses, and top-ups to the wage floor."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ENDED_STATES = (CrowdCall.State.DONE, CrowdCall.State.DROPPED)
 def decide_session(
     *, session: CrowdSession, approve: bool, why: str = "", by: User | None = None
 ) -> CrowdCall | None:
-    """Approve or reject a session by a call; return None if the crowd has no API and only our books change.
+    """Approve or reject a session by an outbox call; return None if the crowd has no API, so that only rows change.
 
     Args:
         why: the message to the worker, required for a rejection.
@@ -80,7 +80,7 @@ def hold_for_bonus(session: CrowdSession) -> int:
 def pay_bonus(
     *, session: CrowdSession, cents: int, why: str, number: int = 1, by: User | None = None
 ) -> CrowdCall:
-    """Ask for a bonus that a person decided, and log it; see ``ask_for_bonus``."""
+    """Order a bonus that a person decided on, and log it; see ``ask_for_bonus``."""
     call = ask_for_bonus(session=session, cents=cents, why=why, number=number, by=by)
     note_event(
         study=session.study,
@@ -97,7 +97,7 @@ def pay_bonus(
 def ask_for_bonus(
     *, session: CrowdSession, cents: int, why: str, number: int = 1, by: User | None = None
 ) -> CrowdCall:
-    """Ask for a session's bonus, once for each ``number``."""
+    """Write an outbox call for a session's bonus, once for each ``number``."""
     if not why.strip():
         raise WrongState(_("Nothing was paid: a bonus needs a message to the participant."))
     backend = backend_of(session.study)
@@ -115,7 +115,7 @@ def ask_for_bonus(
 
 
 class TopUps(NamedTuple):
-    """The written calls, and the workers for whom the budget does not suffice."""
+    """The outbox calls of top-ups, and the workers for whom the budget does not suffice."""
 
     calls: list[CrowdCall]
     left_out: list[str]
@@ -123,12 +123,12 @@ class TopUps(NamedTuple):
 
 @commit_as_one_order
 def pay_top_ups(*, study: Study, why: str, worker: str = "", by: User | None = None) -> TopUps:
-    """Ask for a bonus for each approved session below the study's floor, of all people or of one.
+    """Order a bonus for each approved session below the study's wage floor, of all people or of one.
 
-    Each person's top-ups are paid or left out together, so that one person's do not block others'.
+    The top-ups of a person are either all paid or all left out, so that they do not block those of others.
 
     Raises:
-        OverBudget: nothing is left for anybody.
+        OverBudget: the budget does not suffice for anybody.
     """
     # lock before the wages are read, so that a concurrent request finds these bonuses
     approved = CrowdSession.objects.filter(study=study, status=CrowdSession.Status.APPROVED).order_by("pk")

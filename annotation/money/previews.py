@@ -1,7 +1,7 @@
 """Previews of operations that move money.
 
-A preview has the cost and a ``confirm`` word derived from all of it: the operation runs only while the same preview
-would be given.
+A preview has the cost, and a ``confirm`` word derived from all of its content. The operation runs only while the
+preview is still the same.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from judgments.studies.designs import design_of
 
 
 class NotConfirmed(QuorumError):
-    """The confirmation does not fit the current state; nothing was done."""
+    """The confirmation does not match the current preview; nothing was done."""
 
     status = 409
     title = "Not what was confirmed"
@@ -32,11 +32,11 @@ class NotConfirmed(QuorumError):
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """The effect of a step.
+    """The effect of a step that moves money.
 
     Attributes:
         total_cents: its cost with fees.
-        left_cents: neither spent nor reserved now.
+        left_cents: the part of the budget that is neither spent nor reserved now.
         facts: further data, as JSON.
     """
 
@@ -48,7 +48,7 @@ class Preview:
 
     @property
     def confirm(self) -> str:
-        """Return the word of this preview, independent of the rest of the budget."""
+        """The word that confirms this preview; it does not depend on the rest of the budget."""
         return content_key("money", self.study.slug, self.step, self.total_cents, dict(self.facts))
 
     def as_json(self) -> dict[str, Any]:
@@ -100,7 +100,7 @@ def _can_pay(study: Study) -> None:
 
 
 def preview_top_ups(*, study: Study, worker: str = "") -> Preview:
-    """Preview bonuses for approved sessions below the floor, if any: of all people or of one."""
+    """Preview bonuses for approved sessions below the wage floor, of all people or of one."""
     _can_pay(study)
     if worker:
         find_worker(study, worker)
@@ -108,7 +108,7 @@ def preview_top_ups(*, study: Study, worker: str = "") -> Preview:
 
 
 def top_ups_of(study: Study, pays: Iterable[Pay], claims: Iterable[Overclaim], worker: str = "") -> Preview:
-    """Return ``preview_top_ups`` from known figures."""
+    """Return the same preview as ``preview_top_ups``, from wages and overclaims that are already computed."""
     backend = backend_of(study)
     wanting = sorted(
         (pay.session, pay.top_up_cents)
@@ -141,9 +141,9 @@ def preview_budget(*, study: Study, cents: int) -> Preview:
 
 
 def preview_call(*, call: CrowdCall, step: str) -> Preview:
-    """Preview retrying a failed call, or resolving an indeterminate one.
+    """Preview retrying a failed call, or marking an indeterminate call as done.
 
-    An indeterminate call cannot be retried, except a publication, which is found if it exists.
+    An indeterminate call cannot be retried, except for a publication, which is found if it exists.
     """
     if call.state != CrowdCall.State.FAILED:
         raise WrongState(_("Nothing was changed: only failed calls can be resolved."))
@@ -158,7 +158,7 @@ def preview_call(*, call: CrowdCall, step: str) -> Preview:
 
 
 def currency_of(study: Study) -> str:
-    """Return the currency of the study's budget, or of its design before there is one."""
+    """Return the currency of the study's budget or, before there is one, of its design."""
     budget = at_crowd(Budget, study).first()
     return budget.currency if budget else design_of(study).currency
 
@@ -169,7 +169,7 @@ def left_cents(study: Study) -> int:
 
 
 def check_confirmed(preview: Preview, confirm: str | None) -> None:
-    """Raise NotConfirmed unless this preview was confirmed; a page (None) confirms nothing."""
+    """Raise NotConfirmed unless this preview was confirmed; None (from a page) is not checked."""
     if confirm is not None and confirm != preview.confirm:
         total = spell_cents(preview.total_cents, currency_of(preview.study))
         raise NotConfirmed(
@@ -179,7 +179,7 @@ def check_confirmed(preview: Preview, confirm: str | None) -> None:
 
 
 def answer_of_step(preview: Preview, calls: list[CrowdCall]) -> dict[str, Any]:
-    """Return the answer of an HTTP call."""
+    """Return the body of the HTTP response after the step."""
     return {
         "step": preview.step,
         "total_cents": preview.total_cents,

@@ -1,4 +1,4 @@
-"""Wages: what sessions earn in an hour, and what lifts them to the study's floor."""
+"""Wages: what sessions earn per hour, and the top-ups that raise them to the study's wage floor."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ class Pay:
 
     Attributes:
         session: row id.
-        seconds: active time, at most what the server saw.
+        seconds: active time, at most what the server observed.
         reward_cents, bonus_cents: without fees, including pending bonuses.
         wage_cents: the hourly pay at that pace.
-        top_up_cents: the difference to the study's floor, rounded up.
+        top_up_cents: the difference to the study's wage floor, rounded up.
     """
 
     session: int
@@ -52,11 +52,11 @@ class Pay:
 
 @dataclass(frozen=True, slots=True)
 class Overclaim:
-    """A session with more active time sent by the browser than the server saw. The excess is not paid.
+    """A session whose browser sent more active time than the server observed. The excess is not paid.
 
     Attributes:
         claimed: seconds sent; the judgments keep them.
-        seen: seconds between claim and submission, within the lease, not paid for other work.
+        seen: seconds between claim and submission, within the lease, and not paid for other work.
     """
 
     session: int
@@ -73,17 +73,17 @@ class Overclaim:
 
 
 def pay_of_sessions(study: Study) -> list[Pay]:
-    """Return submitted and approved sessions with known time, the lowest wage first, in five queries."""
+    """Return the pay of submitted and approved sessions with known time, lowest wage first, in five queries."""
     return pay_and_claims(study)[0]
 
 
 def overclaims_of(study: Study) -> list[Overclaim]:
-    """Return sessions with more time sent than the server saw, the largest difference first."""
+    """Return the sessions that claim more time than the server observed, largest difference first."""
     return pay_and_claims(study)[1]
 
 
 def pay_and_claims(study: Study) -> tuple[list[Pay], list[Overclaim]]:
-    """Return ``pay_of_sessions`` and ``overclaims_of`` from the same five queries."""
+    """Return the results of ``pay_of_sessions`` and ``overclaims_of``, in the same five queries."""
     floor = design_of(study).crowd.floor_cents_per_hour
     rows = list(_counted(study).values_list("pk", "worker__name", "publication__reward_cents", "status"))
     if not rows:  # nobody was paid: avoid a scan of all judgments
@@ -122,7 +122,7 @@ def _counted(study: Study) -> QuerySet[CrowdSession]:
 
 
 def _bonuses(study: Study) -> dict[int, int]:
-    """Return bonus cents by session: paid, pending or indeterminate, which keep their reservation."""
+    """Return session -> bonus cents: paid, pending, or indeterminate, which keep their reservation."""
     sums: dict[int, int] = {}
     calls = CrowdCall.objects.filter(study=study, kind="bonus", session__isnull=False)
     refused = Q(state=CrowdCall.State.FAILED, reserved_cents=0)
@@ -132,18 +132,18 @@ def _bonuses(study: Study) -> dict[int, int]:
 
 
 def cents_below_floor(cents: int, seconds: float, floor_cents_per_hour: int) -> int:
-    """Return the difference to the floor for these seconds, rounded up to a cent."""
+    """Return the cents that are missing to the wage floor for these seconds, rounded up."""
     due = Decimal(floor_cents_per_hour) * Decimal(repr(seconds)) / SECONDS_AN_HOUR
     return max(0, int(due.to_integral_value(rounding=ROUND_CEILING)) - cents)
 
 
 @dataclass(frozen=True, slots=True)
 class Wages:
-    """A summary of wages, in cents an hour.
+    """A summary of wages, in cents per hour.
 
     Attributes:
-        counted: sessions with known time.
-        top_up_cents: the sum that lifts all approved ones to the floor.
+        counted: number of sessions with known time.
+        top_up_cents: the sum that raises all approved sessions to the floor.
     """
 
     counted: int
@@ -173,6 +173,6 @@ def wages_of(study: Study, pays: Sequence[Pay]) -> Wages:
 
 
 def local_cost_cents(study: Study) -> int:
-    """Return the reward of all approved assignments, for people paid by other means."""
+    """Return the reward of all approved assignments, for people who are paid outside of Quorum."""
     approved = Assignment.objects.filter(study=study, state=Assignment.State.APPROVED).count()
     return approved * design_of(study).crowd.reward_cents

@@ -1,7 +1,7 @@
-"""Versions of a study's consent text: who agreed to which one, and asking again after a change.
+"""Versions of a study's consent text: who agreed to which, and asking again after a change.
 
-Only claiming a HIT asks for it. An assignment was claimed under the text that its worker agreed to; it can be saved and
-submitted, so that nothing is lost while they read.
+Only claiming a HIT asks for consent. An assignment that was claimed under an earlier text can still be saved and
+submitted, so that nothing is lost while the worker reads the new text.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ MOST_VERSIONS = 50  # that are shown
 
 
 def consent_version(design: StudyDesign) -> str:
-    """Return the hash of the consent text in all its languages and of recorded writing; "" without a text."""
+    """Return the hash of the consent text in all its languages, and of recorded writing; "" without a text."""
     if not design.consent:
         return ""
     translated = translated_consent(design)
@@ -49,7 +49,7 @@ def translated_consent(design: StudyDesign) -> dict[str, str]:
 
 
 def refuse_old_consent(*, study: Study, worker: Worker, agreed_to: str) -> None:
-    """Raise ConsentChanged if the text in force is not the one that a person agreed to."""
+    """Raise ConsentChanged if ``agreed_to`` is not the version in force."""
     if not worker.is_person:
         return
     now = consent_version(design_of(study))
@@ -65,14 +65,14 @@ def needs_consent(*, study: Study, worker: Worker) -> bool:
 
 @transaction.atomic
 def agree(*, study: Study, worker: Worker) -> None:
-    """Record that a participant agrees to the text in force. Twice changes nothing."""
+    """Record that a participant agrees to the text in force. Repeating changes nothing."""
     version = note_version(study)
     part = Participation.objects.filter(study=study, worker=worker)
     part.exclude(consent_version=version).update(consent_version=version, consented_at=timezone.now())
 
 
 def note_version(study: Study) -> str:
-    """Store the text in force as version 1 if none is stored, and return its hash."""
+    """Return the hash of the text in force; store it as version 1 if no version is stored."""
     design = design_of(study)
     version = consent_version(design)
     if version and not ConsentVersion.objects.filter(study=study).exists():
@@ -97,13 +97,13 @@ def change_consent(
     why: str,
     by: User | None = None,
 ) -> ConsentVersion | None:
-    """Replace the consent text of a study past drafting. Return None if it is unchanged.
+    """Replace the consent text of a study that is not a draft. Return None if it is unchanged.
 
     Args:
         translations: language -> text; a missing one is removed, since it would translate the old text.
     Raises:
-        WrongState: a draft, whose design is edited instead, or imported judgments.
-        DesignError: no valid text.
+        WrongState: the study is a draft, whose design is edited instead, or has imported judgments.
+        DesignError: the text is not valid.
     """
     locked = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     if locked.state == Study.State.DRAFT or locked.source == Study.Source.IMPORTED:
@@ -167,7 +167,7 @@ def _with_consent(study: Study, text: str, translations: Mapping[str, str]) -> S
 
 @dataclass(frozen=True, slots=True)
 class CountedVersion:
-    """A version, how many people last agreed to it, and assignments claimed under it."""
+    """A version, the number of people who last agreed to it, and the number of assignments claimed under it."""
 
     version: ConsentVersion
     people: int
@@ -175,7 +175,7 @@ class CountedVersion:
 
 
 def versions_of(study: Study) -> list[CountedVersion]:
-    """Return the newest versions, the last one first."""
+    """Return the newest versions, latest first."""
     people = _counts(Participation, study)
     pages = _counts(Assignment, study)
     rows = ConsentVersion.objects.filter(study=study).select_related("made_by").order_by("-number")
@@ -191,6 +191,6 @@ def _counts(model: type[Participation] | type[Assignment], study: Study) -> dict
 
 
 def forget_unread_consent(study: Study) -> None:
-    """Delete versions of a consent text that nobody was shown; the design's text is the first again."""
+    """Delete versions of a consent text that were shown to nobody, so that the design's text is version 1 again."""
     unread = ConsentVersion.objects.filter(study=study)
     unread._raw_delete(unread.db)  # the log keeps that it was changed

@@ -1,8 +1,8 @@
-"""Erase a person from a study, and keep published data provable (docs/privacy.md).
+"""Erase a person from a study, while published data stay verifiable (docs/privacy.md).
 
-The person's rows move to a stand-in with a random name, and everything that identifies them is deleted. Rows of money
-move to another stand-in, apart from the answers. All of it is one transaction; a job, queued in it, removes files
-afterwards.
+The person's rows are assigned to a substitute worker with a random name, and everything that identifies them is
+deleted. Rows about money get another substitute, so that they cannot be linked to the answers. All of this is one
+transaction; a job that it queues removes files afterwards.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ class ErasurePreview:
     Attributes:
         removed, kept: (what, how many), in words.
         elsewhere: whether the person takes part in other studies of this installation, which keep their name.
-        waits: why it cannot be done now; "" if it can.
+        waits: why the person cannot be erased now; "" if they can.
     """
 
     worker: Worker
@@ -141,7 +141,7 @@ class ErasurePreview:
 
 @dataclass(frozen=True, slots=True)
 class ErasureResult:
-    """The result of an erasure; ``receipt`` is stored nowhere, and ``already`` means that nothing was left to do."""
+    """The result of an erasure; ``receipt`` is not stored, and ``already`` means that nothing was left to erase."""
 
     erasure: Erasure
     receipt: str = ""
@@ -157,7 +157,8 @@ def erasure_mark_of(worker: Worker) -> str:
 def find_person(study: Study, name: str) -> Worker | None:
     """Return the person of a study by name, pseudonym or the crowd's own id; None if they were erased.
 
-    Raise NotThere if no such person ever took part.
+    Raises:
+        NotThere: no such person took part.
     """
     name = name.strip()
     names = [name, pseudonym(study.platform, name)]
@@ -171,7 +172,7 @@ def find_person(study: Study, name: str) -> Worker | None:
 
 
 def people_of(study: Study) -> QuerySet[Worker]:
-    """Return the people of a study, by subqueries: joins would multiply their rows."""
+    """Return the participants of a study, by subqueries: joins would multiply their rows."""
     parts = (
         model._default_manager.filter(study=study) for model in (Participation, CrowdSession, Assignment)
     )
@@ -247,7 +248,7 @@ def why_not_erasable(study: Study, worker: Worker) -> str:
 
 
 def cannot_be_erased_now(study: Study) -> Q:
-    """Return the condition for a study's people who cannot be erased now; see ``why_not_erasable``."""
+    """Return a filter for participants who cannot be erased now; see ``why_not_erasable``."""
     parts: list[QuerySet[Any, Any]] = [rows.values("worker") for rows in _undecided(study)]
     for calls in (_calls_under_way(study), _bonuses_to_list(study)):
         parts.append(calls.filter(worker__isnull=False).values("worker"))
@@ -266,13 +267,13 @@ def _calls_under_way(study: Study) -> QuerySet[CrowdCall]:
 
 
 def _bonuses_to_list(study: Study) -> QuerySet[CrowdCall]:
-    """Return the bonuses that a list can still have, since the ids are there."""
+    """Return the unlisted bonuses that a list can still include, since the person's id is stored."""
     return unlisted_bonuses(study).filter(worker__in=RawId.objects.values("worker"))
 
 
 @contextmanager
 def _growing_chain() -> Iterator[None]:
-    """Open a transaction; raise Busy if somebody else adds to the chain of erasures meanwhile."""
+    """Open a transaction; raise Busy if another one adds to the chain of erasures at the same time."""
     try:
         with transaction.atomic():
             yield
@@ -294,14 +295,15 @@ def erase_person(
     listed_row: Mapping[str, Any] | None = None,
     texts: bool = True,
 ) -> ErasureResult:
-    """Erase a person from a study. Irreversible; raise WrongState if something must be done first.
+    """Erase a person from a study, irreversibly. Raise WrongState if something must be done first.
 
     Args:
-        way: whether their judgments stay under a random name, or go as well.
-        withdraw: whether files of releases are deleted here; their rows and hashes stay.
+        way: whether their judgments are kept under a random name, or erased as well.
+        withdraw: whether the files of releases are deleted on this server; their rows and hashes are kept.
         asked_at: when the person asked for it.
-        listed_row: a row of ``erasure_list``, to repeat its erasure after a copy was restored.
-        texts: whether answers that are texts, and comments, go too; a promised end of names keeps them.
+        listed_row: a row of ``erasure_list``, to repeat its erasure after a backup was restored.
+        texts: whether answers that are texts, and comments, are erased as well. The scheduled removal of names
+            keeps them.
     """
     locked = next(iter(_locked(study, [worker])), None)
     if locked is None:
@@ -338,7 +340,7 @@ def erase_person(
 
 @transaction.atomic
 def end_identities(*, study: Study, workers: Collection[Worker]) -> int:
-    """Remove several people's names at the promised time: texts and judgments stay. Return their number."""
+    """Remove the names of people at the promised time, but keep texts and judgments; return their number."""
     keys = {worker.pk for worker in _locked(study, workers)}
     people = list(Worker.objects.filter(pk__in=keys).exclude(cannot_be_erased_now(study)).order_by("pk"))
     if not people or not Study.objects.filter(pk=study.pk, state=Study.State.CLOSED).exists():
@@ -368,7 +370,7 @@ def _releases(study: Study) -> list[dict[str, Any]]:
 def _replace(
     people: Collection[Worker], study: Study, way: str, *, texts: bool
 ) -> tuple[Counter[str], dict[str, str]]:
-    """Replace people by stand-ins. Return the deleted rows by table, and word -> replacement."""
+    """Replace people by substitute workers. Return table -> number of deleted rows, and word -> replacement."""
     removed = Counter[str]()
     replacements: dict[str, str] = {}
     stand_ins = []
@@ -400,7 +402,7 @@ def _replace(
 
 
 def keep_erasure(*, study: Study, row: Mapping[str, Any]) -> Erasure:
-    """Add a row to the chain; the row of a list keeps its time."""
+    """Append a row to the chain of erasures; the row of a list keeps its original time."""
     Erasure.objects.select_for_update().order_by("pk").first()  # the chain grows by one at a time
     last = Erasure.objects.order_by("-pk").first()
     at = datetime.fromisoformat(row["at"]) if "at" in row else timezone.now()
@@ -454,13 +456,13 @@ def _rows(model: type[Model], study: Study, worker: Worker) -> QuerySet[Any]:
 
 
 def _is_in_another_study(study: Study, worker: Worker) -> bool:
-    """Return whether the person has a part in another study, where they keep their name."""
+    """Return whether the person takes part in another study, where they keep their name."""
     others = (Participation, CrowdSession, Assignment, CrowdCall)
     return any(model._default_manager.filter(worker=worker).exclude(study=study).exists() for model in others)
 
 
 def _end_work(study: Study, worker: Worker) -> None:
-    """Return claimed HITs and end running sessions; drafts go with the texts."""
+    """Return the person's claimed HITs and end running sessions; drafts are deleted with the texts."""
     work = Assignment.objects.filter(study=study, worker=worker)
     release_slots(work, Assignment.State.RETURNED)
     working = CrowdSession.objects.filter(study=study, worker=worker, status=CrowdSession.Status.WORKING)
@@ -470,12 +472,12 @@ def _end_work(study: Study, worker: Worker) -> None:
 
 
 def _texts_only(study: Study, judgments: Any) -> Any:
-    """Return the judgments whose answers are texts that the person wrote."""
+    """Return the judgments whose answers are texts written by the person."""
     return judgments if installed_kind_of(study).writes_captions else judgments.none()
 
 
 def _unconfirmed_work(study: Study, worker: Worker) -> QuerySet[Assignment]:
-    """Return the assignments that the crowd has not confirmed; they are excluded, and stay so."""
+    """Return the assignments that the crowd has not confirmed; they are excluded for good."""
     work = Assignment.objects.filter(study=study, worker=worker)
     if not study.platform or Ability.LIST not in backend_of(study).can:
         return work.none()
@@ -483,7 +485,7 @@ def _unconfirmed_work(study: Study, worker: Worker) -> QuerySet[Assignment]:
 
 
 def _erase_answers(study: Study, worker: Worker, way: str, *, unnamed: Collection[UUID], texts: bool) -> int:
-    """Delete or redact the judgments, and the texts beside them. Return how many judgments were deleted."""
+    """Delete or redact the judgments and related texts. Return the number of deleted judgments."""
     work = Assignment.objects.filter(study=study, worker=worker)
     everything = way == Way.ALL or (texts and installed_kind_of(study).writes_captions)
     gone = work if everything else work.filter(pk__in=unnamed)
@@ -517,7 +519,7 @@ def _erase_answers(study: Study, worker: Worker, way: str, *, unnamed: Collectio
 
 
 def _cut_to_minute(moment: datetime | None) -> datetime | None:
-    """Cut a time to the minute, as releases do: more digits could be joined with a crowd's own list."""
+    """Truncate a time to the minute, as releases do: a more exact time could be matched with a crowd's own list."""
     return moment and moment.replace(second=0, microsecond=0)
 
 
@@ -533,7 +535,7 @@ def _redact_texts(study: Study, worker: Worker) -> None:
 
 
 def _forget_quotes(study: Study, worker: Worker) -> None:
-    """Remove the person's texts from detectors' evidence, also beside those of others."""
+    """Remove the person's texts from detectors' evidence, also where it is evidence against others."""
     texts = {
         text
         for pair in _judgments(study, worker).values_list("answer", "comment")
@@ -563,7 +565,7 @@ def _texts_within(answer: Any) -> Iterator[str]:
 
 
 def _identifying_words(study: Study, worker: Worker) -> list[str]:
-    """Return words besides the name that identify the person."""
+    """Return words other than the name that identify the person."""
     answers = identifying_word_wanted.send(Study, study=study, worker=worker)
     identifying: set[str] = {worker.shown_name, *(word for _receiver, word in answers if word)} - {
         worker.name
@@ -576,7 +578,7 @@ def _identifying_words(study: Study, worker: Worker) -> list[str]:
 
 
 def _stand_ins(study: Study, worker: Worker) -> tuple[Worker, Worker]:
-    """Create a worker for the answers, and another one for the money."""
+    """Create a substitute worker for the answers, and another one for the money."""
 
     def make(start: str) -> Worker:
         return Worker.objects.create(

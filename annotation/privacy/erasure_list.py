@@ -1,4 +1,4 @@
-"""The list of erasures, without names, which repeats them after a copy was restored."""
+"""The list of erasures, which names nobody, to repeat them after a backup was restored."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ ENTRY_KEYS = ("mark", "way", "content", "at", "previous", "digest")
 
 @dataclass(frozen=True, slots=True)
 class ReplayResult:
-    """Numbers of repeated, added and known erasures; and studies that are not here.
+    """The numbers of repeated, added and known erasures, and the studies that are not in this database.
 
-    ``waiting`` has the reasons for people who must be paid first: repeat the call afterwards.
+    ``waiting`` has the reasons for people who must be paid first; the call must be repeated later.
     """
 
     again: int
@@ -32,7 +32,7 @@ class ReplayResult:
 
 
 def erasure_list() -> Iterator[dict[str, Any]]:
-    """Yield every erasure, oldest first, as `replay_erasures` reads it; none names a person."""
+    """Yield every erasure, oldest first, as `replay_erasures` reads it; no row names a person."""
     for row in Erasure.objects.select_related("study").order_by("pk"):
         yield {
             "study": row.study.slug,
@@ -42,9 +42,9 @@ def erasure_list() -> Iterator[dict[str, Any]]:
 
 
 def restored_after_erasure() -> Iterator[tuple[Erasure, Worker]]:
-    """Yield people who take part in a study that they were erased from, and did before: a copy was restored.
+    """Yield people who are back in a study that they were erased from, because a backup was restored.
 
-    Somebody who came later, perhaps under the same name, is another person, or wants to take part again.
+    A person who came later, perhaps under the same name, is another person, or wants to take part again.
     """
     studies = Study.objects.filter(pk__in=Erasure.objects.values("study"))
     for study in studies:
@@ -56,10 +56,10 @@ def restored_after_erasure() -> Iterator[tuple[Erasure, Worker]]:
 
 
 def replay_erasures(lines: Path) -> ReplayResult:
-    """Repeat the erasures of a list, each in its own transaction; a repeated call goes on.
+    """Repeat the erasures of a list, each in its own transaction; an interrupted call can be repeated.
 
     Raises:
-        QuorumError: the file is no such list; nothing is changed.
+        QuorumError: the file is not a list of erasures; nothing is changed.
     """
     rows = _read(lines)
     again = entered = known = 0

@@ -1,4 +1,4 @@
-"""Participants who leave a study: they are erased at once, or their request is stored."""
+"""Let participants leave a study: they are erased at once, or their request is stored."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ NOT_OFFERED, ON_REQUEST, AT_ONCE = "no", "on-request", "at-once"
 
 
 def leave(*, study: Study, worker: Worker) -> ErasureResult | ErasureRequest:
-    """Let a participant leave: erase them at once, or store their request. Asking twice changes nothing.
+    """Erase a participant at once or store their request, as the design says. Repeating changes nothing.
 
-    If they are still to be paid, an erasure that the design offers at once becomes a request.
+    If the person is still to be paid, the request is stored in any case.
     """
     offered = design_of(study).erasure
     if offered.offered == NOT_OFFERED or not worker.is_person:

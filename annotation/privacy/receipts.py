@@ -1,8 +1,9 @@
-"""The remains of an erasure: commitments to rows, which a receipt opens, and JSON without a person's names.
+"""What is kept of an erasure: commitments to rows, which a receipt can prove, and JSON without the person's names.
 
-A commitment is HMAC-SHA-256 of a judgment's unit, answer and minute under a receipt of 128 bits. The receipt is shown
-once, when the person is erased, and not stored: without it nobody can guess the commitments, though an answer may be
-one of five numbers; with it anybody can prove that a row of a published release was this person's.
+A commitment is the HMAC-SHA-256 of a judgment's unit, answer and minute, keyed with a receipt of 128 bits. The
+receipt is shown once, when the person is erased, and not stored. Without it nobody can guess the commitments,
+though an answer may be one of five numbers; with it anybody can prove that a row of a published release was this
+person's.
 """
 
 from __future__ import annotations
@@ -35,14 +36,16 @@ def canonical_json(value: Any) -> bytes:
 
 
 def replace_words(value: Any, replacements: Mapping[str, str]) -> Any:
-    """Return a result with each of ``replacements`` replaced where it names a worker."""
+    """Return JSON with words replaced in fields that hold a worker; sentences are left unchanged."""
     return replacer(replacements, sentences=False)(value)
 
 
 def replacer(replacements: Mapping[str, str], *, sentences: bool = True) -> Callable[[Any], Any]:
-    """Return a function that replaces words in JSON: values of workers and, if wanted, within sentences.
+    """Return a function that replaces words in JSON.
 
-    People choose their names: one may be called like a system, a state, or a field of the JSON.
+    A string that equals a word is replaced in fields that hold a worker and, with ``sentences``, within longer
+    texts. Other values are kept, since people choose their names: one may equal a system, a state, or a field of
+    the JSON.
     """
     longest_first = sorted((word for word in replacements if word), key=len, reverse=True)
     pattern = (

@@ -1,7 +1,7 @@
-"""Identities that end ``retention.identities_days`` after a study's closing.
+"""Remove identities ``retention.identities_days`` after a study was closed.
 
-The promise is in the frozen design, so that nobody changes it afterwards; a reopened study counts from its last
-closing. Answers stay, texts too. Unpaid people stay known until they are paid.
+The promise is part of the frozen design, so nobody can change it later; a reopened study counts from its last
+closing. Answers are kept, including texts. Unpaid people remain identified until they are paid.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ BATCH_SIZE = 50  # people in a transaction, in which nobody else writes to SQLit
 
 @dataclass(frozen=True, slots=True)
 class RetentionEnd:
-    """The end of identities.
+    """When the identities of a study's participants will be removed.
 
     Attributes:
-        days: the design's promise; 0 for none.
-        at: the time; None while the study is not closed.
-        people: how many are known now.
+        days: the number of days in the design; 0 for never.
+        at: the time of removal; None while the study is not closed.
+        people: number of people who are identified now.
         waiting: how many of them must be paid or settled first.
     """
 
@@ -65,13 +65,13 @@ def retention_of(study: Study) -> RetentionEnd:
 
 
 def known_people(study: Study) -> QuerySet[Worker]:
-    """Return the people of a study with a name or pseudonym of their own."""
+    """Return the participants of a study who still have a name or pseudonym of their own."""
     people = people_of(study).filter(erased=False, anonymous=False)
     return people.exclude(source=Worker.Source.REHEARSAL)
 
 
 def end_identities_of_study(*, study: Study, progress: Progress = no_progress) -> int:
-    """Remove people's identities once the promised time is over. Return their number. It may be interrupted."""
+    """Remove people's identities if the promised time is over; return their number. It can be interrupted."""
     if not retention_of(study).over:
         return 0
     # a name that is part of another one is renamed in the log after it

@@ -1,4 +1,4 @@
-"""Personal data: the page of a study, the pages on which participants agree or leave, and the same over HTTP."""
+"""Personal data: the page of a study, the pages on which participants agree or leave, and both over HTTP."""
 
 from __future__ import annotations
 
@@ -277,7 +277,7 @@ def show_privacy(request: HttpRequest, study: Study, context: Context, **more: A
 
 
 def _erasure_context(request: HttpRequest, study: Study, context: Context) -> dict[str, Any]:
-    """Return the preview of erasing the person in the address, for owners."""
+    """Return, for owners, the preview of erasing the person that the address names."""
     name = request.GET.get("worker", "").strip()
     if not name or not context["may_own"]:
         return {}
@@ -299,7 +299,7 @@ def _erasure_context(request: HttpRequest, study: Study, context: Context) -> di
 
 
 def show_receipt(request: HttpRequest, study: Study, outcome: Outcome) -> HttpResponse:
-    """Show the receipt, this once: no message or session that others could read has it."""
+    """Show the receipt once; it is in no message or session that others could read."""
     context = study_context(admin.site, request, study, active="privacy")
     answer = show_privacy(request, study, context, done=outcome.value, words=outcome.message)
     answer["Cache-Control"] = "no-store"

@@ -1,4 +1,4 @@
-"""How workers fare on control items, and the items that careful workers miss."""
+"""Workers' results on control items, and the items that careful workers miss."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class ControlFigures:
 
     Attributes:
         by_unit: unit row id -> answers to that item, in any HIT.
-        suspects: items that careful workers miss, the surest first.
+        suspects: items that careful workers miss, the most certain first.
     """
 
     by_unit: dict[int, AnswerCounts]
@@ -65,7 +65,7 @@ def _as_json(figures: ControlFigures) -> dict[str, Any]:
 
 
 def from_json(value: dict[str, Any]) -> ControlFigures:
-    """Return the figures of ``_as_json`` with the suspects' current rows."""
+    """Return figures from the result of ``_as_json``, with the current rows of the suspects."""
     texts = ("study", "item", "reference", "first", "second")
     pks = [pk for units, _ in value["suspects"] for pk in units]
     units = Unit.objects.filter(withdrawn=False).select_related(*texts).in_bulk(pks) if pks else {}
@@ -114,7 +114,7 @@ def compute_control_figures(study: Study) -> ControlFigures:
 
 
 def _item_key(kind: Kind, row: Sequence[Any]) -> Hashable:
-    """Return image, texts in any order, and right answer."""
+    """Return what identifies a control item in any HIT: image, texts with the right one first, and right answer."""
     pk, item, reference, first, second, expected, control_kind = row
     if control_kind == REPEATED:
         return pk
@@ -139,7 +139,7 @@ def _suspect_rows(
 
 
 def describe_control_item(kind: Kind, unit: Unit) -> dict[str, Any]:
-    """Return the texts that workers read, with the right one marked, and the right answer in words."""
+    """Return the texts that workers read, with the right one marked, or the right answer in words."""
     if unit.control_kind == REPEATED:
         return {
             "reference": unit.reference,

@@ -33,15 +33,16 @@ KEYS_AT_ONCE = 500  # below SQLite's limit for one statement
 
 @dataclass(frozen=True, slots=True)
 class ControlItemTest:
-    """The results of one control item.
+    """The test whether one control item is wrong.
 
     Attributes:
-        vouching, vouching_right: answers, and right ones, of workers at or above the threshold on
-            ``LEAST_ELSEWHERE`` or more other control items.
-        elsewhere: pooled accuracy of these workers on the other items; nan without any.
+        vouching, vouching_right: number of answers, and of right ones, by workers whose accuracy on
+            ``LEAST_ELSEWHERE`` or more other control items reaches the threshold.
+        elsewhere: pooled accuracy of these workers on the other items; nan if there are none.
         p: exact binomial probability of ``vouching_right`` or fewer, if this item were like the others, with
-            accuracy (right + 1) / (answers + 2); Holm-adjusted over items with ``LEAST_VOUCHING`` workers, else 1.
-        suspect: p is at most ``ALPHA``, and at most half of the vouching workers are right.
+            accuracy (right + 1) / (answers + 2); Holm-adjusted over items with ``LEAST_VOUCHING`` workers; 1 for
+            other items.
+        suspect: whether p is at most ``ALPHA``, and at most half of these workers are right.
     """
 
     seen: int
@@ -56,11 +57,11 @@ class ControlItemTest:
 def check_control_items(
     answers: Iterable[tuple[Hashable, Hashable, bool]], *, threshold: float
 ) -> dict[Hashable, ControlItemTest]:
-    """Test whether control items are wrong themselves.
+    """Test whether control items themselves are wrong.
 
     Args:
         answers: (item, worker, right) of each answer. Equal items of several HITs have one name.
-        threshold: the accuracy on other items from which a worker vouches.
+        threshold: the accuracy on other items that makes a worker's answer count.
     """
     by_item: dict[Hashable, list[tuple[Hashable, bool]]] = defaultdict(list)
     seen: dict[Hashable, int] = defaultdict(int)
@@ -119,7 +120,7 @@ class ControlRecord:
         share: right / seen; None if nothing was seen.
         used: whether the study's control rule includes the worker.
         by_kind: kind of control item -> (seen, right).
-        right_values: the kind's values that are right, summed over the items seen.
+        right_values: how many of the kind's values are right, summed over the items seen.
     """
 
     seen: int
@@ -142,9 +143,10 @@ def control_records(
     rule: Controls,
     kind: Kind,
 ) -> dict[int, ControlRecord]:
-    """Return the record of each worker who saw a control item.
+    """Return worker -> record, for each worker who saw a control item.
 
-    ``answers`` are (worker, given, expected[, kind of control item, ...]), as from ``control_answers``.
+    Args:
+        answers: (worker, given, expected[, kind of control item, ...]), as from ``control_answers``.
     """
     return records_from_tallies(
         (
@@ -186,7 +188,7 @@ class ControlAnswer(NamedTuple):
     """A judgment on a control item.
 
     Attributes:
-        answer: in the unit's order.
+        answer: the answer, in the unit's order.
         expected: the argument of ``Kind.is_right``; for a repeated unit, the worker's other answer.
         control_kind: "degraded", "repeated", "known-good", "reference"; "" for some imports.
     """
@@ -208,7 +210,7 @@ class ControlTally(NamedTuple):
 
 
 def tallies_of_snapshot(study: Study, snapshot: Snapshot) -> list[ControlTally]:
-    """Count in Python: the database does not know which work was invalidated at the snapshot."""
+    """Count in Python, since the database does not know which work was invalidated at the time of the snapshot."""
     rows = (
         snapshot.judgments(study)
         .filter(unit__control=True)
@@ -280,8 +282,9 @@ def control_answers(
     Repeated units without the other answer, and imported items without an expected answer, are left out.
 
     Args:
-        workers: row ids; default: all.
-        as_first_given: ignore revisions.
+        workers: row ids; None for all.
+        as_first_given: whether to ignore revisions.
+        repeated_alone: whether to return only repeated units.
         snapshot: use the judgments and withdrawn items of this snapshot.
     """
     scope: dict[str, Any] = {"assignment__study": study}

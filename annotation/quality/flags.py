@@ -1,4 +1,4 @@
-"""Run the detectors after each page, store and decide flags; exclude and readmit workers."""
+"""Run the detectors after each page, store and decide on flags, and exclude and readmit workers."""
 
 from __future__ import annotations
 
@@ -77,9 +77,9 @@ def exclude_worker(
     evidence: Mapping[str, Any] | None = None,
     by: User | None = None,
 ) -> Exclusion:
-    """Exclude ``worker`` from ``study``: invalidate their answers and reopen their slots.
+    """Exclude a worker from a study: invalidate their answers and reopen their slots.
 
-    A repeated call returns the first exclusion. ``rule`` is the detector, "" for a person.
+    A repeated call returns the first exclusion. ``rule`` is the detector; "" if a person excluded them.
     """
     if study.source != Study.Source.DESIGNED:
         raise WrongState(
@@ -113,7 +113,7 @@ def exclude_worker(
 
 
 def _invalidate_work(exclusion: Exclusion) -> None:
-    """Lock assignments first, then HITs, then the worker's participation."""
+    """Invalidate the worker's assignments. Locks are taken on assignments, then HITs, then the participation."""
     work = Assignment.objects.filter(
         study_id=exclusion.study_id, worker_id=exclusion.worker_id, state__in=LIVE_STATES
     )
@@ -133,7 +133,7 @@ def _invalidate_work(exclusion: Exclusion) -> None:
 def lift_exclusion(*, exclusion: Exclusion, why: str, by: User | None = None) -> Exclusion:
     """Lift an exclusion. A repeated call changes nothing.
 
-    Finished work gets its state back, in an open or saved slot of its HIT, or else in an added one.
+    Finished work gets its previous state, in an open or saved slot of its HIT or else in an additional one.
     """
     locked = Exclusion.objects.select_for_update().get(pk=exclusion.pk)
     if locked.lifted_at is not None:
@@ -177,7 +177,7 @@ def _restore_assignment(assignment: Assignment, hit: HIT | None) -> None:
 
 
 def _take_slot(hit: HIT) -> int:
-    """Take a slot of a locked HIT, or add one, so that live + open + saved = required."""
+    """Take an open or saved slot of a locked HIT, or add one, so that live + open + saved = required."""
     if hit.open_slots:
         hit.open_slots -= 1
     elif hit.spared:
@@ -192,7 +192,7 @@ def _take_slot(hit: HIT) -> int:
 def pause_worker(*, study: Study, worker: Worker) -> None:
     """Give the worker no more work until a person decides.
 
-    Their answers count. HITs without an answer are returned; one in work may be finished.
+    Their answers still count. Claimed HITs without an answer are returned; one that is in work may be finished.
     """
     waiting = Assignment.objects.filter(study=study, worker=worker, state__in=LEASED_STATES)
     rows = list(waiting.select_for_update().order_by("pk").values_list("pk", "hit_id", "answers"))
@@ -212,9 +212,9 @@ def unpause_worker(*, study: Study, worker: Worker) -> None:
 
 
 def run_detectors(*, assignment: Assignment) -> list[Case]:
-    """Run the study's detectors on the worker who submitted ``assignment``.
+    """Run the study's detectors on the worker who submitted ``assignment``; return the new flags.
 
-    A detector whose flag the worker has already does not run. Without enabled detectors this is one query.
+    A detector that has already flagged the worker does not run again. Without enabled detectors this is one query.
     """
     study = assignment.study
     rows = list(QualityRule.objects.filter(study=study, enabled=True))
@@ -252,7 +252,7 @@ def _examine_worker(assignment: Assignment, rules: Sequence[Rule], pages: int) -
 
 
 def _applicable_rules(study: Study, rows: Sequence[QualityRule]) -> dict[str, tuple[QualityRule, Rule]]:
-    """Return the detectors by name with their rows; skip rows of another version."""
+    """Return name -> (row, detector); skip rows whose settings are of another version."""
     answers = answer_format_of(study)
     rules: dict[str, tuple[QualityRule, Rule]] = {}
     for row in rows:
@@ -268,7 +268,7 @@ def _applicable_rules(study: Study, rows: Sequence[QualityRule]) -> dict[str, tu
 def _store_flag(assignment: Assignment, row: QualityRule, rule: Rule, finding: Finding) -> Case | None:
     """Store a flag and carry out the detector's action; return None if the same flag was just stored.
 
-    A detector that may only flag does so, even if a row of an earlier version names another action.
+    A detector that may only flag does so, even if its row, from an earlier version, names another action.
     """
     study, worker = assignment.study, assignment.worker
     action = QualityRule.Action.FLAG if rule.only_flags else row.action
@@ -305,7 +305,7 @@ def has_stopping_flag(cases: Sequence[Case]) -> bool:
 
 @transaction.atomic
 def confirm_flag(*, case: Case, why: str, by: User | None) -> Case:
-    """Confirm an open flag and exclude the worker, unless the detector did so."""
+    """Confirm an open flag, and exclude the worker unless the detector did so."""
     locked = _lock_open_case(case)
     exclusion = active_exclusion(locked.study, locked.worker) or exclude_worker(
         study=locked.study, worker=locked.worker, rule=locked.rule, why=why, evidence=locked.evidence, by=by

@@ -1,4 +1,4 @@
-"""Read workers' judgments from the database, as detectors examine them."""
+"""Read workers' judgments from the database, in the form that detectors examine."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def finished_judgments(study: Study) -> QuerySet[Judgment]:
 
 @dataclass(slots=True)
 class _JudgmentReader:
-    """Turn rows of ``columns`` into records; ``seed`` is set if pages have a hidden line."""
+    """Converts rows of ``columns`` into records; ``seed`` is set if pages have a hidden line."""
 
     kind: Kind
     numbers: dict[int, int]
@@ -78,7 +78,7 @@ class _JudgmentReader:
         return cls(KINDS[study.protocol], {}, study.design["seed"] if hidden else None)
 
     def read(self, row: tuple[Any, ...]) -> OwnJudgment:
-        """Build a record from ``columns``; ignore later columns."""
+        """Build a record from the values of ``columns``, which further values may follow."""
         assignment, unit, value, presented, seconds = row[:5]
         seen = left = pasted = NAN
         written = None
@@ -124,10 +124,13 @@ def count_worker_judgments(study: Study, worker: int) -> int:
 def history_of(
     study: Study, worker: int, *, total: int, pages: int, others: bool, texts: bool = False
 ) -> History:
-    """Return the worker's latest judgments and, if ``others``, those of others on the same units.
+    """Return the worker's latest judgments.
 
-    ``texts`` adds others' answers to any unit. ``total`` counts the worker's judgments in the study; those of the
-    latest ``pages`` are new to the detectors.
+    Args:
+        total: the number of the worker's judgments in the study.
+        pages: how many of their latest pages are new to the detectors.
+        others: whether to add others' judgments on the same units.
+        texts: whether to add others' written answers to any unit.
     """
     reader = _JudgmentReader.of(study)
     current = Judgment.objects.filter(assignment__state__in=FINISHED_STATES, replaced_by__isnull=True)

@@ -1,4 +1,4 @@
-"""Let detectors look at workers page by page, in the order in which pages came; without a database."""
+"""Run detectors page by page, in the order in which pages were submitted, without a database."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def collect_findings(
 def replay(
     pages: Iterable[SubmittedPage], *, rules: Sequence[Rule], answers: AnswerFormat
 ) -> dict[int, dict[str, Finding]]:
-    """Return the first finding of each detector by worker."""
+    """Return worker -> detector -> first finding."""
     log = JudgmentLog(answers)
     findings: dict[int, dict[str, Finding]] = {}
     for page in pages:

@@ -1,4 +1,4 @@
-"""Reviewers' decisions on finished work, flags, exclusions and disputed units; detectors and control items."""
+"""Operations of reviewers: decide on work, flags and exclusions, adjudicate, set detectors, withdraw controls."""
 
 from __future__ import annotations
 
@@ -244,7 +244,7 @@ def approve_unopposed(*, study: Study, by: User | None) -> Outcome:
 
 
 def _decision_message(study: Study, count: int, what: str) -> str:
-    """Say what was decided, or that the crowd is asked, which has the last word."""
+    """Return a sentence that says what was decided or, if the crowd must confirm it, that it was asked."""
     approved, n = what == "approved", {"n": thousands(count)}
     if study.platform and backend_of(study).sends_people:
         sentence = (

@@ -1,6 +1,6 @@
 """Approve and reject finished work, answer appeals, and adjudicate disputed units.
 
-Judgments do not change: in the consensus a decision replaces the votes until it is withdrawn.
+Judgments are not changed: in the consensus, an adjudicator's decision replaces the votes until it is withdrawn.
 """
 
 from __future__ import annotations
@@ -64,14 +64,14 @@ def reasons_against(
     known: Collection[ControlTally] | None = None,
     signs: bool = False,
 ) -> dict[int, list[str]]:
-    """Return sentences that speak against each worker (row id), if any.
+    """Return worker row id -> reasons not to approve their work, for workers with any.
 
     They come from current exclusions, flags that were not dismissed, and accuracy below the threshold.
 
     Args:
-        known: the workers' tallies on control items, if counted already.
-        signs: include flags that are no proof (``only_flags``). People see them, but they neither hold back pay nor
-            justify a rejection.
+        known: the workers' tallies on control items, if they are already counted.
+        signs: whether to include flags that are not a proof (``only_flags``). They are shown to people, but neither
+            hold back pay nor justify a rejection.
     """
     reasons: defaultdict[int, list[str]] = defaultdict(list)
     exclusions = Exclusion.objects.filter(study=study, worker__in=workers, lifted_at=None)
@@ -105,7 +105,8 @@ def reasons_against(
 def approve_assignments(*, study: Study, assignments: Collection[UUID], by: User | None = None) -> int:
     """Approve submitted or rejected assignments; return the number of changes.
 
-    Paid work changes after the crowd was asked (annotation.crowds.outbox.effects), and a session as a whole.
+    Paid work changes only after the crowd has answered (annotation.crowds.outbox.effects), and a session as a
+    whole.
     """
     _lock_finished(study, assignments)
     waiting = Assignment.objects.filter(pk__in=assignments, state__in=["submitted", "rejected"])
@@ -116,9 +117,9 @@ def approve_assignments(*, study: Study, assignments: Collection[UUID], by: User
 
 
 def assignments_without_objection(study: Study) -> list[UUID]:
-    """Return submitted assignments that nothing speaks against, oldest first.
+    """Return submitted assignments of workers without reasons against them, oldest first.
 
-    Leave out those with a pending or refused call to approve or reject.
+    Those with a pending or refused call to approve or reject are left out.
     """
     calls = CrowdCall.objects.filter(study=study, kind__in=["approve", "reject"], session__isnull=False)
     undecided = calls.exclude(state__in=ENDED_STATES)
@@ -133,7 +134,7 @@ def assignments_without_objection(study: Study) -> list[UUID]:
 
 @transaction.atomic
 def approve_without_objection(*, study: Study, by: User | None = None) -> int:
-    """Approve work without objections and return its number; the rest waits for a person."""
+    """Approve the work of workers without reasons against them; return its number. The rest waits for a person."""
     pages = assignments_without_objection(study)
     count = approve_assignments(study=study, assignments=pages, by=by)
     if count:
@@ -150,7 +151,7 @@ def approve_without_objection(*, study: Study, by: User | None = None) -> int:
 def reject_assignments(
     *, study: Study, assignments: Collection[UUID], reason: str, by: User | None = None
 ) -> int:
-    """Reject submitted assignments with a reason for the worker, as ``approve_assignments`` approves."""
+    """Reject submitted assignments with a reason for the worker; see ``approve_assignments``."""
     states = _lock_finished(study, assignments)
     paid = [pk for pk, state in states.items() if state == Assignment.State.APPROVED]
     if paid:
@@ -178,7 +179,7 @@ def _log_decision(
 
 @transaction.atomic
 def reject_with_findings(*, study: Study, assignments: Collection[UUID], by: User | None = None) -> int:
-    """Reject assignments, with what speaks against each worker as the reason."""
+    """Reject assignments; the message to each worker lists the reasons against them."""
     _lock_finished(study, assignments)
     workers = dict(Assignment.objects.filter(pk__in=assignments).values_list("pk", "worker"))
     with translation.override("en"):  # the reasons are stored, and sent to the crowd
@@ -204,7 +205,7 @@ def reject_with_findings(*, study: Study, assignments: Collection[UUID], by: Use
 
 
 def _decide_sessions(work: AssignmentQuerySet, *, approve: bool, why: str, by: User | None) -> int:
-    """Decide on each paid session as a whole, but on the assignments of an abandoned session one by one."""
+    """Decide on each paid session as a whole, and on the assignments of an abandoned session one by one."""
     unfinished = work.filter(session__status__in=ABANDONED_STATUSES)
     state = Assignment.State.APPROVED if approve else Assignment.State.REJECTED
     alone = unfinished.update(state=state, reason="" if approve else why.strip()[:LONGEST_REASON])
@@ -233,7 +234,7 @@ def _lock_finished(study: Study, assignments: Collection[UUID]) -> dict[UUID, st
 
 @transaction.atomic
 def store_appeal(*, assignment: Assignment, worker: Worker, text: str) -> AppealNote:
-    """Store a worker's appeal against a rejection. The same text again changes nothing."""
+    """Store a worker's appeal against a rejection. Sending the same text again changes nothing."""
     if assignment.worker_id != worker.pk:
         raise NotThere(pgettext("staff", "There is no such assignment."))
     if assignment.state != Assignment.State.REJECTED:
@@ -289,7 +290,7 @@ def can_be_adjudicated(study: Study) -> bool:
 def send_to_adjudicator(
     *, study: Study, units: Collection[int], adjudicator: User, by: User | None = None
 ) -> list[Adjudication]:
-    """Send units (row ids) to ``adjudicator``. Skip those that are waiting or decided."""
+    """Send units (row ids) to ``adjudicator``; skip units that are already waiting or decided."""
     rows = list(Unit.objects.filter(study=study, pk__in=units, control=False).order_by("position"))
     if not rows or len(rows) != len(set(units)):
         raise WrongState(
@@ -371,7 +372,7 @@ def page_unit_of(adjudication: Adjudication) -> PageUnit:
 
 @transaction.atomic
 def decide_adjudication(*, adjudication: Adjudication, answer: Any, reason: str = "") -> Adjudication:
-    """Store the final answer, ``answer`` as the person saw the unit. A repeated call changes nothing."""
+    """Store the adjudicator's answer, given in the order shown to them. A repeated call changes nothing."""
     design = design_of(adjudication.study)
     kind = KINDS[adjudication.study.protocol].for_design(design)
     try:

@@ -1,4 +1,4 @@
-"""Whom detectors would have flagged in a study's finished work."""
+"""Replay detectors over a study's finished work, to find whom they would have flagged."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from judgments.models import Study
 class FoundWorker:
     """A worker whom a detector would have flagged after ``answers`` answers.
 
-    An exclusion would invalidate ``judgments`` and reopen ``slots`` now.
+    Excluding them now would invalidate ``judgments`` and reopen ``slots``.
     """
 
     worker: str
@@ -41,7 +41,8 @@ class FoundWorker:
 class Replay:
     """The findings of one detector.
 
-    ``applies`` is False if it does not fit the kind, or if no answer has the data it needs (``unrecorded``).
+    ``applies`` is false if the detector does not fit the kind, or if no answer has the data it needs
+    (``unrecorded``).
     """
 
     rule: str
@@ -62,7 +63,7 @@ def replay_rule(*, study: Study, rule: str, settings: Mapping[str, Any]) -> Repl
 
 
 def replay_rules(*, study: Study, rules: Sequence[tuple[str, Mapping[str, Any]]]) -> list[Replay]:
-    """Replay the finished work in order of submission with each detector, without excluded workers."""
+    """Run each detector over the finished work in order of submission, leaving out excluded workers."""
     detectors = [make_study_rule(study, name, settings) for name, settings in rules]
     if Worker.objects.filter(assignments__study=study, anonymous=True).exists():
         raise WrongState(
@@ -153,7 +154,7 @@ def _build_replay(
 
 
 def rules_to_replay(study: Study, names: Sequence[str] = ()) -> list[tuple[str, Mapping[str, Any]]]:
-    """Return the named detectors, default all, with the study's or the recommended settings."""
+    """Return the named detectors (default: all) with the study's settings or, without any, the recommended ones."""
     unknown = [name for name in names if name not in RULES]
     if unknown:
         raise WrongState(

@@ -1,4 +1,4 @@
-"""A study's detectors as rows: copied from its design, recommended, or set by a person."""
+"""A study's detectors as rows: copied from the design, recommended, or set by a person."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def make_study_rule(study: Study, name: str, settings: Mapping[str, Any]) -> Rul
 
 
 def check_action(rule: Rule, action: str) -> None:
-    """Raise ValueError for an action of a detector that may only flag."""
+    """Raise ValueError if a detector that may only flag has another action."""
     if rule.only_flags and action != QualityRule.Action.FLAG:
         raise ValueError(
             _(
@@ -89,7 +89,7 @@ def copy_rules(*, study: Study) -> int:
 
 
 def recommend_rules(*, study: Study) -> int:
-    """Enable the recommended detectors that fit, in a study without any. Return their number."""
+    """In a study without detectors, enable the recommended ones that fit. Return their number."""
     if QualityRule.objects.filter(study=study).exists():
         return 0
     answers = answer_format_of(study)

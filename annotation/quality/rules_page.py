@@ -128,7 +128,7 @@ def setting_label(rule: str, setting: str) -> str:
 
 @study_page("replay", order=0, under="rules", help="quality.md#trying-a-detector-first")
 def show_replay(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    """Show whom a detector would have flagged in finished work, with the settings of the query."""
+    """Show whom a detector would have flagged in finished work, with the settings in the address."""
     name = request.GET.get("rule", "")
     # count at most the bound, with revised ones: excluding these would make the database look at all rows
     answers = Judgment.objects.filter(assignment__study=study, assignment__submitted_at__isnull=False)

@@ -1,4 +1,4 @@
-"""The page "Work" of a study: finished work, approved or rejected there."""
+"""The page "Work" of a study, on which finished work is approved or rejected."""
 
 from __future__ import annotations
 

@@ -24,8 +24,8 @@ SPREAD = 0.4  # standard deviation of the logarithm of a worker's seconds per un
 class RehearsalCrowd:
     """The crowd of a rehearsal; ``RehearsalRequest`` explains the fields.
 
-    More workers are added if a HIT needs more. A newcomer, as likely to be a spammer, replaces a worker whom a detector
-    stops.
+    If a HIT needs more workers, they are added. A worker whom a detector stops is replaced by a new one, who is a
+    spammer with the same probability.
     """
 
     workers: int = 20
@@ -76,7 +76,7 @@ class Person:
 
 
 def rehearsal_people(study: Study, crowd: RehearsalCrowd) -> list[Person]:
-    """Return enough workers for each HIT and for drop-outs, and the newcomers of a continued rehearsal."""
+    """Return enough workers for each HIT and for drop-outs, and the replacements of an interrupted rehearsal."""
     most = max(HIT.objects.filter(study=study).values_list("required", flat=True), default=1)
     total = max(crowd.workers, most + 2)
     rng = rng_for(crowd.seed, "rehearsal crowd")
@@ -122,5 +122,5 @@ def _person(
 
 
 def pace_of(rng: np.random.Generator) -> float:
-    """Draw a lognormal factor on seconds with mean 1, so that a careful crowd takes the planned hours."""
+    """Draw a lognormal factor of a worker's time, with mean 1, so that a careful crowd takes the planned hours."""
     return float(rng.lognormal(-(SPREAD**2) / 2, SPREAD))

@@ -1,4 +1,4 @@
-"""The report of a rehearsal: what was recovered, and who was stopped."""
+"""The report of a rehearsal: how well the truth was recovered, and who was stopped."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ CAREFUL = "careful"
 
 @dataclass(frozen=True, slots=True)
 class SortReport:
-    """The results of one kind of people; "careful" are the honest ones.
+    """The results of one sort of simulated workers; "careful" are the honest ones.
 
     Attributes:
-        stopped: those paused or excluded by a detector; for careful people these are false alarms.
-        flagged: others with a flag.
+        stopped: number paused or excluded by a detector; for careful workers these are false alarms.
+        flagged: number of others with a flag.
         answers: quartiles of the number of answers until they were stopped, or None.
         kept: judgments that are still included.
     """
@@ -41,7 +41,7 @@ class SortReport:
 
 
 def reports_by_sort(study: Study, sort_of: Mapping[int, str]) -> tuple[SortReport, ...]:
-    """Return one report per kind, careful people first; empty if no detector is enabled."""
+    """Return one report per sort, careful workers first; () if no detector is enabled."""
     if not QualityRule.objects.filter(study=study, enabled=True).exists():
         return ()
     rows = Judgment.objects.of_study(study).filter(replaced_by__isnull=True)
@@ -91,12 +91,12 @@ class RehearsalReport:
 
     Attributes:
         hours: simulated working time of all workers.
-        units: judged units with an answer.
-        recovered: share whose consensus is the truth, from included answers as in ``aggregate``. Graded: the
-            grade nearest to the mean, a half rounded down.
-        undecided: share that ended in a tie.
+        units: number of judged units with an answer.
+        recovered: fraction of units whose consensus is the truth, from included answers as in ``aggregate``. For
+            grades: the grade nearest to the mean, rounding halves down.
+        undecided: fraction of units that ended in a tie.
         controls_careful, controls_spammers: accuracy on control items; None without any.
-        invalidated: judgments of excluded workers.
+        invalidated: number of judgments of excluded workers.
     """
 
     workers: int

@@ -1,4 +1,4 @@
-"""Run a rehearsal: simulated workers take turns until no work of the study is left."""
+"""Run a rehearsal: simulated workers take turns until no work is left in the study."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def rehearse(*, study: Study, crowd: RehearsalCrowd, progress: Progress = no_pro
 
 @contextmanager
 def _locked(study: Study) -> Iterator[None]:
-    """Refuse a second rehearsal at the same time. The kernel drops the lock of a killed process."""
+    """Refuse a second rehearsal at the same time. The lock is the kernel's, so a killed process loses it."""
     folder = settings.DATA_DIR / "locks"
     folder.mkdir(exist_ok=True)
     with open(folder / f"rehearsal-{study.pk}", "w") as file:
@@ -128,7 +128,7 @@ def _format_setting(value: float | str) -> str:
 def _answer_all(
     study: Study, people: list[Person], truth: dict[int, Any], crowd: RehearsalCrowd, progress: Progress
 ) -> list[Person]:
-    """Let workers take turns until no work is left; return all, including newcomers."""
+    """Let workers take turns until no work is left; return all of them, including replacements."""
     total = sum(HIT.objects.filter(study=study).values_list("required", flat=True))
     rng = rng_for(crowd.seed, "rehearsal turns")
     people, waiting = list(people), list(people)
@@ -163,7 +163,7 @@ def _answer_all(
 
 
 def _answer(assignment: Assignment, person: Person, truth: dict[int, Any], seed: int) -> None:
-    """Submit the person's answers; a careful one repeats an answer to a repeated unit as often as they are right."""
+    """Submit the person's answers. A careful person repeats an earlier answer with probability ``accuracy``."""
     hit = assignment.hit
     rng = rng_for(seed, f"answers {hit.key if hit else ''} {person.worker.name}")
     kind, rehearsal = kind_of(assignment.study), rehearsal_of(assignment.study)

@@ -1,4 +1,4 @@
-"""Sorts of careless workers, and the answers that each of them gives."""
+"""Sorts of careless simulated workers, and the answers that they give."""
 
 from __future__ import annotations
 
@@ -22,11 +22,12 @@ PASTED_TEXTS = (
 
 @dataclass(frozen=True, slots=True)
 class Sort:
-    """A kind of careless worker.
+    """A sort of careless worker.
 
     Attributes:
-        pace: seconds as a share of a careful worker's; ``steady`` if all are equally fast.
-        tick: returns the answer, as seen.
+        pace: their time as a fraction of a careful worker's.
+        steady: whether all of them are equally fast.
+        tick: returns the answer, in the order shown.
     """
 
     name: str

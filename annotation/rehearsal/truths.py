@@ -34,12 +34,12 @@ def rehearsal_of(study: Study) -> Rehearsal:
 
 
 def truths_of(study: Study, seed: int) -> dict[int, Any]:
-    """Return the true answer by unit id.
+    """Return unit row id -> true answer.
 
-    Control items have their expected answer; other truths are drawn from the seed, biased like people's answers
-    (CAPTION_QUALITY). Triplets of one pair share their truth, and so do repetitions. Systems that meet in pairs, of
-    which the best alone is named, or whose captions are graded, differ, as drawn by the seed: of alike ones no study
-    would find the better.
+    The truth of a control item is its expected answer. Others are drawn from the seed, with the frequencies of
+    people's answers (CAPTION_QUALITY). All triplets of a pair share one truth, and so do repetitions of a unit. If
+    the kind compares systems (in pairs, by the best of several, or by grades), systems differ in quality as drawn
+    from the seed, since no study could find the better of equal systems.
     """
     rehearsal, kind = rehearsal_of(study), kind_of(study)
     best_alone = kind.names_best and not design_of(study).answers.worst
@@ -85,14 +85,14 @@ def truths_of(study: Study, seed: int) -> dict[int, Any]:
 
 
 def _systems_above(study: Study, seed: int, apart: float) -> dict[int, float]:
-    """Return how much better the captions of each system are than usual ones."""
+    """Return system row id -> offset of its quality, evenly spaced from -apart to apart in a seeded order."""
     rows = System.objects.filter(dataset=study.dataset).order_by("name")
     systems = shuffled(list(rows.values_list("pk", flat=True)), rng_for(seed, "rehearsed systems"))
     return dict(zip(systems, np.linspace(-apart, apart, len(systems)).tolist(), strict=True))
 
 
 def _above_of_texts(captions: OutputQuerySet, above: Mapping[int, float]) -> dict[tuple[int, str], float]:
-    """Return by how much the text of an image is better than others: the mean advantage of its systems."""
+    """Return (item, text) -> offset of its quality: the mean offset of the systems that gave the text."""
     differences: dict[tuple[int, str], list[float]] = {}
     for item, text, system in captions.values_list("item_id", "caption__text", "system_id"):
         differences.setdefault((item, text), []).append(above.get(system, 0.0))

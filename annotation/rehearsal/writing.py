@@ -1,4 +1,4 @@
-"""The texts that simulated workers write, and the counts that the page would make of their writing."""
+"""The texts that simulated workers write, and the counts that the page would record about their writing."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def signals_of(person: Person, text: str, *, record: bool, rng: np.random.Genera
 
 
 def written_answer(assignment: Assignment, person: Person, text: str, seed: int) -> dict[str, Any]:
-    """Return the text as the person writes it, and the page's counts, from a random stream of its own."""
+    """Return the text as the person writes it, and the page's counts, drawn from a separate random stream."""
     design, hit, name = design_of(assignment.study), assignment.hit, person.worker.name
     key = hit.key if hit else ""
     if design.writing.hidden_line and person.sort == "pasting":  # the program read the page

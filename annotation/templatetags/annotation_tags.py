@@ -1,4 +1,4 @@
-"""Template tags of workers' pages."""
+"""Template tags and filters of workers' pages."""
 
 from __future__ import annotations
 
@@ -36,25 +36,25 @@ SCRIPT_LETTERS = 4
 
 @register.filter
 def percent(share: float) -> str:
-    """Return a share as an SVG length in any language: 0.25 is "25%"."""
+    """Format a fraction as an SVG length, in the same notation for every language: 0.25 is "25%"."""
     return f"{100 * share:.2f}".rstrip("0").rstrip(".") + "%"
 
 
 @register.filter
 def digits(number: float | None) -> str:
-    """Return a number as forms hold it, whatever the language of the page; "" for None."""
+    """Format a number as form data, in the same notation for every language; "" for None."""
     return "" if number is None else number_text(number)
 
 
 @register.filter
 def display(number: float) -> str:
-    """Return a number as people read it: 2,5 in German, and with a minus sign."""
+    """Format a number as people read it: 2,5 in German, and with a minus sign."""
     return display_number(number)
 
 
 @register.filter
 def answer_part(value: int | None) -> int | None:
-    """Return an answer to a pair without the person's confidence."""
+    """Return an answer to a pair without its confidence."""
     return None if value is None else value % SURE
 
 
@@ -70,15 +70,15 @@ def box_of_word(answer: Sequence[Mapping[str, Any]] | None, word: int) -> str:
 
 @register.filter
 def largest_first(boxes: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Put small boxes on top of large ones, so that they can be clicked."""
+    """Sort boxes by size, so that small ones are drawn on top of large ones and can be clicked."""
     return sorted(boxes, key=lambda box: -box["width"] * box["height"])
 
 
 @register.filter
 def text_direction(text: str) -> str:
-    """Return rtl or ltr by the first letter with a direction.
+    """Return rtl or ltr, by the first letter with a direction.
 
-    Isolated words need it, as dir="auto" may find no letters.
+    Isolated words need it, since dir="auto" may find no letters.
     """
     for letter in text:
         direction = unicodedata.bidirectional(letter)
@@ -89,13 +89,13 @@ def text_direction(text: str) -> str:
 
 @register.filter
 def mirrored_key(key: str) -> str:
-    """Turn an arrow key round if the page runs from right to left."""
+    """Mirror an arrow key if the page's language runs from right to left."""
     return {"←": "→", "→": "←"}.get(key, key) if get_language_bidi() else key
 
 
 @register.simple_tag(takes_context=True)
 def page_address(context: Context, language: str = "") -> str:
-    """Return this page's address with ``language``, or without any, so that the stored choice counts."""
+    """Return this page's address with ``language``; if "", without one, so that the stored choice applies."""
     request = context["request"]
     query = request.GET.copy()
     query.pop("language", None)
@@ -106,7 +106,7 @@ def page_address(context: Context, language: str = "") -> str:
 
 @register.filter
 def study_title(study: Any) -> str:
-    """Return the study's title in the reader's language; a preview has it already."""
+    """Return the study's title in the reader's language; the study of a preview is already translated."""
     if isinstance(study, Mapping):
         return str(study["name"])
     texts = design_of(study).translations.get(get_language() or "")
@@ -129,9 +129,9 @@ def language_direction(text: str, language: str = "") -> str:
 
 @register.simple_tag(takes_context=True)
 def judged_text(context: Context, text: str) -> SafeString:
-    """Show a judged sentence.
+    """Return a judged sentence as HTML.
 
-    ``bdi`` keeps right-to-left text and direction marks within it.
+    ``bdi`` isolates right-to-left text and direction marks.
     """
     language = getattr(context.get("design"), "language", "")
     if is_empty(text):
@@ -143,7 +143,7 @@ def judged_text(context: Context, text: str) -> SafeString:
 
 @register.simple_tag
 def local_time(at: datetime, *, day: bool = False) -> SafeString:
-    """Show a time in UTC, or its ``day`` alone; js/times.js shows it in the reader's zone."""
+    """Return a time as HTML in UTC, or only its ``day``; js/times.js shows it in the reader's time zone."""
     if day:
         written = date_format(at.astimezone(UTC))
         return format_html('<time datetime="{}" data-own-zone="day">{}</time>', at.isoformat(), written)
@@ -158,7 +158,7 @@ def saved_answer(row: Any) -> SafeString:
 
 @register.simple_tag
 def as_json(data: Any, name: str, about: object = "") -> SafeString:
-    """Return data for scripts, found by ``[data-<name>]``; ``json_script`` escapes it."""
+    """Return an element with JSON that scripts find by ``[data-<name>]``; ``json_script`` escapes it."""
     return SafeString(json_script(data).replace("<script ", f'<script data-{name}="{about}" ', 1))
 
 
@@ -175,7 +175,7 @@ def has_phrase(answer: Sequence[str] | None, collocation: str) -> bool:
 
 @register.simple_tag
 def keyword_message(what: str) -> str:
-    """Return the message about a "missing" word or an unknown "phrase", with {word} for the script."""
+    """Return the message about a "missing" word or an unknown "phrase"; the script replaces {word}."""
     return str({"missing": MISSING, "phrase": UNKNOWN_PHRASE}[what]) % {"word": "{word}"}
 
 
@@ -186,7 +186,7 @@ def caption_rules(language: str) -> list[dict[str, Any]]:
 
 @register.simple_tag
 def refusing_rules(language: str) -> list[dict[str, Any]]:
-    """Return each refusing rule's sentence once, with an example if there is one in ``language``."""
+    """Return the sentence of each rule that refuses captions, with an example in ``language`` if any."""
     rules: dict[str, dict[str, Any]] = {}
     for rule in rules_for(language):
         # "at most 50 words" needs no example; examples of general rules are English

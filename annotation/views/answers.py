@@ -1,4 +1,4 @@
-"""Answers that are saved, submitted, or changed after that; from a script or a plain form."""
+"""Save, submit and revise answers, sent by a script or a plain form."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _save_json(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpResp
 
 @errors_as_json
 def _submit_json(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpResponse:
-    """Submit and claim the next page."""
+    """Submit the answers and claim the next page."""
     assignment = own_assignment_of(request, slug, assignment_id)
     if frame_of(request) is not None:  # a frame has one assignment only
         submit_answers(request, assignment, answers_of_call(request))

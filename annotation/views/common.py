@@ -1,4 +1,7 @@
-"""Shared parts of the workers' pages. A cookie with the token identifies a worker; in a frame, the address does."""
+"""Shared parts of the workers' pages.
+
+A cookie with the token identifies a worker; in Mechanical Turk's frame, a ticket in the address does.
+"""
 
 from __future__ import annotations
 
@@ -65,22 +68,22 @@ ENTRANCE_KEY = "quorum.entrance"
 
 
 def frame_of(request: HttpRequest) -> Frame | None:
-    """Return Mechanical Turk's frame around the page, as the middleware read it from the address."""
+    """Return Mechanical Turk's frame around the page, which the middleware read from the address."""
     return request.META.get(FRAME_KEY)
 
 
 def mark_as_entrance(request: HttpRequest) -> None:
-    """Mark a page as framed before its worker is known."""
+    """Mark a page as framed although its worker is not known yet."""
     request.META[ENTRANCE_KEY] = True
 
 
 def frame_context(request: HttpRequest) -> dict[str, Any]:
-    """Tell templates whether the page is in a frame, so that it links nowhere else."""
+    """Return the context that tells templates whether the page is in a frame, where links must not lead away."""
     return {"in_frame": frame_of(request) is not None or ENTRANCE_KEY in request.META}
 
 
 def outer_address(request: HttpRequest, name: str, *args: object) -> str:
-    """Return a public page's address without the ticket, which must not leak into other windows."""
+    """Return a public page's address without the frame's ticket, which must not leak into other windows."""
     if frame_of(request) is None:
         return reverse(name, args=args)
     with addresses_under(request.META.get("SCRIPT_NAME") or "/"):
@@ -95,7 +98,7 @@ def worker_of(request: HttpRequest) -> Worker | None:
 
 
 def session_of(*, study: Study, worker: Worker) -> CrowdSession | None:
-    """Return the worker's latest session at a panel; make no query for people who came by themselves."""
+    """Return the worker's latest session at a panel; make no query for workers who did not come from a crowd."""
     return latest_session(study=study, worker=worker) if worker.source == Worker.Source.CROWD else None
 
 
@@ -112,7 +115,7 @@ def remember_worker(response: HttpResponse, token: str) -> None:
 
 
 def remember_resume_code(response: HttpResponse, code: str, path: str) -> None:
-    """Keep the code for the page that shows it, in case it is reloaded."""
+    """Store the resume code in a cookie for the page that shows it, in case it is reloaded."""
     _set_cookie(response, RESUME_COOKIE, code, TEN_MINUTES, path)
 
 
@@ -143,7 +146,7 @@ View = Callable[..., HttpResponse]
 
 
 class SeeOther(HttpResponseRedirect):
-    """A redirect after a form (303), so that a reload sends nothing again."""
+    """A redirect after a form (303), so that reloading does not post it again."""
 
     status_code = 303
 
@@ -153,7 +156,7 @@ def see_other(to: str, *args: Any, fragment: str = "") -> SeeOther:
 
 
 def errors_as_pages(view: View) -> View:
-    """Show a named error as a page; NotThere becomes a 404."""
+    """Show QuorumErrors of a view as pages; NotThere becomes a 404."""
 
     @wraps(view)
     def wrapped(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
@@ -183,12 +186,12 @@ def errors_as_pages(view: View) -> View:
 
 
 def worker_page(methods: Sequence[str]) -> Callable[[View], View]:
-    """Declare a page of workers: its methods, named errors as pages, and that nothing caches it."""
+    """Decorate a page for workers: allowed methods, errors as pages, and no caching."""
     return lambda view: never_cache(require_http_methods(methods)(errors_as_pages(view)))
 
 
 def member_page(methods: Sequence[str]) -> Callable[[View], View]:
-    """Declare a page of the workers of a study; the view gets study and worker. Lead others to the study's page."""
+    """Decorate a page for a study's workers, whose view gets study and worker; redirect others."""
 
     def declare(view: View) -> View:
         @wraps(view)
@@ -211,13 +214,13 @@ def _may_continue(request: HttpRequest, error: QuorumError) -> bool:
 
 
 def api_worker(request: HttpRequest) -> Worker | None:
-    """Return the worker of the API's ``Authorization: Token ...``."""
+    """Return the worker of the API's header ``Authorization: Token ...``."""
     scheme, _space, token = request.headers.get("Authorization", "").partition(" ")
     return worker_for_token(token.strip()) if scheme.lower() == "token" else None
 
 
 def own_assignment_of(request: HttpRequest, slug: str, assignment_id: UUID) -> Assignment:
-    """Return the assignment of this browser's worker in this study, if they still have it."""
+    """Return the assignment of this browser's worker in this study, if they still hold it."""
     worker = worker_of(request)
     if worker is None and WORKER_COOKIE in request.COOKIES:
         raise NotJoined(
@@ -252,7 +255,7 @@ def refuse_returned_session(session: CrowdSession) -> None:
 def submit_answers(
     request: HttpRequest, assignment: Assignment, answers: Sequence[Mapping[str, Any]]
 ) -> SubmissionResult:
-    """Submit, in a frame for its session; after the lease that raises KeptApart."""
+    """Submit answers; in a frame, for its session. Raise KeptApart if the lease of the session's HIT had ended."""
     frame = frame_of(request)
     if frame is not None:
         return hand_in(session=frame.session, assignment=assignment, answers=answers)
@@ -301,11 +304,11 @@ def render_sheet(
     revising: bool = False,
     status: int = 200,
 ) -> HttpResponse:
-    """Render the page of ``assignment``.
+    """Render the page of work of ``assignment``.
 
     Args:
         missing: open positions of a refused submission.
-        unfinished: a form's invalid input when ``revising``.
+        unfinished: position -> invalid input of a plain form, when ``revising``.
         last: the previous assignment, if it can be revised.
     """
     study = assignment.study
@@ -341,7 +344,7 @@ def render_sheet(
 
 
 def _hidden_line(assignment: Assignment, design: StudyDesign) -> str:
-    """Return the sentence for programs that the script hides; "" if the design has none."""
+    """Return the sentence for programs, which the page's script hides; "" if the design has none."""
     if not design.writing.hidden_line or assignment.hit is None:
         return ""
     word = hidden_word(seed=design.seed, hit=assignment.hit.key, worker=assignment.worker.name)

@@ -1,4 +1,4 @@
-"""The lease of a page of work: more time, the next page reserved beside it, and the page given back."""
+"""The lease of a page of work: extend it, reserve the next page, and return the page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pages that preview a study's work for designers, without storing anything, and the view that serves pictures."""
+"""Previews of a study's work for designers, which store nothing, and the views that serve pictures."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ from judgments.studies.studies import find_dataset
 @staff_member_required
 @xframe_options_sameorigin
 def preview(request: HttpRequest, slug: str) -> HttpResponseBase:
-    """Show a page of work, by ``number`` from 1, else the first. A draft's pages are drawn for it and not stored."""
+    """Show the page of work with this ``number`` (default 1); for a draft, draw it without storing it."""
     return csp_replace({"frame-ancestors": [SELF]})(lambda framed: _preview(framed, slug))(request)
 
 
@@ -75,7 +75,7 @@ def _preview(request: HttpRequest, slug: str) -> HttpResponse:
 @staff_member_required
 @xframe_options_sameorigin
 def preview_design(request: HttpRequest, key: str) -> HttpResponseBase:
-    """Show the first page of work of an unsaved design, in a frame beside its form."""
+    """Show the first page of work of an unsaved design, in a frame next to its form."""
     return csp_replace({"frame-ancestors": [SELF]})(lambda framed: _preview_design(framed, key))(request)
 
 
@@ -127,7 +127,7 @@ def render_preview(
     dataset: Dataset,
     examples: Sequence[WorkedExample] = (),
 ) -> HttpResponse:
-    """Render the page for ``units`` with a banner; its form does nothing."""
+    """Render a page of work for ``units`` with a banner; its form has no effect."""
     sides = KINDS[design.protocol].sides.draw(units, rng_for(design.seed, "sides preview"))
     items = _items_by_name(units, dataset)
     units = [_with_source(unit, items) for unit in units]
@@ -176,7 +176,7 @@ def _item_of(page_unit: PageUnit, items: Mapping[str, Item]) -> Item | None:
 def picture(request: HttpRequest, assignment_id: UUID, position: int) -> HttpResponseBase:
     """Return the picture at a position of an assignment.
 
-    An API client gets 401 without a token, and 403 for other workers' pictures; other visitors get 404.
+    An API client gets 401 without a token, and 403 for the pictures of other workers; other visitors get 404.
     """
     header = request.headers.get("Authorization", "")
     worker = api_worker(request) or worker_of(request)

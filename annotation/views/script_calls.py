@@ -1,4 +1,4 @@
-"""Calls of the page's scripts: the JSON that they send, and errors as JSON."""
+"""The JSON that the page's scripts send, and errors as JSON."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ View = Callable[..., HttpResponse]
 
 
 def view_by_content_type(script: View, form: View) -> View:
-    """Return a view that answers a script's JSON with ``script``, and a form with ``form``."""
+    """Return a view that calls ``script`` for a script's JSON, and ``form`` for a posted form."""
 
     def view(request: HttpRequest, **path: Any) -> HttpResponse:
         return (script if request.content_type == "application/json" else form)(request, **path)
@@ -37,7 +37,7 @@ def view_by_content_type(script: View, form: View) -> View:
 
 
 def errors_as_json(view: View) -> View:
-    """Return a named error as ``{"title", "detail", "why"?, "missing"?, "position"?}``."""
+    """Return QuorumErrors of a view as ``{"title", "detail", "why"?, "missing"?, "position"?}``."""
 
     @wraps(view)
     def wrapped(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:

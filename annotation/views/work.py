@@ -1,4 +1,4 @@
-"""The work page: the worker's HIT or the next one, an expired one taken up again, problems, and the last page."""
+"""The work page with the worker's HIT, reclaiming an expired one, problem reports, and the last page."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ retake = never_cache(require_POST(view_by_content_type(_retake_json, _retake_for
 @gzip_page  # gzip leaves a sixth
 @worker_page(SAFE)
 def work(request: HttpRequest, slug: str) -> HttpResponse:
-    """Show the worker's current HIT or claim the next one. Ask first whether to reclaim an expired one."""
+    """Show the worker's current HIT or claim the next one; if one expired with answers, ask about it first."""
     frame = frame_of(request)
     if frame is not None:
         return work_in_frame(request, frame)
@@ -116,7 +116,7 @@ def work(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def find_expired(recent: Sequence[Assignment]) -> Assignment | None:
-    """Return the newest assignment if it expired with answers."""
+    """Return the newest assignment if it has answers and its lease expired; else None."""
     last = next((assignment for assignment in recent if assignment.state != Assignment.State.RESERVED), None)
     if last is None or not last.answers or last.expires_at is None or last.study.state != Study.State.OPEN:
         return None
@@ -160,7 +160,7 @@ def _has_picture(study: Study, page_unit: PageUnit) -> bool:
 
 @worker_page(SAFE)
 def done(request: HttpRequest, slug: str) -> HttpResponse:
-    """Thank the worker with the completion code, or say that nothing is left now."""
+    """Thank the worker and show the completion code, or say that no work is left now."""
     study = find_study(slug)
     worker = worker_of(request)
     participation = (

@@ -1,4 +1,4 @@
-"""Claim a HIT for a worker: find a candidate, and take its slot under the pause lock."""
+"""Claim a HIT for a worker: find a candidate, then take its slot under the pause lock."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ ATTEMPTS = 20
 
 
 def claim_assignment(*, study: Study, worker: Worker) -> Claim | None:
-    """Return the worker's current, prefetched or next HIT, or None if nothing is left.
+    """Return the worker's current, prefetched or next HIT; None if nothing is left.
 
     Raises:
-        NotJoined, NotAdmitted, WorkPaused, WorkerExcluded, StudyPaused, AddressFull: no work now.
+        NotJoined, NotAdmitted, WorkPaused, WorkerExcluded, StudyPaused, AddressFull: the worker gets no work now.
     """
     for attempt in range(ATTEMPTS):
         candidate = find_candidate(study, worker, attempt=attempt)
@@ -32,10 +32,10 @@ def claim_assignment(*, study: Study, worker: Worker) -> Claim | None:
 
 
 def commit_claim(candidate: Claim | CandidateHIT | None) -> Claim | None:
-    """Commit a candidate or accept a reservation, in a transaction that holds the pause lock.
+    """Take the slot of a candidate, or accept a reservation, in a transaction that holds the pause lock.
 
     Raises:
-        SlotLost, IntegrityError: roll back and look again.
+        SlotLost, IntegrityError: another worker was faster; the caller must find a candidate again.
     """
     if isinstance(candidate, CandidateHIT):
         return claim_slot(candidate)

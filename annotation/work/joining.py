@@ -1,6 +1,6 @@
-"""Join a study with a name and a token, by invitation or openly; check requirements.
+"""Let people join a study with a name and a token, by invitation or openly, and check requirements.
 
-Workers declare their country; approval counts come from this installation.
+Workers declare their country; approved work is counted on this installation.
 """
 
 from __future__ import annotations
@@ -54,12 +54,12 @@ TOKEN_BYTES = 32
 
 
 def hash_secret(secret: str) -> str:
-    """Return a secret's hash; as tokens have 256 random bits, a fast one suffices."""
+    """Return the hash of a secret. A fast hash suffices for tokens, which have 256 random bits."""
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
 def check_requirements(*, requirements: Workers, worker: Worker | None, country: str = "") -> None:
-    """Check a worker, None for a new one, against requirements; ``country`` is what they declare now."""
+    """Raise an error unless a worker (None: a new one) meets the requirements; ``country`` is declared now."""
     if worker is not None and worker.country and country not in ("", worker.country):
         raise CountryProblem(
             _("You said before that you live in %(country)s; if that changed, write to the researchers.")
@@ -156,7 +156,7 @@ def create_invitations(*, study: Study, count: int, note: str = "") -> list[Invi
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """``resume`` is set for a new worker only."""
+    """The result of joining; ``resume`` is the resume code of a new worker, else empty."""
 
     worker: Worker
     participation: Participation
@@ -191,9 +191,9 @@ def join_study(
     country: str = "",
     known: Worker | None = None,
 ) -> Joined:
-    """Let a worker into an open study; ``known`` is the worker whose token came with the request.
+    """Let a worker join an open study; ``known`` is the worker whose token came with the request.
 
-    Refuse a name in use in the study unless ``known`` is its worker. Namesakes of other studies get a mark.
+    A name that is in use in the study is refused unless ``known`` has it. Namesakes of other studies get a mark.
     """
     name, code, country = checked_name(name), _clean_code(code), checked_country(country)
     if known is not None and (not known.is_called(name) or known.source != Worker.Source.LOCAL):
@@ -214,7 +214,7 @@ def join_study(
 def resume_worker(
     *, study: Study, name: str, resume: str, code: str = "", consent: bool = False, country: str = ""
 ) -> Joined:
-    """Return a new token for a worker with a resume code; join the study if it is new to them.
+    """Return a new token for a worker with a resume code, who also joins the study if they have not yet.
 
     The old token becomes invalid.
     """
@@ -231,7 +231,7 @@ def resume_worker(
 
 @transaction.atomic
 def renew_token(*, name: str, resume: str) -> tuple[Worker, str]:
-    """Return the worker of this name and resume code, and a new token; the old one becomes invalid."""
+    """Return the worker with this name and resume code, and a new token; the old token becomes invalid."""
     worker = _check_resume_code(name, resume)
     return worker, _new_token(worker)
 
@@ -252,7 +252,7 @@ def require_participation(*, study: Study, worker: Worker) -> Participation:
 
 
 def checked_name(name: str) -> str:
-    """Return the name as stored: Unicode-composed, with single spaces."""
+    """Return the name as stored: Unicode-composed (NFC), with single spaces."""
     name = unicodedata.normalize("NFC", " ".join(name.split()))
     if not 1 <= len(name) <= NAME_LENGTH or not name.isprintable():
         raise NameProblem(_("A worker's name is 1 to %(most)d visible characters.") % {"most": NAME_LENGTH})
@@ -265,7 +265,7 @@ def checked_name(name: str) -> str:
 
 
 def _clean_code(code: str) -> str:
-    """Strip a code; return "" for one that no database stores."""
+    """Strip a code; return "" if it has characters that no database stores."""
     code = code.strip()
     return code if code.isprintable() else ""
 
@@ -354,7 +354,7 @@ def _new_token(worker: Worker) -> str:
 def join_from_crowd(*, study: Study, worker: Worker, consent: bool) -> Participation:
     """Create or return the participation of a crowd's worker.
 
-    The crowd admitted them, so the study's own admission does not apply.
+    Since the crowd admitted them, the study's own admission rules do not apply.
     """
     joined = _participation(study, worker)
     if joined is not None:
@@ -386,7 +386,7 @@ def _participate(study: Study, worker: Worker, code: str, consent: bool, *, new:
 
 
 def _use_invitation(study: Study, worker: Worker, code: str) -> None:
-    """Use up an invitation by a guarded update, so that two people cannot share it."""
+    """Use up an invitation by a guarded update, so that two people cannot use the same one."""
     free = Invitation.objects.filter(study=study, code=code, used_at=None)
     if not free.update(used_at=timezone.now(), worker=worker):
         raise JoinRefused(_("This invitation was used by somebody else."))

@@ -1,4 +1,4 @@
-"""The lease of an assignment: the next HIT reserved beside it, more time, and work taken up again after its end."""
+"""The lease of an assignment: reserve the next HIT, extend the lease, and reclaim expired work."""
 
 from __future__ import annotations
 
@@ -62,9 +62,10 @@ def lease_of(assignment: Assignment) -> Lease:
 
 
 def extend_lease(*, assignment: Assignment) -> Lease:
-    """Grant a full lease from now on, at most ``crowd.extensions`` times. Ignore an immediate repetition.
+    """Grant a full lease from now on, at most ``crowd.extensions`` times; ignore a call soon after another.
 
-    Answers must go on coming: one at least in the last half of a lease.
+    Raises:
+        NoMoreTime: the worker gave no answer in the last half of the lease, or used all extensions.
     """
     crowd = design_of(assignment.study).crowd
     now = timezone.now()
@@ -92,7 +93,7 @@ def extend_lease(*, assignment: Assignment) -> Lease:
 def retake_assignment(*, assignment: Assignment) -> Assignment:
     """Reclaim a HIT after its lease expired, with its draft, if a slot is open.
 
-    A row whose slot was not released is reused. The order of units and their sides do not change.
+    If the slot was not released, the row is reused. The order of units and their sides stay the same.
 
     Raises:
         SlotTaken: the study takes no more work, or the worker has another HIT.

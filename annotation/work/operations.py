@@ -1,6 +1,6 @@
 """Change a running study: pause and resume, add workers or time, end slots and leases, reopen units, invite.
 
-The design is frozen by then: additions are stored in ``HIT.extra`` and in the study's log.
+The design is frozen by then, so additions are stored in ``HIT.extra`` and in the study's log.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ LIVE_PUBLICATIONS = (Publication.State.PUBLISHED, Publication.State.PLANNED)
 
 @transaction.atomic
 def pause_study(*, study: Study, why: str, by: User | None = None) -> None:
-    """Stop claims here and at the crowd, and release reservations. Current leases go on.
+    """Stop claims, also at the crowd, and release reservations. Current leases continue.
 
     Pausing twice changes nothing. The caller sends the outbox messages (``carry_out_calls``).
     """
@@ -85,9 +85,9 @@ def pause_study(*, study: Study, why: str, by: User | None = None) -> None:
 
 @commit_as_one_order
 def resume_study(*, study: Study, why: str, by: User | None = None) -> None:
-    """Offer work again, here and at the crowd. Resuming twice changes nothing.
+    """Offer work again, also at the crowd. Resuming twice changes nothing.
 
-    If slots released meanwhile cost more than the budget has, the study stays paused.
+    If slots that were released meanwhile cost more than the budget has, the study stays paused.
     """
     _lock_study(study)
     _require_pausable(study, _("only an open study can be resumed"))
@@ -185,7 +185,7 @@ def _hits_of(study: Study, keys: Collection[str] | None) -> list[int]:
 
 
 def _offer_slots(study: Study, hits: list[int], workers: int, *, why: str, by: User | None) -> None:
-    """Add slots at the crowd for those added here; in a paused study, resuming does it."""
+    """Publish the added slots at the crowd; for a paused study, resuming publishes them."""
     backend = backend_of(study)
     if study.paused_at is not None or Ability.PUBLISH not in backend.can or not study.platform:
         return
@@ -231,7 +231,10 @@ def extend_leases(*, study: Study, minutes: int, why: str, by: User | None = Non
 def expire_assignments(
     *, study: Study, why: str, assignments: Collection[UUID] | None = None, by: User | None = None
 ) -> int:
-    """Expire the given assignments, or all with an ended lease. Keep drafts and reopen the slots."""
+    """Expire the given assignments, or all whose lease has ended; return their number.
+
+    Drafts are kept, and slots are reopened.
+    """
     rows = Assignment.objects.filter(study=study, state__in=LEASED_STATES)
     overdue = assignments is None
     wanted = rows.overdue(timezone.now()) if assignments is None else rows.filter(pk__in=assignments)
@@ -256,7 +259,7 @@ def expire_assignments(
 
 @transaction.atomic
 def expire_slots(*, study: Study, hits: Collection[str], why: str, by: User | None = None) -> int:
-    """Close the open slots of these HITs and return their number. Current leases go on."""
+    """Close the open slots of these HITs and return their number. Current leases continue."""
     if stops_early(study):
         raise WrongState(
             _("Nothing was changed: study %(slug)r stops early, so its places follow from its judgments.")
@@ -290,7 +293,7 @@ def expire_slots(*, study: Study, hits: Collection[str], why: str, by: User | No
 def reopen_units(
     *, study: Study, units: Collection[str], votes: int, why: str, by: User | None = None
 ) -> int:
-    """Ask for more votes on these units by adding workers to their HITs, for all units of these HITs."""
+    """Ask for ``votes`` more on these units by adding workers to their HITs, who judge all units of these HITs."""
     hits: dict[str, str] = {}
     for some in batched(sorted(set(units)), KEYS_AT_ONCE):
         rows = study.units.filter(key__in=some, control=False, places__isnull=False)
@@ -318,7 +321,7 @@ def _require_open(study: Study) -> None:
 
 
 def describe_taken_work(study: Study) -> str:
-    """Say who has work of the study, or is about to get it; "" if nobody."""
+    """Return a sentence about who holds work of the study, or is about to get it; "" if nobody does."""
     if study.simulated:
         return _("The rehearsal crowd answers study %(slug)r; duplicate the study instead.") % {
             "slug": study.slug

@@ -1,4 +1,4 @@
-"""The pages "Participants" and of a HIT (its items, who holds it, the answers, changes), and operations on the work."""
+"""The page "Participants", the page of a HIT (its items, holders, answers, changes), and steps about the work."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ add_operation(
 
 @study_page("hit", order=23, group=StudyPlace.DESIGN, under="hits", help="designing.md#hits-by-hand")
 def show_hit(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    """Show the HIT of the address's ``number``; of a draft, from a draw that is not stored."""
+    """Show the HIT with the ``number`` in the address; for a draft, from a draw that is not stored."""
     design, kind, is_draft = design_of(study), kind_of(study), study.state == Study.State.DRAFT
     obstacle = "" if is_draft else why_not_discarded(study)
     context |= {
@@ -169,7 +169,7 @@ def _describe(unit: Any, item: Item, kind: Kind) -> dict[str, Any]:
 
 
 def _work_context(hit: HIT, units: Sequence[Unit], kind: Kind) -> dict[str, Any]:
-    """Return who took a HIT, who holds it now, and the current answers by item."""
+    """Return the workers who took a HIT, those who hold it now, and the current answers by item."""
     assignments = list(
         Assignment.objects.filter(hit=hit)
         .select_related("worker")

@@ -1,4 +1,4 @@
-"""The interface to the quiz that workers pass before the work; a feature implements it."""
+"""The interface of the quiz that workers pass before the work; a feature implements it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from judgments.models import Study
 
 @dataclass(frozen=True, slots=True)
 class QualificationTest:
-    """A test for CreateQualificationType; its accuracy in percent becomes the qualification's value."""
+    """Arguments of CreateQualificationType for a test; the qualification's value is the accuracy in percent."""
 
     test: str
     answer_key: str
@@ -28,12 +28,12 @@ class QualificationTest:
 
 
 class QuizBackend:
-    """What the platform asks about quizzes. A feature subclasses it.
+    """What the platform asks about quizzes. The feature for quizzes subclasses it.
 
-    This class answers where the feature is off: a study that asks for a quiz lets nobody in.
+    This class is used when the feature is off: a study with a quiz then admits nobody.
 
     Attributes:
-        address: the name of the address of a study's quiz.
+        address: the URL name of a study's quiz.
     """
 
     address: ClassVar[str] = ""
@@ -47,14 +47,19 @@ class QuizBackend:
         return False
 
     def states_for(self, worker: Worker, studies: Iterable[Study]) -> Mapping[int, str]:
-        """Return by the row id of a study "open" before its quiz is passed, "failed" if no attempt is left."""
+        """Return study row id -> "open" before its quiz is passed, "failed" if no attempt is left."""
         return {}
 
     def qualification_test(self, design: StudyDesign, *, title: str) -> QualificationTest:
-        """Return the quiz as a test of Mechanical Turk. Raise WrongState or QuestionProblem."""
+        """Return the quiz as a test of Mechanical Turk.
+
+        Raises:
+            WrongState: the feature is off.
+            QuestionProblem: the quiz cannot be such a test.
+        """
         raise WrongState(describe_absence(design.quiz))
 
 
 def quiz_backend() -> QuizBackend:
-    """Return the backend of the feature, or the one without quizzes if it is off."""
+    """Return the feature's backend, or this module's if the feature is off."""
     return next((backend() for backend in of_features("quiz_backends")), QuizBackend())

@@ -1,11 +1,11 @@
-"""Seats by address, and the locks under which they are taken.
+"""Seats per network address, and the locks under which they are taken.
 
-A seat is a page of work that somebody holds, or a place at a panel. One address may hold a share of a study's seats. Of
-the address a keyed hash is stored, another one in each study, apart from the answers; ``forget_addresses`` deletes it
-minutes after the seat is free.
+A seat is a page of work that somebody holds, or a place at a panel. One address may hold a limited share of a
+study's seats. Only a keyed hash of the address is stored, different in each study and apart from the answers;
+``forget_addresses`` deletes it minutes after the seat is free.
 
-Transactions that give out or take in work share the pause lock of a study. One that pauses or closes the study takes
-the lock alone, so it waits for those under way and none begins meanwhile.
+Transactions that give out or take in work share the pause lock of a study. One that pauses or closes the study
+takes the lock exclusively, so it waits for those that run, and no other begins meanwhile.
 """
 
 from __future__ import annotations
@@ -44,28 +44,28 @@ def share_pause_lock(study: Study) -> None:
 
 
 def take_pause_lock(study: Study) -> None:
-    """Take the pause lock alone, which ends with the transaction."""
+    """Take the pause lock exclusively, until the transaction ends."""
     _advisory_lock(LOCK_EXCLUSIVE, PAUSE_LOCK, study.pk % 2**31)
 
 
 def _advisory_lock(statement: str, kind: int, number: int) -> None:
-    """Take a lock of PostgreSQL until the transaction ends. Two studies with one number only wait for each other."""
+    """Take a PostgreSQL advisory lock until the transaction ends. If two studies share a number, they only wait."""
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:
             cursor.execute(statement, [kind, number])
 
 
 def lock_address(study: Study) -> None:
-    """Let one transaction at a time take seats from an address. Call it before rows are locked."""
+    """Let only one transaction at a time take seats from an address. Call it before rows are locked."""
     if connection.vendor == "postgresql" and (mark := _mark(study, besides=LOCAL_NETWORKS)):
         _advisory_lock(LOCK_EXCLUSIVE, SEAT_LOCK, int(mark[:7], 16))
 
 
 def may_take_seat(study: Study, *, unfinished: int | None = None) -> bool:
-    """Return whether the visitor's address holds less than its share.
+    """Return whether the visitor's address holds less than its share of the seats.
 
     Args:
-        unfinished: the seats that are open or held; if None, those of pages of work.
+        unfinished: the number of seats that are open or held; if None, that of pages of work.
     """
     mark = _mark(study, besides=LOCAL_NETWORKS)
     if not mark:
@@ -86,7 +86,7 @@ def may_take_seat(study: Study, *, unfinished: int | None = None) -> bool:
 
 
 def note_seat(study: Study, seat: Assignment | CrowdSession) -> None:
-    """Note that the visitor's address took a seat."""
+    """Store that the visitor's address took a seat."""
     if mark := _mark(study):
         holder = "assignment_id" if isinstance(seat, Assignment) else "session_id"
         row = (study.pk, mark, seat.pk, timezone.now())
@@ -94,10 +94,12 @@ def note_seat(study: Study, seat: Assignment | CrowdSession) -> None:
 
 
 def people_beside(holder: str) -> Subquery:
-    """Count the people with seats at the address of a row's seat, of IPv6 the /64; null if no address is known.
+    """Return a subquery for the number of people with seats at the same address as a row's seat.
+
+    Addresses of IPv6 count by their /64. The value is null if no address is stored.
 
     Args:
-        holder: what the row is: "assignment" or "session".
+        holder: the type of the row: "assignment" or "session".
     """
     now = timezone.now()
     address = Seat.objects.filter(**{holder: OuterRef(OuterRef("pk"))}).values("address")[:1]
@@ -109,16 +111,17 @@ def people_beside(holder: str) -> Subquery:
 
 
 def forget_addresses() -> int:
-    """Delete the marks of seats that no longer count; return how many."""
+    """Delete the address hashes of seats that no longer count; return their number."""
     now = timezone.now()
     counting = Seat.objects.filter(_counts(now, now - RELEASED_SEAT_PERIOD))
     return Seat.objects.exclude(pk__in=counting.values("pk")).delete()[0]
 
 
 def _mark(study: Study, *, besides: tuple[str, ...] = ()) -> str:
-    """Return the mark of the visitor's address in a study; "" if it may hold all seats, or begins as ``besides``.
+    """Return the hash of the visitor's address in a study; "" if the address is exempt.
 
-    It begins with the mark of the /48, where IPv6 has one.
+    An address is exempt if it may hold all seats, or begins with one of ``besides``. The hash of an IPv6 address
+    begins with that of its /48.
     """
     networks = rate_limits.visitor()
     if not networks or networks[-1].startswith(besides) or design_of(study).access.address_share == 1:

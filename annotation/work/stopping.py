@@ -4,7 +4,7 @@ Code that changes judgments or slots of a study with early stopping calls ``upda
 ``settle_submission`` or ``reopen_slots`` in the same transaction. They update the outcome bounds of units, then the
 candidate pairs, then the slots of each HIT:
 
-    open slots = the most votes that one of its units needs beyond those coming from assignments in work
+    open slots = the most votes that one of its units needs, not counting assignments in work
     live assignments + open slots + saved slots = required
 
 A HIT asks for more workers than planned only if an assignment that left out a unit took the slot that the unit now
@@ -36,9 +36,10 @@ HITS_AT_ONCE = 200
 
 
 def settle_submission(*, assignment: Assignment, revised: bool = False) -> None:
-    """Update outcomes after judgments of ``assignment`` were stored, in the same transaction (with early stopping).
+    """Update outcomes after the judgments of ``assignment`` were stored, in the same transaction.
 
-    If they changed whether the worker is included, update everything the worker did.
+    Does nothing without early stopping. If the judgments changed whether the worker is included, update all HITs
+    that the worker did.
     """
     study = assignment.study
     if assignment.hit_id is None:
@@ -51,13 +52,13 @@ def settle_submission(*, assignment: Assignment, revised: bool = False) -> None:
 
 
 def settle_study(*, study: Study) -> None:
-    """Update every HIT, for instance after control items were withdrawn."""
+    """Update every HIT of the study, for instance after control items were withdrawn."""
     if stops_early(study):
         update_outcomes(study=study, hits=HIT.objects.filter(study=study).values_list("pk", flat=True))
 
 
 def lock_for_settling(*, study: Study, hits: Collection[int]) -> None:
-    """Lock the pairs of these HITs, since pairs are locked before HITs."""
+    """Lock the pairs of these HITs, before the caller locks the HITs."""
     if stops_early(study):
         units = HITUnit.objects.filter(hit__in=hits, unit__control=False, unit__pair__isnull=False)
         _lock_pairs(set(units.values_list("unit__pair_id", flat=True)))
@@ -88,7 +89,7 @@ def update_outcomes(*, study: Study, hits: Iterable[int]) -> None:
 
 
 def reopen_slots(*, study: Study, freed: Mapping[int, int]) -> None:
-    """Reopen slots (HIT -> number) in the transaction that ended their assignments."""
+    """Reopen slots (HIT row id -> number), in the transaction that ended their assignments."""
     if stops_early(study):
         update_outcomes(study=study, hits=freed)
         return
@@ -112,7 +113,7 @@ def free_slot(hit_id: int) -> int:
 
 
 def decided_units(hit_id: int, units: Sequence[Unit]) -> frozenset[int]:
-    """Return ids of the HIT's units that need no more judgments, and of their repetitions."""
+    """Return the ids of the HIT's units that need no more judgments, and of their repetitions."""
     done = set(OutcomeBounds.objects.filter(unit__places__hit=hit_id, done=True).values_list("pk", flat=True))
     keys = {unit.key for unit in units if unit.pk in done}
     again = {unit.pk for unit in units if unit.control and unit.content.get(REPEATS) in keys}
@@ -144,7 +145,7 @@ def _units_of(hits: Collection[int]) -> list[_HitUnit]:
 
 @dataclass(frozen=True, slots=True)
 class _Slots:
-    """Locked HITs, and the live assignments of each; ``coming`` are assignments in work by unit."""
+    """Locked HITs, with the number of live assignments of each; ``coming`` counts assignments in work by unit."""
 
     hit_units: list[_HitUnit]
     hits: Mapping[int, HIT]
@@ -170,7 +171,7 @@ class _Slots:
 
 
 def _lock_pairs(pairs: Collection[int]) -> None:
-    """Let submissions for one pair follow one another; SQLite has one writer anyway."""
+    """Make submissions for one pair wait for each other; on SQLite, which has one writer, they do anyway."""
     if not pairs or not connection.features.has_select_for_update:
         return
     rows = CandidatePair.objects.filter(pk__in=pairs).order_by("pk")
@@ -218,7 +219,7 @@ def _judgments_wanted(design: StudyDesign, slots: _Slots) -> dict[int, int]:
 
 
 def _write_bounds(bounds: Collection[OutcomeBounds]) -> None:
-    """Write the bounds, one statement for each of the few distinct values."""
+    """Store the bounds, with one statement for each of the few distinct values."""
     alike: defaultdict[tuple[int, int, int, bool], list[int]] = defaultdict(list)
     for outcome in bounds:
         alike[outcome.cast, outcome.low, outcome.high, outcome.done].append(outcome.pk)
@@ -251,7 +252,7 @@ def _records(study: Study, design: StudyDesign, answers: Iterable[ControlAnswer]
 
 
 def _update_by_pairs(design: StudyDesign, pairs: Collection[int]) -> set[int]:
-    """Decide or reopen units by the state of their pairs; return the changed HITs."""
+    """Mark units as decided or open by the state of their pairs; return the changed HITs."""
     if not pairs:
         return set()
     sums = OutcomeBounds.objects.filter(unit__pair__in=pairs).order_by().values_list("unit__pair")
@@ -278,7 +279,11 @@ def _update_by_pairs(design: StudyDesign, pairs: Collection[int]) -> set[int]:
 
 
 def _set_slots(design: StudyDesign, slots: _Slots, wanting: Mapping[int, int]) -> None:
-    """Set the open and saved slots; ``wanting``: the judgments of each unit that needs more."""
+    """Set the open and saved slots of HITs.
+
+    Args:
+        wanting: unit -> number of judgments, for units that need more.
+    """
     wanted = _judgments_wanted(design, slots)
     missing: defaultdict[int, int] = defaultdict(int)
     for hit_unit in slots.hit_units:

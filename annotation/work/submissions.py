@@ -58,7 +58,7 @@ _SUBMIT = PreparedUpdate(
 
 @dataclass(frozen=True, slots=True)
 class SubmissionResult:
-    """``repeated`` if it was submitted before; only saved if positions are ``missing``."""
+    """The result of submitting: ``repeated`` if done before; only saved if positions are ``missing``."""
 
     assignment: Assignment
     repeated: bool
@@ -75,8 +75,8 @@ def save_answers(
     """Merge ``answers`` into the draft. If one is invalid, save nothing.
 
     Args:
-        unfinished: a plain form's invalid input by position; it is saved, but is no answer.
-        keep_late: keep the draft also where TooLate is raised: a plain form has no other memory.
+        unfinished: position -> invalid input of a plain form; it is saved, but is not an answer.
+        keep_late: whether to keep the draft even if TooLate is raised, since a plain form has no other memory.
     """
     sheet = check_submitted_answers(assignment, answers)
     with transaction.atomic():
@@ -98,7 +98,7 @@ def save_answers(
 
 
 def advice_on(assignment: Assignment, answers: Sequence[Mapping[str, Any]]) -> dict[int, str]:
-    """Return what the worker may want to mend in saved answers, by position."""
+    """Return position -> what the worker may want to improve in a saved answer."""
     kind, design = KINDS[assignment.study.protocol], design_of(assignment.study)
     advice = {
         answer["position"]: kind.advise(answer[key], design)
@@ -109,13 +109,13 @@ def advice_on(assignment: Assignment, answers: Sequence[Mapping[str, Any]]) -> d
 
 
 def submit_assignment(*, assignment: Assignment, answers: Sequence[Mapping[str, Any]]) -> SubmissionResult:
-    """Merge ``answers`` into the draft and turn every unit into a judgment. Repeating it is harmless.
+    """Merge ``answers`` into the draft and store a judgment for every unit. A repeated call is harmless.
 
     One transaction stores the state and the judgments, and updates outcome bounds and crowd session
     (``_store_judgments``). The detectors run after it.
 
     Raises:
-        AnswersMissing: ``missing`` are the open positions; the rest is saved.
+        AnswersMissing: ``missing`` are the open positions; the other answers are saved.
         AnswerProblem, TooLate, AlreadyEnded: nothing changes.
     """
     sheet = check_submitted_answers(assignment, answers)
@@ -131,7 +131,7 @@ def submit_and_claim(
 ) -> tuple[SubmissionResult, Claim | None]:
     """Submit, then claim the next HIT of the study, in one commit if possible.
 
-    A commit waits for the disk, and on SQLite everybody waits for it. Errors are those of ``submit_assignment``.
+    Each commit waits for the disk, and on SQLite everybody waits for it. Errors are those of ``submit_assignment``.
     """
     # Settling locks HITs, and a claim another one: never in one transaction. A page of an arena is drawn from what was
     # committed.
@@ -192,7 +192,7 @@ def _require_complete(submission: SubmissionResult) -> None:
 
 
 def _run_rules(submission: SubmissionResult) -> bool:
-    """Run the detectors after commit. Return whether they stopped the worker."""
+    """Run the detectors after the commit. Return whether they stopped the worker."""
     if submission.repeated or not submission.assignment.has_detectors:
         return False
     return has_stopping_flag(run_detectors(assignment=submission.assignment))
@@ -242,7 +242,7 @@ def _excluded_participations(study: Any, worker: Any) -> QuerySet[Participation]
 
 
 def _mark_submitted(assignment: Assignment, answers: Mapping[str, dict[str, Any]]) -> None:
-    """Submit the row by a guarded update: the lease may end, or the worker be excluded, meanwhile."""
+    """Mark the assignment as submitted by a guarded update: its lease or participation may end meanwhile."""
     now, participation = timezone.now(), {"study": assignment.study_id, "worker": assignment.worker_id}
     moved = _SUBMIT(assignment=assignment.pk, now=now, answers=dict(answers), **participation)
     if not moved and _excluded_participations(**participation).exists():

@@ -1,7 +1,7 @@
-"""Which HITs and control items suit a worker.
+"""Which HITs and control items are suitable for a worker.
 
-No worker gets a HIT that shows a caption of their own. Control items that a worker has met are left out; HITs with
-new ones come first.
+A worker never gets a HIT that shows a caption they wrote. Control items that the worker has already seen are left
+out, and HITs with new ones come first.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def own_captions(study: Study, worker: Worker) -> WrittenCaptionQuerySet:
 
 
 def without_own_captions(hits: QuerySet[HIT], *, study: Study, worker: Worker) -> QuerySet[HIT]:
-    """Exclude HITs that show a caption by this worker: as candidate, reference, or option."""
+    """Exclude HITs that show a caption by this worker, as candidate, reference or option."""
     captions_written = own_captions(study, worker)
     rows = list(
         captions_written.values_list(
@@ -67,13 +67,13 @@ def _texts_in(content: Any) -> Iterator[str]:
 
 
 def may_repeat_controls(study: Study) -> bool:
-    """Return whether a control item may be in two HITs. Make no query."""
+    """Return whether a control item may be in two HITs, without a query."""
     pool = study.notes.get("control_pool")
     return bool(pool["comes_again"]) if pool else False
 
 
 def control_items_met(study: Study, worker: Worker) -> dict[int, set[Mark]]:
-    """Return the control items of each HIT that the worker ever claimed, by HIT id."""
+    """Return HIT row id -> its control items, for the HITs that the worker ever claimed."""
     taken = Assignment.objects.filter(study=study, worker=worker, hit__isnull=False)
     return _control_items_by_hit(study, HITUnit.objects.filter(hit__in=taken.values("hit")))
 
@@ -90,7 +90,7 @@ def controls_met_before(study: Study, units: Sequence[Unit], met: Collection[Mar
 
 
 def units_left_out(hit: HIT, worker: Worker, units: Sequence[Unit]) -> frozenset[int]:
-    """Return the units that the worker's previous assignment left out, so that the HIT looks the same again."""
+    """Return the units that the worker's earlier assignment of this HIT left out, to show it unchanged."""
     before = Assignment.objects.filter(hit=hit, worker=worker).order_by("-accepted_at").first()
     if before is None or not before.order:
         return frozenset()

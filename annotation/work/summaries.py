@@ -1,6 +1,6 @@
-"""What a worker is told: how long a study's pages are and what they pay, their own work, and open studies.
+"""Summaries for workers: the length and pay of a study's pages, their own work, and open studies.
 
-Control items are never named; accuracy on them is shown only if the study says so.
+Control items are never revealed; accuracy on them is shown only if the study says so.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ class StudyPart:
     """A worker's part in a study.
 
     Attributes:
-        pages: number of assignments by state.
-        approved_before: approved assignments that were invalidated since.
+        pages: state -> number of assignments.
+        approved_before: number of approved assignments that were invalidated later.
         controls: accuracy on control items, if the study shows it.
         quiz: "open" before the quiz is passed, "failed" if no attempt is left, else "".
     """
@@ -69,12 +69,12 @@ class StudyPart:
 
     @property
     def approved_cents(self) -> int:
-        """The pay of approved work, also of work invalidated later: it is owed all the same."""
+        """The pay of approved work, including work that was invalidated later, which is owed all the same."""
         return (self.pages["approved"] + self.approved_before) * self.design.crowd.reward_cents
 
 
 def studies_of_worker(worker: Worker) -> list[StudyPart]:
-    """Return the worker's studies, latest first."""
+    """Return the worker's part in each of their studies, latest first."""
     mine = Assignment.objects.filter(worker=worker, study=OuterRef("study"))
     done = Assignment.objects.filter(hit=OuterRef("pk"), worker=worker, state__in=LIVE_STATES)
     free = HIT.objects.filter(study=OuterRef("study"), open_slots__gt=0).filter(~Exists(done))
@@ -118,7 +118,7 @@ def studies_of_worker(worker: Worker) -> list[StudyPart]:
 
 
 def _add_accuracy(worker: Worker, shown: list[StudyPart]) -> None:
-    """Add accuracy once there are ``controls.after`` control items, as first answered.
+    """Add accuracy once ``controls.after`` control items were answered, by the first answer to each.
 
     Fewer items, or revised answers, would reveal which items are controls.
     """
@@ -169,12 +169,12 @@ def _answers_of(assignment: Assignment) -> Iterator[dict[str, Any]]:
 
 
 def _own_signals(judgment: Judgment) -> dict[str, int]:
-    """Return what the page counted; likeness to others' answers is not the worker's own data."""
+    """Return the page's counts, without similarity to others' answers, which is not the worker's own data."""
     return {name: count for name, count in judgment.signals.items() if name in (*SIGNALS, *WRITING_SIGNALS)}
 
 
 def _without_picture(shown: dict[str, Any]) -> dict[str, Any]:
-    """Leave out the picture: its address ends with the assignment."""
+    """Leave out the picture, whose address is valid only during the assignment."""
     return {name: value for name, value in shown.items() if name != "image"}
 
 
@@ -183,9 +183,9 @@ Units = list[tuple[int, bool]]  # a HIT's items, and whether they are repeated
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """``steps`` are screens; ``seconds`` is the duration of all.
+    """The effort of an assignment: ``steps`` is its number of screens, ``seconds`` the duration of all.
 
-    ``varies``: another assignment of the study may have fewer.
+    ``varies`` is true if another assignment of the study may have fewer.
     """
 
     steps: int
@@ -194,10 +194,10 @@ class Effort:
 
 
 def efforts_of(studies: Iterable[Study]) -> dict[int, Effort]:
-    """Return the effort of an assignment by the study's row id.
+    """Return study row id -> effort of an assignment.
 
-    It is that of the largest among the first HIT, the last one and the first that lost no control item; of the largest
-    page if documents stay whole; of the design before HITs are drawn.
+    It is the largest effort among the first HIT, the last one, and the first without withdrawn control items. If
+    documents stay whole, it is that of the largest page; before HITs are drawn, that of the design.
     """
     listed = list(studies)
     drawn: dict[int, dict[int, Units]] = defaultdict(lambda: defaultdict(list))
@@ -233,7 +233,7 @@ def efforts_of(studies: Iterable[Study]) -> dict[int, Effort]:
 def _effort(
     design: StudyDesign, hits: Mapping[int, Units], notes: Mapping[str, Any], *, changed: bool
 ) -> Effort:
-    """Return the effort of a page; ``changed``: a HIT lost a control item, or an arena drew its units."""
+    """Return the effort of a page; ``changed`` means that a HIT lost a control item, or an arena drew its units."""
     grouped = KINDS[design.protocol].grouped
     if largest := notes.get(LARGEST_PAGE, 0):
         varies = not design.arena.pages and len(hits) > 1  # documents in a random order
@@ -250,7 +250,7 @@ def _effort(
 
 
 def describe_effort(study: Study, effort: Effort | None = None) -> dict[str, Any]:
-    """Return ``size``, ``duration`` and ``pay`` of an assignment in words, and ``seconds``."""
+    """Return ``size``, ``duration`` and ``pay`` of an assignment in words, and its ``seconds``."""
     design = design_of(study)
     effort = effort or efforts_of([study])[study.pk]
     n = effort.steps

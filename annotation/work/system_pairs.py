@@ -1,7 +1,7 @@
-"""Count the answers to the pairs of systems of an arena.
+"""Count the answers to the system pairs of an arena.
 
-Lock order: assignments, HITs, crowd sessions, pairs of systems. A submission that counts its answers takes no HIT in
-its transaction.
+Lock order: assignments, HITs, crowd sessions, system pairs. A transaction that counts the answers of a submission
+locks no HIT.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ RESULTS = {FIRST: "wins", SECOND: "losses"}
 
 
 def count_answers(*, study: Study, answers: Iterable[tuple[Unit, float | None]]) -> None:
-    """Add the answers of a submission to an arena's pairs of systems, in the transaction that stores them."""
+    """Add a submission's answers to the counters of system pairs, in the transaction that stores them."""
     judged = [(unit.pair_id, value) for unit, value in answers if unit.pair_id is not None]
     rows = CandidatePair.objects.filter(pk__in={pair for pair, _ in judged})
     systems = {pk: both for pk, *both in rows.values_list("pk", "first_system_id", "second_system_id")}
@@ -33,7 +33,7 @@ def count_answers(*, study: Study, answers: Iterable[tuple[Unit, float | None]])
 
 
 def recount(study: Study) -> None:
-    """Count the answers to each pair of systems anew, after judgments were revised, excluded or included.
+    """Recompute the counters of system pairs from all judgments, after some were revised, excluded or included.
 
     This locks the pairs: answers stored meanwhile are added once the transaction ends.
     """
@@ -47,7 +47,10 @@ def recount(study: Study) -> None:
 
 
 def count_answers_by_pair(study: Study) -> Counter[tuple[int, int, str]]:
-    """Count current judgments by first system, second system and side, in the order of their pairs."""
+    """Return (first system, second system, side) -> number of current judgments.
+
+    The two systems are in the order of the candidate pair.
+    """
     judged = Judgment.objects.current().filter(assignment__study=study, unit__pair__isnull=False).order_by()
     names = ("unit__pair__first_system", "unit__pair__second_system", "value")
     tally: Counter[tuple[int, int, str]] = Counter()
@@ -57,7 +60,7 @@ def count_answers_by_pair(study: Study) -> Counter[tuple[int, int, str]]:
 
 
 def counts_for_pair(tally: Counter[tuple[int, int, str]], first: int, second: int) -> dict[str, int]:
-    """Return wins, ties and losses of ``first`` against ``second``, in either order of the pair."""
+    """Return wins, ties and losses of ``first`` against ``second``, from pairs in either order."""
     return {
         "wins": tally[first, second, "wins"] + tally[second, first, "losses"],
         "ties": tally[first, second, "ties"] + tally[second, first, "ties"],

@@ -1,4 +1,4 @@
-"""A page of work as its steps: what each screen shows, and the answers so far."""
+"""A page of work as steps: what each screen shows, and the answers so far."""
 
 from __future__ import annotations
 
@@ -44,9 +44,10 @@ class StepRow:
     """A unit on the page.
 
     Attributes:
-        shown: the content (docs/api.md).
-        key: the number key that ticks it, in a group.
-        unfinished: a plain form's invalid input; ``problem`` says why.
+        shown: what the unit shows (docs/api.md).
+        key: in a group, the number key that ticks it.
+        unfinished: invalid input of a plain form.
+        problem: why that is invalid.
     """
 
     position: int
@@ -62,9 +63,9 @@ class StepRow:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One screen: a unit, units side by side, or all units of one picture.
+    """One screen: a unit, several units next to each other, or all units of one picture.
 
-    ``missing``: a submission left it open.
+    ``missing`` is true if a submission left it unanswered.
     """
 
     number: int
@@ -93,7 +94,7 @@ class Step:
 
 
 def shows_pictures(design: StudyDesign, steps: Sequence[Step]) -> bool:
-    """Return whether the page has pictures, or should have."""
+    """Return whether the page shows pictures, or should show some that are missing."""
     images = [step.first.shown["image"] for step in steps if step.first.shown.get("image")]
     return any(design.about_pictures or image["url"] for image in images)
 

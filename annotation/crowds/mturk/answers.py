@@ -1,7 +1,7 @@
-"""Mechanical Turk's XML of answers.
+"""Parse the XML in which Mechanical Turk returns answers.
 
-Workers control every field of an answer, and another page may have posted it, so nothing is trusted: only our own rows
-count.
+Workers control every field of an answer, and another page may have posted it, so nothing in it is trusted: units
+and expected answers come from the database.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class FieldAnswer:
 def parse_answer_document(document: str) -> tuple[FieldAnswer, ...]:
     """Return the answers in document order, including repeated names.
 
-    Characters that XML cannot hold are replaced, so that one bad letter does not lose a worker's answers.
+    Characters that XML does not allow are replaced, so that one invalid character does not lose a worker's answers.
     """
     size = len(document.encode("utf-8", "replace"))
     if size > MOST_ANSWER_BYTES:
@@ -82,7 +82,7 @@ def _answer(answer: Element, namespace: str, number: int) -> FieldAnswer:
 
 
 def fields_of(answers: Iterable[FieldAnswer]) -> dict[str, str]:
-    """Return answers as form fields; join different values of one name, as of check boxes.
+    """Return answers as form fields; several values of one name, as of check boxes, are joined.
 
     A radio button with two values becomes an invalid choice, and is refused.
     """
@@ -94,7 +94,7 @@ def fields_of(answers: Iterable[FieldAnswer]) -> dict[str, str]:
 
 
 def _repaired(document: str) -> str:
-    """Make a document parseable: join surrogate pairs, replace other forbidden characters."""
+    """Make a document parseable: join surrogate pairs, and replace other characters that XML does not allow."""
     text = REFERENCE.sub(_keep_allowed_reference, document)
     text = PAIR.sub(lambda pair: pair[0].encode("utf-16", "surrogatepass").decode("utf-16"), text)
     return replace_forbidden(text)

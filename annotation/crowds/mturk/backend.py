@@ -58,7 +58,7 @@ LEAST_FEE = 1  # cents
 
 
 class MTurkBackend(CrowdBackend):
-    """The sandbox, unless both the setting ``MTURK_LIVE`` and the study say live."""
+    """Mechanical Turk's sandbox, or its live site if both the setting ``MTURK_LIVE`` and the study say live."""
 
     name = "mturk"
     title = "Mechanical Turk"
@@ -82,7 +82,7 @@ class MTurkBackend(CrowdBackend):
         return sentence % {"site": sites_of(platform)[0]}
 
     def price(self, design: StudyDesign, *, places: int) -> Price:
-        """Add a fee of 20 %, 40 % from ten slots on, and 5 % for Masters; at least a cent, rounded half up."""
+        """Add a fee of 20 % (40 % from ten slots on), and 5 % for Masters; at least a cent, rounded half up."""
         percent = (
             FEE
             + (MANY_FEE if places >= HIGHER_FEE_SLOTS else 0)
@@ -102,7 +102,7 @@ class MTurkBackend(CrowdBackend):
         return [HITPlan(hit=pk, places=places) for pk, places in hits.values_list("pk", "open_slots")]
 
     def refuse_places(self, publication: Publication, places: int) -> None:
-        """Refuse to cross the fee step (InvalidMaximumAssignmentsIncrease)."""
+        """Refuse more slots if the fee rate would change (InvalidMaximumAssignmentsIncrease)."""
         if publication.places < HIGHER_FEE_SLOTS <= publication.places + places:
             raise WrongState(
                 _(
@@ -113,7 +113,7 @@ class MTurkBackend(CrowdBackend):
             )
 
     def refuse(self, study: Study, design: StudyDesign) -> None:
-        """Check everything before opening, so that no HIT is refused after others were published."""
+        """Check all HITs before opening, so that none is refused after others were published."""
         crowd = design.crowd
         if crowd.live and not settings.MTURK_LIVE and study.platform == LIVE:
             raise WrongState(
@@ -161,7 +161,7 @@ class MTurkBackend(CrowdBackend):
         return ORDERS[call.kind](client_of(call.platform), call)
 
     def fetch_publications(self, study: Study, *, known: Iterable[Publication]) -> Iterator[SeenPublication]:
-        """Yield HITs with this study's annotation from the list of all, then missing ones one by one."""
+        """Yield the account's HITs that are marked as this study's, then fetch missing ones one by one."""
         client = client_of(study.platform)
         wanted = {publication.external_id: publication for publication in known if publication.external_id}
         seen: set[str] = set()
@@ -186,7 +186,7 @@ class MTurkBackend(CrowdBackend):
     def knows_work(
         self, publication: Publication, *, worker: str, work: str, at_work: bool = True
     ) -> bool | None:
-        """Ask for the assignment; an error of its own tells that it is in work, without naming the worker."""
+        """Request the assignment; a specific error says that somebody works on it, without naming them."""
         try:
             return client_of(publication.platform, hurried=True).assignment(work).worker == worker
         except WrongStateAtTurk:
@@ -204,7 +204,7 @@ class MTurkBackend(CrowdBackend):
         return answers_of_page(work.receipt, design=design, hit=publication.hit, units=units)
 
     def ids_with_news(self, platform: str) -> Iterator[str]:
-        """Yield HITs from the queue, if there is one. Read messages are deleted, as a sync finds out the same."""
+        """Yield HITs from the SQS queue, if there is one; its messages are deleted, as they are only hints."""
         if not settings.MTURK_SQS_QUEUE:
             return
         for body in receive_messages(platform):

@@ -1,11 +1,11 @@
-"""A client of Mechanical Turk by boto3, with its values and errors: each write is sent once.
+"""A client of Mechanical Turk by boto3, with its values and errors. Each write is sent once.
 
-There is no live client unless ``MTURK_LIVE`` is set. boto3's own retries are off: repeating a call without a token
-would create a second HIT. Reads are retried here a few times, with jitter.
+There is no live client unless ``MTURK_LIVE`` is set. boto3's own retries are off, since repeating a call without a
+token would create a second HIT. Reads are retried here a few times, with jitter.
 
-Errors: the service model has RequestError and ServiceFault with a TurkErrorCode; validation and throttling come as a
-plain ClientError (boto3#2402, allenai/amti#12). A 200 with a truncated body arrives as an empty dict (measured with
-botocore 1.44.5), so a missing member means an unknown outcome.
+Errors: the service model has RequestError and ServiceFault with a TurkErrorCode; validation and throttling errors
+come as a plain ClientError (boto3#2402, allenai/amti#12). A 200 with a truncated body arrives as an empty dict
+(measured with botocore 1.44.5), so a missing member means an unknown outcome.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ _clients_lock = threading.Lock()
 
 
 class TurkRefused(Refused):
-    """A refusal. ``code`` is its TurkErrorCode without the prefix, or the error's name."""
+    """Mechanical Turk refused the call. ``code`` is the TurkErrorCode without its prefix, or the error's name."""
 
     def __init__(self, message: str, *, code: str = "") -> None:
         super().__init__(message)
@@ -76,19 +76,19 @@ class TurkRefused(Refused):
 
 
 class NotFoundAtTurk(TurkRefused):
-    """No such HIT, assignment, worker or qualification, or not yet."""
+    """The HIT, assignment, worker or qualification does not exist, or not yet."""
 
 
 class WrongStateAtTurk(TurkRefused):
-    """Another state: somebody else, or the service, acted before."""
+    """The object is in another state: another person, or the service itself, acted before."""
 
 
 class TokenAlreadyUsed(TurkRefused):
-    """The token was used before: the earlier call succeeded."""
+    """The token was used before, so the earlier call succeeded."""
 
 
 class HitAlreadyExists(TurkRefused):
-    """The token created ``hit`` before; '' if unknown."""
+    """The token has created ``hit`` before; "" if its id is unknown."""
 
     def __init__(self, message: str, *, hit: str) -> None:
         super().__init__(message, code="HitAlreadyExists")
@@ -97,7 +97,7 @@ class HitAlreadyExists(TurkRefused):
 
 @dataclass(frozen=True, slots=True)
 class TurkHIT:
-    """A HIT at the service. ``completed`` counts approved and rejected assignments, not submitted ones."""
+    """A HIT at Mechanical Turk. ``completed`` counts approved and rejected assignments, not submitted ones."""
 
     id: str
     type_id: str
@@ -166,7 +166,7 @@ def assignment_of(row: Mapping[str, Any]) -> SeenWork:
 
 
 def error_of(operation: str, response: Mapping[str, Any]) -> Exception:
-    """Return the named error of a failed call.
+    """Return the exception for a failed call.
 
     Args:
         response: botocore's ``ClientError.response``.
@@ -203,7 +203,7 @@ def error_of(operation: str, response: Mapping[str, Any]) -> Exception:
 
 
 def _hit_named(message: str) -> str:
-    """Return the HIT id in a message like "... HITId: 3XYZ", of about thirty letters and digits."""
+    """Return the HIT id in a message like "... HITId: 3XYZ". Ids have about thirty letters and digits."""
     named = re.search(r"\b(?=[A-Z0-9]*\d)[A-Z0-9]{20,40}\b", message)
     return named.group() if named else ""
 
@@ -227,14 +227,14 @@ def endpoint_of(platform: str) -> str:
 
 
 def client_of(platform: str, *, hurried: bool = False) -> TurkClient:
-    """Return a client; a ``hurried`` one tries once and waits only as long as a visitor would."""
+    """Return a client; a ``hurried`` one tries once, and waits only as long as a visitor would."""
     seconds = VISITOR_SECONDS if hurried else READ_SECONDS
     client = _client("mturk", platform, endpoint_of(platform), seconds=seconds)
     return TurkClient(client, reads=1 if hurried else READ_ATTEMPTS)
 
 
 def receive_messages(platform: str) -> Iterator[str]:
-    """Yield the bodies of the queue's messages; delete each after its use."""
+    """Yield the bodies of the queue's messages; delete each message after the caller has used it."""
     client = _client("sqs", platform, settings.SQS_ENDPOINT)
     queue = settings.MTURK_SQS_QUEUE
     try:
@@ -253,7 +253,7 @@ def receive_messages(platform: str) -> Iterator[str]:
 
 
 def _client(service: str, platform: str, endpoint: str, *, seconds: int = READ_SECONDS) -> Any:
-    """Create a client once; boto3 sessions are not thread-safe."""
+    """Create a boto3 client once; boto3 sessions are not thread-safe."""
     import boto3  # takes half a second to load, and most processes never need it
     import botocore.session
     from botocore.config import Config
@@ -279,14 +279,14 @@ def _client(service: str, platform: str, endpoint: str, *, seconds: int = READ_S
 
 @cache
 def _descriptions() -> Any:
-    """Return AWS's descriptions of its services, which take a tenth of a second to read."""
+    """Return a loader of AWS's service descriptions, which take a tenth of a second to read."""
     import botocore.session
 
     return botocore.session.Session().get_component("data_loader")
 
 
 class TurkClient:
-    """The calls of the backend. All raise ``TurkRefused``, ``TryLater`` or ``OutOfFunds``."""
+    """The calls that the backend makes. All raise ``TurkRefused``, ``TryLater`` or ``OutOfFunds``."""
 
     def __init__(self, client: Any, *, reads: int = READ_ATTEMPTS) -> None:
         self._client, self._reads = client, reads
@@ -295,7 +295,7 @@ class TurkClient:
         return cents_of(self._read("get_account_balance", "AvailableBalance")["AvailableBalance"])
 
     def hit_type(self, properties: Mapping[str, Any]) -> str:
-        """Return the id of the HIT type with these properties; equal ones give the same id."""
+        """Return the id of the HIT type with these properties; equal properties give the same id."""
         type_id: str = self._read("create_hit_type", "HITTypeId", **properties)["HITTypeId"]
         return type_id
 
@@ -308,7 +308,7 @@ class TurkClient:
     def create_hit(
         self, hit_type: str, *, places: int, seconds: int, question: str, annotation: str, token: str
     ) -> TurkHIT:
-        """Create a HIT, once for each token within 24 hours (``HitAlreadyExists``)."""
+        """Create a HIT. Within 24 hours, the same token raises ``HitAlreadyExists``."""
         answer = self._ask(
             "create_hit_with_hit_type",
             "HIT",
@@ -328,7 +328,7 @@ class TurkClient:
         return map(hit_of, self._pages("list_hits", "HITs"))
 
     def add_places(self, hit: str, *, places: int, token: str) -> None:
-        """Add slots, once for each token within 24 hours (``TokenAlreadyUsed``)."""
+        """Add slots. Within 24 hours, the same token raises ``TokenAlreadyUsed``."""
         self._ask(
             "create_additional_assignments_for_hit",
             HITId=hit,
@@ -337,11 +337,14 @@ class TurkClient:
         )
 
     def set_expiration(self, hit: str, at: datetime) -> None:
-        """Set the end for new workers. An equal time may be refused (``TokenAlreadyUsed``, Dallinger#3109)."""
+        """Set when new workers can no longer accept.
+
+        An equal time may be refused (``TokenAlreadyUsed``, Dallinger#3109).
+        """
         self._ask("update_expiration_for_hit", HITId=hit, ExpireAt=at)
 
     def delete(self, hit: str) -> None:
-        """Delete a HIT that is over and decided, with its results (``WrongStateAtTurk``)."""
+        """Delete a HIT that is over and decided, with its results; otherwise raise ``WrongStateAtTurk``."""
         self._ask("delete_hit", HITId=hit)
 
     def assignments(self, hit: str) -> Iterator[SeenWork]:
@@ -350,7 +353,7 @@ class TurkClient:
         return map(assignment_of, rows)
 
     def assignment(self, assignment: str) -> SeenWork:
-        """Return an assignment; one in work is an error (turkserver-meteor#56)."""
+        """Return an assignment; one that is still in work raises an error (turkserver-meteor#56)."""
         return assignment_of(
             self._read("get_assignment", "Assignment", AssignmentId=assignment)["Assignment"]
         )
@@ -363,7 +366,7 @@ class TurkClient:
         self._ask("reject_assignment", AssignmentId=assignment, RequesterFeedback=feedback)
 
     def send_bonus(self, bonus: TurkBonus, *, token: str) -> None:
-        """Pay a bonus, once for each token within 24 hours (``TokenAlreadyUsed``)."""
+        """Pay a bonus. Within 24 hours, the same token raises ``TokenAlreadyUsed``."""
         self._ask(
             "send_bonus",
             WorkerId=bonus.worker,
@@ -385,7 +388,7 @@ class TurkClient:
         self._ask("delete_worker_block", WorkerId=worker, Reason=reason)
 
     def notify(self, workers: Sequence[str], *, subject: str, text: str) -> dict[str, str]:
-        """Message workers whose work was reviewed; return errors by worker. Not idempotent."""
+        """Send a message to workers whose work was reviewed; return worker -> error. Not idempotent."""
         answer = self._ask(
             "notify_workers",
             "NotifyWorkersFailureStatuses",
@@ -397,7 +400,7 @@ class TurkClient:
         return {row["WorkerId"]: row.get("NotifyWorkersFailureMessage", "not delivered") for row in failures}
 
     def own_qualification(self, name: str) -> str | None:
-        """Return the id of the account's qualification type with exactly this name."""
+        """Return the id of the account's qualification type with exactly this name; None if there is none."""
         rows = self._pages(
             "list_qualification_types",
             "QualificationTypes",
@@ -422,7 +425,7 @@ class TurkClient:
         )
 
     def disqualify(self, qualification: str, worker: str) -> None:
-        """Take a qualification away; ignore a worker without it."""
+        """Take a qualification away from a worker; do nothing if the worker lacks it."""
         try:
             self._ask(
                 "disassociate_qualification_from_worker",
@@ -455,7 +458,7 @@ class TurkClient:
         return self._ask(operation, *members, **parameters)
 
     def _ask(self, operation: str, *members: str, **parameters: Any) -> dict[str, Any]:
-        """Send one call; ``members`` are required members of the answer."""
+        """Send one call; ``members`` are the members that the response must have."""
         try:
             answer: dict[str, Any] = getattr(self._client, operation)(**parameters)
         except ClientError as error:

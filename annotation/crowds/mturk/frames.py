@@ -1,4 +1,4 @@
-"""Pages in Mechanical Turk's frame: how workers arrive, and the tickets that stand for cookies there."""
+"""Pages in Mechanical Turk's frame: the parameters with which workers arrive, and tickets that replace cookies."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SITES = {
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """A parsed arrival; in a preview ``assignment``, ``worker`` and ``site`` are ''."""
+    """The parsed parameters of an arrival; in a preview ``assignment``, ``worker`` and ``site`` are ""."""
 
     hit: str
     assignment: str = ""
@@ -87,7 +87,7 @@ def _allowed_site(address: str, sites: Collection[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """The frame of a request; ``site`` takes its answers, such as https://www.mturk.com."""
+    """The frame around a page; ``site`` gets its answers, such as https://www.mturk.com."""
 
     session: CrowdSession
     site: str
@@ -112,7 +112,7 @@ def new_ticket(session: CrowdSession, *, site: str) -> str:
 
 
 def read_ticket(ticket: str) -> Frame | None:
-    """Return the ticket's frame; None if it is forged, too old, or for a site that is no longer allowed."""
+    """Return the frame of a ticket; None if it is forged, expired, or for a site that is no longer allowed."""
     try:
         pk, site = signing.loads(ticket, salt=SALT, max_age=TICKET_SECONDS)
     except (signing.BadSignature, ValueError):
@@ -129,7 +129,7 @@ def prefix_of(ticket: str) -> str:
 
 @contextmanager
 def addresses_under(prefix: str) -> Iterator[None]:
-    """Make Django prefix every address within the context."""
+    """Make Django prefix every address that it builds within the ``with`` block."""
     before = get_script_prefix()
     set_script_prefix(prefix)
     try:

@@ -1,4 +1,4 @@
-"""The HIT type of a study: its terms, and the qualifications that it requires of workers."""
+"""The HIT type of a study: its terms, and the qualifications that workers need."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def hit_type_of(client: TurkClient, platform: str, study: Study, design: StudyDe
 
 
 def auto_approval(design: StudyDesign) -> timedelta:
-    """Return the service's delay of approval, longer than ours, in case this server disappears."""
+    """Return the delay of the service's own approval, longer than Quorum's in case this server disappears."""
     hours = design.crowd.approve_after_hours
     return min(LONGEST_DELAY, timedelta(hours=hours) + APPROVAL_DELAY) if hours else LONGEST_DELAY
 
@@ -76,7 +76,7 @@ def auto_approval(design: StudyDesign) -> timedelta:
 def _own_qualification_requirements(
     client: TurkClient, workers: Workers, *, platform: str
 ) -> list[Requirement]:
-    """Return the requirements of our qualifications. Create a missing one that keeps people out."""
+    """Return the requirements of the study's own qualifications; create forbidden ones that do not exist yet."""
     requirements = []
     for name in (*workers.requires, *workers.forbids):
         wanted, known = name in workers.requires, _find_qualification(client, platform, name)
@@ -100,7 +100,7 @@ def _find_qualification(client: TurkClient, platform: str, name: str) -> str | N
 
 
 def _grant_qualifications(client: TurkClient, people: Mapping[str, Collection[str]]) -> None:
-    """Tell the service of people who got a qualification before any study of theirs was open."""
+    """Grant qualifications at the service that people got here before any of their studies was open."""
     for name, ids in people.items():
         for worker in ids:
             client.qualify(qualification_id(client, name), worker, 1)
@@ -137,7 +137,7 @@ def _test(client: TurkClient, study: Study, design: StudyDesign) -> str:
 
 
 def _qualification(client: TurkClient, name: str, properties: dict[str, Any]) -> str:
-    """Return the qualification of that name, unique in an account; create it if missing."""
+    """Return the id of the account's qualification with this name; create it if it is missing."""
     existing = client.own_qualification(name)
     if existing is not None:
         return existing

@@ -1,4 +1,4 @@
-"""What a HIT shows in Mechanical Turk's list of work, the question that it asks, and the mark that makes it ours."""
+"""What Mechanical Turk lists about a HIT, the question in it, and the annotation that marks it as Quorum's."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def description_of(design: StudyDesign) -> str:
 
 
 def has_qualification_test(design: StudyDesign) -> bool:
-    """Return whether the quiz becomes a qualification test of the service: it has only questions."""
+    """Return whether the quiz has only questions, so that it can be a qualification test of the service."""
     return bool(asks_anything(design.quiz)) and not design.quiz.items
 
 

@@ -1,7 +1,7 @@
 """Read Mechanical Turk's events from an SNS topic or an SQS queue.
 
-Form: "Notification Handling Using Amazon SNS" and "... Amazon SQS" of the Mechanical Turk API Reference. Events may
-be repeated, late and unordered, and do not name the worker: they are only hints to look.
+Formats: "Notification Handling Using Amazon SNS" and "... Amazon SQS" of the Mechanical Turk API Reference. Events
+may be repeated, late and unordered, and do not name the worker. They are only hints that something has changed.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class NotificationUnreadable(NotificationProblem): ...
 
 
 class NotificationForged(NotificationProblem):
-    """Not signed by Amazon SNS, or about another topic."""
+    """The notification is not signed by Amazon SNS, or is about another topic."""
 
     status = 403
 
@@ -61,7 +61,7 @@ class NotificationTooOld(NotificationProblem):
 
 
 class NotFetched(Exception):
-    """Amazon's answer is missing or unexpected; the notification may come again."""
+    """Amazon's response is missing or unexpected; the notification may be sent again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class Subscription:
 def read_sns(
     body: str | bytes, *, topic: str, now: datetime, certificate: Callable[[str], bytes]
 ) -> Set[str] | Subscription:
-    """Verify an SNS message and return the HITs that it names; none for the end of a subscription.
+    """Verify an SNS message and return the HITs that it names; none if it ends a subscription.
 
     Raises:
         NotificationUnreadable, NotificationForged, NotificationTooOld: it must be ignored.
@@ -90,7 +90,7 @@ def read_sns(
 
 
 def read_sqs(body: str | bytes) -> Set[str]:
-    """Return the HITs in a queue's message: the document, or SNS's wrapping of it.
+    """Return the HITs in a queue's message, which may be wrapped by SNS.
 
     The queue's policy controls who may write, so no signature is needed.
     """
@@ -102,7 +102,7 @@ def read_sqs(body: str | bytes) -> Set[str]:
 
 
 def string_to_sign(message: Mapping[str, Any]) -> bytes:
-    """Return the signed names and values, each on a line; leave missing ones out."""
+    """Return the signed names and values, each on a line, without missing ones."""
     return "".join(
         f"{name}\n{message[name]}\n"
         for name in SIGNED_FIELDS[message["Type"]]
@@ -115,7 +115,7 @@ def topic() -> str:
 
 
 def certificate(address: str) -> bytes:
-    """Return the certificate (PEM) at a verified address; raise NotFetched."""
+    """Return the certificate (PEM) at a verified address. Raise NotFetched if it cannot be fetched."""
     if address not in _certificates:
         pem = _fetched(address)
         if len(_certificates) >= MOST_CERTIFICATES:
@@ -129,7 +129,7 @@ def confirm(address: str) -> None:
 
 
 def _parsed(body: str | bytes) -> dict[str, Any]:
-    """Parse a JSON object without repeated names, which parsers treat differently."""
+    """Parse a JSON object; refuse repeated names, which parsers treat differently."""
     if len(body) > MOST_BYTES:
         raise NotificationUnreadable(f"The notification is longer than {MOST_BYTES:,} bytes.")
     try:
@@ -164,7 +164,7 @@ def _hits_of(document: Mapping[str, Any]) -> Set[str]:
 def _verify(
     message: Mapping[str, Any], *, topic: str, now: datetime, certificate: Callable[[str], bytes]
 ) -> None:
-    """Verify a message. Fetch the certificate last."""
+    """Verify a message; fetch the certificate only after all other checks."""
     at = _check_form(message)
     if message["TopicArn"] != topic:
         raise NotificationForged(

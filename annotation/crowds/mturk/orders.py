@@ -1,7 +1,7 @@
-"""The orders to Mechanical Turk, one for each kind of outbox message, which are harmless when repeated.
+"""Calls to Mechanical Turk, one function for each kind of outbox message. Repeating one has no second effect.
 
-A call's key is the UniqueRequestToken of operations that take one; the service remembers it for 24 hours. Later, and
-for other operations, the state is read first.
+The key of an outbox message is the UniqueRequestToken of operations that take one; the service remembers it for 24
+hours. After that, and for other operations, the state is read first.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ LONGEST_FEEDBACK = 1024
 
 
 def _is_old(call: CrowdCall) -> bool:
-    """Return whether an attempt may have succeeded whose token is forgotten."""
+    """Return whether an earlier attempt may have succeeded whose token the service has forgotten."""
     began, now = call.first_started_at, call.started_at or timezone.now()
     return began is not None and now - began > TOKEN_LIFETIME
 
@@ -110,7 +110,7 @@ def _extend(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
 
 
 def _expire(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
-    """Close to new workers by a past time, a new one at each attempt, since an equal one is refused."""
+    """Set the expiration to a past time, a different one at each attempt, since an equal one is refused."""
     publication = call.publication_now()
     try:
         hit = client.hit(publication.external_id)
@@ -123,7 +123,7 @@ def _expire(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
 
 
 def _delete(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
-    """Delete a HIT after checking that all of its work is decided and booked here."""
+    """Delete a HIT after checking that all of its work is decided and booked in the database."""
     publication = call.publication_now()
     if _is_gone(client, publication.external_id):
         return {}
@@ -172,9 +172,10 @@ def _reject(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
 def _decide(
     client: TurkClient, call: CrowdCall, order: Callable[..., None], decision: str, *, overrides: bool = False
 ) -> dict[str, Any]:
-    """Approve or reject a session's work once.
+    """Approve or reject the work of a session once.
 
-    The state is read first, as the call takes no token, and others may have decided."""
+    The state is read first, since the call takes no token, and another person may have decided.
+    """
     session = call.session_now()
     status = _status(client, session)
     options = {"override": True} if overrides and status == Status.REJECTED else {}
@@ -206,7 +207,7 @@ def _status(client: TurkClient, session: CrowdSession) -> str:
 
 
 def _send_bonus(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
-    """Pay a bonus; if its token may be forgotten, look at paid bonuses first."""
+    """Pay a bonus; if its token may be forgotten, look at the paid bonuses first."""
     session, cents = call.session_now(), int(call.payload["bonus_cents"])
     bonus = TurkBonus(raw_id(session.worker), session.external_id, cents, call.why)
     if _is_old(call) and _is_paid(client, call, bonus):
@@ -216,7 +217,7 @@ def _send_bonus(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
 
 
 def _is_paid(client: TurkClient, call: CrowdCall, bonus: TurkBonus) -> bool:
-    """Return whether more equal bonuses were paid than our books count as done."""
+    """Return whether the service lists more payments of this bonus than the outbox has marked as done."""
     done = CrowdCall.objects.filter(
         session=call.session, kind=Ability.BONUS, why=call.why, state=CrowdCall.State.DONE
     )
@@ -245,7 +246,7 @@ def _qualify(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
 
 
 def _send_message(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
-    """Message a worker at most once, as NotifyWorkers has no token."""
+    """Send a worker a message, at most once, since NotifyWorkers takes no token."""
     if call.first_started_at != call.started_at:
         raise Refused(
             "The message may have been sent before, and is not sent twice; send a new one if it was not."
@@ -264,7 +265,7 @@ def _raw_id_of(call: CrowdCall) -> str:
 
 
 def raw_id(worker: Worker) -> str:
-    """Return a worker's WorkerId; raise Refused if it was deleted here."""
+    """Return the WorkerId of a worker. Raise Refused if it was deleted from the database."""
     row = RawId.objects.filter(worker=worker, session=None, name="WorkerId").first()
     if row is None:
         raise Refused(f"The WorkerId of {worker} was deleted here, so that nothing can be asked about them.")

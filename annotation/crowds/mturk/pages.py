@@ -1,4 +1,4 @@
-"""Self-contained pages of work (HTMLQuestion), and the answers to them."""
+"""Self-contained pages of work (HTMLQuestion), and the answers that they send."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ KEY_HINTS = re.compile(r'<kbd aria-hidden="true">[^<]*</kbd>')  # keys need scri
 
 
 def html_question(*, design: StudyDesign, hit: HIT, **page: Any) -> str:
-    """Return the HTMLQuestion of a HIT; arguments and errors are those of ``html_page``."""
+    """Return the HTMLQuestion of a HIT; arguments and errors are as in ``html_page``."""
     return html_question_of(html_page(design=design, hit=hit, **page), hit=hit.key)
 
 
@@ -53,12 +53,12 @@ def html_page(
     examples: Sequence[WorkedExample] = (),
     language: str = settings.LANGUAGE_CODE,
 ) -> str:
-    """Return the document, equal for equal arguments.
+    """Return the HTML document of a HIT; equal arguments give an equal document.
 
     Args:
         units: the HIT's units in order, with items and texts.
-        hosts: origins that may get the answers, such as "https://www.mturk.com".
-        language: of the page's own words.
+        hosts: origins that may receive the answers, such as "https://www.mturk.com".
+        language: the language of the page's own words.
     """
     kind = KINDS[design.protocol].for_design(design)
     if not kind.page.self_contained:
@@ -97,7 +97,10 @@ def html_page(
 
 
 def language_of(design: StudyDesign) -> str:
-    """Return the study's language if workers' pages have it, else the default: all workers share the document."""
+    """Return the study's language if workers' pages are translated to it, else the default.
+
+    All workers share the document, so it cannot depend on their languages.
+    """
     try:
         return get_supported_language_variant(design.language)
     except LookupError:
@@ -105,7 +108,7 @@ def language_of(design: StudyDesign) -> str:
 
 
 def layouts(*, design: StudyDesign, hit: HIT, units: Sequence[Unit]) -> list[Layout]:
-    """Return the layouts of a HIT's document: the drawn one, and its mirror if the kind has sides."""
+    """Return the layouts of a HIT's document: the drawn one and, if the kind has sides, its mirror image."""
     kind = KINDS[design.protocol].for_design(design)
     drawn = draw_layout(design=design, hit=hit, worker=PLACEHOLDER_WORKER, units=units, with_withdrawn=True)
     if not drawn.sides:
@@ -114,7 +117,7 @@ def layouts(*, design: StudyDesign, hit: HIT, units: Sequence[Unit]) -> list[Lay
 
 
 def answers_of_page(document: str, *, design: StudyDesign, hit: HIT, units: Sequence[Unit]) -> HandedIn:
-    """Read the answers to a page of ``html_page`` with the same design, HIT and units."""
+    """Read the answers to a page that ``html_page`` made from the same design, HIT and units."""
     kind = KINDS[design.protocol].for_design(design)
     fields = fields_of(parse_answer_document(document))
     shown = {
@@ -175,7 +178,7 @@ def _check_host(host: str) -> None:
 
 
 def _render_inlined(context: dict[str, Any]) -> str:
-    """Render the document with inlined script and styles, and a policy that allows nothing else."""
+    """Render the document with inlined script and styles, and a policy (CSP) that allows nothing else."""
     script = _script()
     policy = (
         "default-src 'none'; img-src https:; media-src https:; style-src 'unsafe-inline'; base-uri 'none'; "
@@ -201,5 +204,5 @@ def _sheet() -> str:
 
 
 def _static(name: str) -> str:
-    """Read a static file from the source, since collected files have other names."""
+    """Read a static file from its source folder, since collected files have other names."""
     return (Path(settings.BASE_DIR) / "static" / name).read_text(encoding="utf-8")

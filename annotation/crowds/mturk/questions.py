@@ -1,4 +1,4 @@
-"""Mechanical Turk's XML of questions: a page in its frame, or a whole HTML document.
+"""Mechanical Turk's XML of questions: a page in a frame, or a whole HTML document.
 
 Sources: "ExternalQuestion" and "Data Structure Schema Locations" of the Mechanical Turk API Reference.
 """
@@ -56,7 +56,7 @@ def external_question(*, url: str, hit: str, loopback: bool = False) -> str:
 
     Args:
         hit: the HIT's key, for errors.
-        loopback: allow an address of this machine without https, for rehearsals.
+        loopback: whether to allow an address of this machine without https, for rehearsals.
     """
     _check_address(url, hit=hit, loopback=loopback)
     document = root_element("ExternalQuestion", EXTERNAL_QUESTION)

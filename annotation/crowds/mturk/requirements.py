@@ -1,4 +1,4 @@
-"""Mechanical Turk's requirements of workers (QualificationRequirement in its API Reference)."""
+"""The requirements for workers at Mechanical Turk (QualificationRequirement in its API Reference)."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ Requirement = dict[str, Any]
 
 
 def qualification_requirements(workers: Workers, *, more: Iterable[Requirement] = ()) -> list[Requirement]:
-    """Return the design's worker requirements for boto3, followed by ``more``.
+    """Return the design's requirements for workers as boto3 takes them, followed by ``more``.
 
-    The limit of HITs per person cannot be stated there and is checked here.
+    The service has no limit of HITs per person, so Quorum checks it.
     """
     requirements: list[Requirement] = []
     if workers.countries:
@@ -54,7 +54,7 @@ def qualification_requirements(workers: Workers, *, more: Iterable[Requirement] 
 
 
 def score_at_least(qualification: str, value: int) -> Requirement:
-    """Require a test; workers who have not taken it see the HIT and the test."""
+    """Require a score in a test. Workers who have not taken it see the HIT and the test."""
     return {
         "QualificationTypeId": qualification,
         "Comparator": "GreaterThanOrEqualTo",
@@ -64,7 +64,7 @@ def score_at_least(qualification: str, value: int) -> Requirement:
 
 
 def require_qualification(qualification: str, *, wanted: bool) -> Requirement:
-    """Require one of our own qualifications, or that a worker lacks it."""
+    """Require that a worker has, or lacks, one of Quorum's own qualifications."""
     return _hidden(qualification, "Exists" if wanted else "DoesNotExist")
 
 
@@ -82,7 +82,7 @@ def _hidden(qualification: str, comparator: str, **values: Any) -> Requirement:
 
 
 def _percent(above: float) -> int:
-    """Return the whole percentage below the required one, since the comparison is strict."""
+    """Return the largest whole percentage below the required one, since the service compares by "greater than"."""
     percent = math.floor(Fraction(str(above)) * 100)  # as written in decimal: 0.29 is 29, not 28
     if percent >= 100:
         raise QuestionProblem(

@@ -1,4 +1,4 @@
-"""The rules of a style sheet that a page needs, so that a page with its styles stays short."""
+"""Find the rules of a style sheet that a page needs, to keep a page with inlined styles short."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ROOT_TAGS = frozenset({"html", "body"})
 
 
 def styles_for(page: str, sheet: str) -> str:
-    """Return the rules of ``sheet`` that may match an element of ``page`` (HTML in double quotes).
+    """Return the rules of ``sheet`` that may match an element of ``page`` (HTML with double quotes).
 
     No string in the sheet may contain a brace or a semicolon.
     """
@@ -38,7 +38,7 @@ def _used_rules(sheet: str, classes: Collection[str], tags: Collection[str]) -> 
 
 
 def _rules(sheet: str) -> Iterator[tuple[str, str]]:
-    """Yield the outermost rules: (selector or @media, content of the braces)."""
+    """Yield the outermost rules as (selector or @media, content of the braces)."""
     depth, start, opened = 0, 0, 0
     for index, sign in enumerate(sheet):
         if sign == "{":

@@ -103,7 +103,7 @@ def _arrive(request: HttpRequest, *, study: Study, sites: tuple[str, ...]) -> Ht
 
 
 def _should_read_first(session: CrowdSession, design: StudyDesign) -> bool:
-    """Return whether there are instructions that the worker, without a preview, has not seen."""
+    """Return whether there are instructions that the worker has not seen, having had no preview."""
     if not (design.instructions or design.examples):
         return False
     return not Assignment.objects.filter(study=session.study, worker=session.worker).exists()
@@ -136,9 +136,9 @@ def _is_known(study: Study, arrival: Arrival) -> bool:
 
 
 def _refused_by_quiz(session: CrowdSession, design: StudyDesign) -> NotAdmitted | None:
-    """Return why the worker may not begin yet, or None.
+    """Return why the quiz does not let the worker begin yet; None if it does.
 
-    A quiz with only questions is a qualification test at Mechanical Turk; known items need our own pages.
+    A quiz with only questions is a qualification test at Mechanical Turk; known items need Quorum's own pages.
     """
     if not design.quiz.items:
         return None
@@ -159,7 +159,7 @@ def _take(session: CrowdSession) -> None:
 def _entrance(
     request: HttpRequest, study: Study, design: StudyDesign, *, preview: bool = False, missing: bool = False
 ) -> HttpResponse:
-    """Show the study before the HIT is accepted, or ask for consent. Show no unit."""
+    """Show the study, without any unit, before the HIT is accepted, or ask for consent."""
     context: dict[str, Any] = {
         "study": study,
         "design": design,
@@ -221,7 +221,7 @@ def _is_handed_in(assignment: Assignment) -> bool:
 
 @worker_page(SAFE)
 def finish(request: HttpRequest, slug: str) -> HttpResponse:
-    """Submit to Mechanical Turk by a form, once the answers are stored here. May be opened again."""
+    """Submit to Mechanical Turk by a form, after the answers are stored. The page may be opened again."""
     frame = frame_of(request)
     if frame is None:
         raise Http404("This page is part of a HIT of Mechanical Turk.")

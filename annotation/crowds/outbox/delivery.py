@@ -1,4 +1,4 @@
-"""Deliver outbox messages exactly once, with back-off, as far as the crowd answers."""
+"""Deliver outbox messages exactly once, with back-off, as long as the crowd responds."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ UNDECIDED_CALLS = (*UNFINISHED_STATES, CrowdCall.State.FAILED)  # a slower runne
 
 @dataclass(frozen=True, slots=True)
 class DeliveryResult:
-    """Numbers of calls; ``stopped`` is the reason why paid calls were stopped, or ''."""
+    """Numbers of calls by outcome; ``stopped`` is the reason why paid calls were stopped, or ""."""
 
     done: int = 0
     parked: int = 0
@@ -114,7 +114,7 @@ def carry_out_calls(
 
 
 def _lacking_funds(study: Study, backend: CrowdBackend) -> str:
-    """Return why the balance does not cover what waits; "" if it does or is unknown."""
+    """Return why the balance does not cover the waiting calls; "" if it does, or is unknown."""
     calls = at_crowd(CrowdCall, study).filter(kind__in=PAID_ABILITIES)
     fresh = calls.filter(state=CrowdCall.State.WAITING, first_started_at__isnull=True)
     wanted = fresh.aggregate(cents=Sum("reserved_cents"))["cents"] or 0
@@ -146,13 +146,13 @@ def _next_call(study: Study, tried: Counter[int], skipped: tuple[str, ...]) -> C
 
 
 def _open(now: datetime) -> Q:
-    """Select calls that wait, or whose runner started long ago and is presumed dead."""
+    """Return a filter for calls that wait, or were started so long ago that their runner is presumed dead."""
     lost = now - timedelta(seconds=settings.CROWD_CALL_SECONDS)
     return Q(state=CrowdCall.State.WAITING) | Q(state=CrowdCall.State.STARTED, started_at__lte=lost)
 
 
 def _start(call: CrowdCall) -> bool:
-    """Mark the call as started before the crowd is asked, so that it never looks untried."""
+    """Mark the call as started before it is sent, so that an attempt is always recorded."""
     now = timezone.now()
     moved = CrowdCall.objects.filter(_open(now), pk=call.pk).update(
         state=CrowdCall.State.STARTED,
@@ -166,7 +166,7 @@ def _start(call: CrowdCall) -> bool:
 
 
 def _put_back(call: CrowdCall, problem: str, *, after: float, undone: bool) -> None:
-    """Put the call back for later. If it was certainly not done, it counts as never started."""
+    """Let the call wait again. If it certainly had no effect, it counts as never started."""
     _own_attempt(call).update(
         state=CrowdCall.State.WAITING,
         problem=problem[:1000],
@@ -176,7 +176,7 @@ def _put_back(call: CrowdCall, problem: str, *, after: float, undone: bool) -> N
 
 
 def _own_attempt(call: CrowdCall) -> QuerySet[CrowdCall]:
-    """Select the call unless another runner has taken it since."""
+    """Return a queryset of the call, empty if another runner has taken it."""
     return CrowdCall.objects.filter(pk=call.pk, state=CrowdCall.State.STARTED, started_at=call.started_at)
 
 
@@ -194,7 +194,7 @@ def finish_call(*, call: CrowdCall, answer: dict[str, Any]) -> bool:
     """End a call that the crowd carried out, even a failed one. Return False if another runner ended it.
 
     Raises:
-        OverBudget: its reservation was released when it failed, and is not left; nothing changes.
+        OverBudget: its reservation was released when it failed, and the budget no longer has it; nothing changes.
     """
     # The effect moves the reservation before the row may be done (a_call_that_is_done_keeps_no_money).
     locked = CrowdCall.objects.select_for_update().filter(pk=call.pk, state__in=UNDECIDED_CALLS).first()
@@ -210,7 +210,7 @@ def finish_call(*, call: CrowdCall, answer: dict[str, Any]) -> bool:
 
 @transaction.atomic
 def _park(call: CrowdCall, problem: str, *, unsure: bool = False) -> int:
-    """Mark the call failed and release its reservation, or indeterminate and keep it."""
+    """Mark the call as failed and release its reservation, or as indeterminate and keep the reservation."""
     parked = _own_attempt(call).update(
         state=CrowdCall.State.FAILED,
         problem=problem[:1000] or "The crowd gave no reason.",

@@ -1,4 +1,4 @@
-"""Book what a crowd did: the effects of its answers to outbox messages on external HITs, sessions and money."""
+"""Store the effects of the crowd's answers to outbox messages on external HITs, sessions and money."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ DECIDED_STATUSES = (Status.APPROVED, Status.REJECTED)
 
 @transaction.atomic
 def release_unfilled(*, publication: Publication) -> int:
-    """Release the money of untaken slots of a closed external HIT; return their number.
+    """Release the money of the untaken slots of a closed external HIT; return their number.
 
-    Crowds that report open slots (``Ability.LIST``) are synchronised instead.
+    For crowds that report open slots (``Ability.LIST``), a sync does this instead.
     """
     closed = Publication.objects.filter(pk=publication.pk, state=Publication.State.EXPIRED)
     locked = closed.select_for_update(of=("self",)).select_related("study").first()
@@ -91,7 +91,7 @@ def _reserve_again(call: CrowdCall) -> None:
 
 
 def _extended(call: CrowdCall) -> None:
-    """Apply more slots or time. The external HIT is open again, with the slots that were released."""
+    """Store more slots or time. The external HIT is open again, including slots that had been released."""
     publication = Publication.objects.select_for_update().get(pk=call.publication_now().pk)
     places, reopened = int(call.payload.get("places", 0)), int(call.payload.get("reopened", 0))
     more, again = int(call.payload.get("screen_outs", 0)), int(call.payload.get("screen_outs_again", 0))
@@ -118,7 +118,7 @@ def _extended(call: CrowdCall) -> None:
 
 
 def _expired(call: CrowdCall) -> None:
-    """Record that the HIT is closed to new workers. A sync releases open slots once nobody is at work."""
+    """Store that the HIT is closed to new workers. A sync releases open slots once nobody is at work."""
     publication = call.publication_now()
     Publication.objects.filter(pk=publication.pk, state=Publication.State.PUBLISHED).update(
         state=Publication.State.EXPIRED, expires_at=timezone.now()
@@ -127,7 +127,7 @@ def _expired(call: CrowdCall) -> None:
 
 
 def _decided(call: CrowdCall) -> None:
-    """Take over the crowd's status: somebody else, or the crowd itself, may have decided before."""
+    """Store the crowd's status, which differs from the requested one if another person had decided before."""
     # reserved for an approval that overrides a rejection: the payment reserves it again
     release_call(call=call)
     requested = Status.APPROVED if call.kind == Ability.APPROVE else Status.REJECTED
@@ -160,12 +160,14 @@ def settle_session(
     feedback: str = "",
     fact: bool = False,
 ) -> bool:
-    """Book that the crowd paid or rejected a session, and update its assignments. The crowd's status wins over ours.
+    """Book that the crowd paid or rejected a session, and update its assignments.
+
+    The crowd's status takes precedence over the stored one.
 
     Args:
-        fact: whether the crowd decided it already, so that it is paid beyond the budget too.
+        fact: whether the crowd has decided already, so that the payment is booked even beyond the budget.
     Raises:
-        OverBudget: an approval of rejected work for which nothing is left; nothing changes.
+        OverBudget: rejected work is approved, and the budget has nothing left; nothing changes.
     """
     work = Assignment.objects.filter(session=session)
     pages = list(work.select_for_update().order_by("pk").values_list("pk", flat=True))

@@ -1,4 +1,4 @@
-"""Outbox messages to a crowd, written in the transaction that decides them."""
+"""Write outbox messages to a crowd, in the transaction that decides on them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ WORKER_ACTIONS = {
 
 
 def call_key(kind: str, *parts: object) -> str:
-    """Return a key of at most 64 characters, equal for equal parts and different between installations."""
+    """Return a key of at most 64 characters, the same for equal parts and different in other installations."""
     return f"{kind}-{content_key(installation_word(), kind, *parts)}"
 
 
@@ -47,7 +47,10 @@ def write_message(
     why: str = "",
     by: User | None = None,
 ) -> CrowdCall:
-    """Write an outbox message and reserve ``cents``; return an equal existing one. Call it in a transaction."""
+    """Write an outbox message and reserve ``cents``; return an existing message with the same key.
+
+    Call it in a transaction.
+    """
     backend = backend_of(study)
     if kind not in backend.can:
         raise WrongState(
@@ -79,7 +82,7 @@ def write_message(
 def ask_to_take_down(
     *, publication: Publication, by: User | None = None, for_a_while: bool = False, why: str = ""
 ) -> CrowdCall:
-    """Ask to close an external HIT to new workers; ``for_a_while`` pauses it if the crowd can."""
+    """Write a message that closes an external HIT to new workers; ``for_a_while`` pauses it if possible."""
     number = publication.calls.filter(kind=Ability.EXPIRE).count() + 1
     return write_message(
         study=publication.study,
@@ -93,7 +96,7 @@ def ask_to_take_down(
 
 
 def ask_to_delete(*, publication: Publication) -> CrowdCall:
-    """Ask to delete an external HIT, which is final."""
+    """Write a message that deletes an external HIT, which is final."""
     return write_message(
         study=publication.study,
         kind=Ability.DELETE,
@@ -115,7 +118,7 @@ def ask_to_unblock(*, study: Study, worker: Worker, why: str = "", by: User | No
 def _ask_about(
     study: Study, worker: Worker, kind: Ability, *, why: str, by: User | None, after: Ability
 ) -> CrowdCall:
-    """Write one message until the opposite was asked for."""
+    """Write a message about a worker; a second one only after a message of the opposite kind (``after``)."""
     number = CrowdCall.objects.filter(platform=study.platform, worker=worker, kind=after).count()
     return write_message(
         study=study,
@@ -150,7 +153,7 @@ def ask_to_qualify(
 def ask_to_write(
     *, study: Study, workers: Collection[Worker], subject: str, text: str, by: User | None = None
 ) -> list[CrowdCall]:
-    """Ask to message each worker; send an equal message to the same person once."""
+    """Write a message to each worker; the same person gets an equal message once."""
     calls = [
         write_message(
             study=study,

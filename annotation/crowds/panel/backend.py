@@ -1,6 +1,6 @@
-"""Panels without an API: a person copies the link, codes and lists; nothing is sent.
+"""The backend of panels without an API: a person copies the link, the codes and the lists; nothing is sent.
 
-Links may be signed: an HMAC proves that an id is one of the panel's.
+Links may be signed: an HMAC proves that an id comes from the panel.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ OUTCOME_OF: dict[str, str] = {
 
 
 class ExternalBackend(CrowdBackend):
-    """A backend whose sessions have ``panel.hits`` HITs; the study is one external HIT with a slot per session."""
+    """Each session has ``panel.hits`` HITs; the study is one external HIT with a slot per session."""
 
     name = "external"
     title = "an external panel"
@@ -117,7 +117,7 @@ class ExternalBackend(CrowdBackend):
         return [ceil(hits * design.judgments_per_unit / design.panel.hits)]
 
     def carry_out(self, call: CrowdCall) -> dict[str, Any]:
-        """Complete calls that concern only our books."""
+        """Complete calls that only change the books of Quorum."""
         if call.kind not in MANUAL_ABILITIES:
             raise Refused(f"The crowd {self.title} cannot be asked to {call.kind}.")
         return {"external_id": call.key} if call.kind == Ability.PUBLISH else {}
@@ -142,7 +142,7 @@ class LinkProblem(QuorumError):
 
 @dataclass(frozen=True, slots=True)
 class PanelIds:
-    """The panel's ids of the person, the submission ('' if it has none), and the study."""
+    """The panel's ids of the person, the submission ("" if it has none), and the study."""
 
     worker: str
     session: str = ""
@@ -181,10 +181,10 @@ def _id(query: Mapping[str, str], name: str, *, needed: bool = True) -> str:
 
 
 def session_name(study: Study, ids: PanelIds) -> str:
-    """Return our name of the submission.
+    """Return Quorum's id of a submission.
 
-    A panel without submission ids sends a person to a study once. One without an API may use the same id in every
-    study, so the study's id is added.
+    A panel without submission ids sends a person to a study once. A panel without an API may use the same id in
+    every study, so the study's id is added.
     """
     if ids.session and design_of(study).panel.api:
         return session_pseudonym(study.platform, ids.session)
@@ -192,10 +192,10 @@ def session_name(study: Study, ids: PanelIds) -> str:
 
 
 def code_for(study: Study, design: StudyDesign, outcome: str, session: str = "") -> str:
-    """Return the design's code of an outcome, or one that only this installation can make.
+    """Return the design's code for an outcome; without one, a code that only this installation can make.
 
     Args:
-        session: our name of a session, which has its own code if ``panel.personal_codes``.
+        session: Quorum's id of a session, which has a code of its own with ``panel.personal_codes``.
     """
     chosen = design.panel.code_of(outcome)
     if chosen:
@@ -210,17 +210,17 @@ def code_for(study: Study, design: StudyDesign, outcome: str, session: str = "")
 
 
 def address_back(design: StudyDesign, outcome: str, *, code: str, ids: PanelIds) -> str:
-    """Return the address to go back to; '' if the code is shown instead."""
+    """Return the address by which a person returns to the panel; "" if the code is shown instead."""
     return return_address(design.panel, outcome, code=code, worker=ids.worker, session=ids.session)
 
 
 def sign_ids(study: Study, ids: PanelIds) -> str:
-    """Sign the ids for the first page's form, which sets no cookie."""
+    """Sign the ids, to carry them in the first page's form, which sets no cookie."""
     return signing.dumps([study.pk, ids.worker, ids.session, ids.project], salt=SALT)
 
 
 def read_signed_ids(study: Study, seal: str) -> PanelIds:
-    """Return the ids of a form signed less than a day ago."""
+    """Return the ids from a form that was signed less than a day ago."""
     try:
         pk, worker, session, project = signing.loads(seal, salt=SALT, max_age=DAY_SECONDS)
         if pk != study.pk:
@@ -256,7 +256,7 @@ def pages_handed_in(session: CrowdSession) -> int:
 
 
 def note_page(*, assignment: Assignment) -> None:
-    """Complete a panel's session after its last submission, within the caller's transaction.
+    """Complete the session after its last submission, within the caller's transaction.
 
     The completion must be stored before anybody is notified (Dallinger PR#6183).
     """
@@ -266,7 +266,7 @@ def note_page(*, assignment: Assignment) -> None:
 
 
 def end_session_with_status(*, session: CrowdSession, status: str, why: str = "") -> bool:
-    """End a running session with its code. Return False if it was over."""
+    """End a running session, and give it the code for its outcome. Return False if it had ended."""
     now = timezone.now()
     ended = CrowdSession.objects.filter(pk=session.pk, status=Status.WORKING).update(
         status=status,
@@ -279,7 +279,7 @@ def end_session_with_status(*, session: CrowdSession, status: str, why: str = ""
 
 
 def idle_since(study: Study, *, minutes: int) -> QuerySet[CrowdSession]:
-    """Return running sessions without a lease in the last ``minutes``."""
+    """Return running sessions that have had no lease in the last ``minutes``."""
     now = timezone.now()
     leased = Assignment.objects.filter(session=OuterRef("pk"), expires_at__gt=now)
     before = now - timedelta(minutes=minutes)
@@ -287,12 +287,12 @@ def idle_since(study: Study, *, minutes: int) -> QuerySet[CrowdSession]:
 
 
 def link_key(study: Study) -> str:
-    """Return the study's key, 64 hexadecimal digits, with which anybody can make links."""
+    """Return the study's secret key, 64 hexadecimal digits. Anybody who has it can sign links."""
     return installation_mark("panel-links", str(study.pk), study.slug)
 
 
 def link_signature_of(study: Study, ids: PanelIds) -> str:
-    """Return the HMAC-SHA256 of the person's id, and the submission's on a second line if links have one."""
+    """Return the HMAC-SHA256 of the person's id and, on a second line, of the submission's id if links have one."""
     text = f"{ids.worker}\n{ids.session}" if ids.session else ids.worker
     return hmac.new(link_key(study).encode(), text.encode(), hashlib.sha256).hexdigest()
 
@@ -310,13 +310,13 @@ def refuse_unsigned(*, study: Study, design: StudyDesign, ids: PanelIds, query: 
 
 
 def signed_links(*, study: Study, people: str, address: str) -> list[tuple[str, str]]:
-    """Return the id and the link of each person.
+    """Return (id, link) of each person.
 
     Args:
-        people: their ids, one a line.
+        people: their ids, one per line.
         address: the public address of this server.
     Raises:
-        WrongState: links are not signed or need a submission's id, or a line is no id.
+        WrongState: links are not signed, need a submission's id, or a line is not a valid id.
     """
     design = design_of(study)
     panel = design.panel

@@ -1,8 +1,8 @@
 """Admit people sent by a panel, end their sessions, and send them back.
 
-A completed session takes a slot. A returned, timed out or screened out one leaves its slot and reservation to the next
-person; open slots are released when the study closes. Made-up ids may take slots, but keep them from nobody whom the
-panel names (docs/decisions/0009-crowds.md).
+A completed session takes a slot. A session that was returned, timed out or screened out leaves its slot and
+reservation to the next person. Open slots are released when the study closes. People with invented ids may take
+slots, but never from somebody whom the panel confirms (docs/decisions/0009-crowds.md).
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ SCREENING = (CountryProblem, RequirementNotMet, WorkPaused, WorkerExcluded)
 
 
 class PlacesTaken(Exception):
-    """All slots are taken, some perhaps by made-up ids."""
+    """All slots are taken, some perhaps by people with invented ids."""
 
 
 def known_session(*, study: Study, ids: PanelIds) -> CrowdSession | None:
@@ -91,10 +91,10 @@ def known_session(*, study: Study, ids: PanelIds) -> CrowdSession | None:
 
 
 def enter(*, study: Study, ids: PanelIds, consent: bool, country: str = "") -> CrowdSession:
-    """Return the person's session, or create it. Without a slot the session ends at once.
+    """Return the person's session, or create it. If no slot is free, it ends at once.
 
     Raises:
-        LinkProblem, JoinRefused, CountryProblem, StudyPaused, TooMany: nothing is recorded.
+        LinkProblem, JoinRefused, CountryProblem, StudyPaused, TooMany: nothing is stored.
     """
     design = design_of(study)
     known = known_session(study=study, ids=ids)
@@ -122,7 +122,7 @@ class Room(Enum):
 
 
 def _ask_for_room(study: Study, ids: PanelIds) -> Room:
-    """Free the slot of somebody whom the crowd does not know for a person whom it does."""
+    """Free the slot of a person whom the crowd does not confirm, for a person whom it does."""
     publication, backend = _publications(study).last(), backend_of(study)
     if publication is None or design_of(study).panel.signature:  # nobody makes up the id of a signed link
         return Room.NONE
@@ -158,7 +158,7 @@ def _publications(study: Study) -> QuerySet[Publication]:
 
 
 def _unmatched_sessions(publication: Publication) -> QuerySet[CrowdSession]:
-    """Return sessions that take a slot and that the crowd has not named, oldest first."""
+    """Return sessions that take a slot and were not confirmed by the crowd, oldest first."""
     taking = CrowdSession.objects.filter(
         publication=publication, status__in=[Status.WORKING, Status.SUBMITTED]
     )
@@ -166,10 +166,10 @@ def _unmatched_sessions(publication: Publication) -> QuerySet[CrowdSession]:
 
 
 def _silent_sessions(publication: Publication) -> QuerySet[CrowdSession]:
-    """Return unconfirmed sessions that make room for others from ``due`` on, the first due first.
+    """Return unconfirmed sessions that may be replaced from the time ``due`` on, ordered by that time.
 
-    Of an address where several people have places, those whose answers have stopped; else of people who have answered
-    nothing.
+    If several people have slots at a session's address, it may be replaced once its answers have stopped; otherwise
+    only if the person has answered nothing.
     """
     pages = Assignment.objects.filter(session=OuterRef("pk"))
     tested = QuizAttempt.objects.filter(study=publication.study_id, worker=OuterRef("worker"))
@@ -202,7 +202,7 @@ def _enter(
     """Create the session, or return the existing one.
 
     Args:
-        replace: whether somebody silent makes room; if None, raise PlacesTaken without a free slot.
+        replace: whether to replace a silent session; if None, raise PlacesTaken when no slot is free.
     """
     # arrivals for the last slot wait here
     publication = _publications(study).select_for_update().last()
@@ -283,7 +283,7 @@ def _settle_arrival(
 
 
 def _has_place(session: CrowdSession, design: StudyDesign) -> bool:
-    """Return whether a slot is left, counting those of abandoned sessions."""
+    """Return whether a slot is free, or will be once abandoned sessions end."""
     publication = session.publication
     taken = CrowdSession.objects.filter(publication=publication, status__in=PLACE_STATUSES)
     others = taken.exclude(pk=session.pk)
@@ -296,7 +296,7 @@ def _replace_silent(session: CrowdSession) -> bool:
     """End the session that has been silent longest. Return False if there is none.
 
     Raises:
-        AllSlotsTaken: all came or answered only just now, and may be reading.
+        AllSlotsTaken: all people came or answered only recently, and may be reading.
     """
     others: QuerySet[Any] = _silent_sessions(session.publication).exclude(pk=session.pk)
     first, now = others.first(), timezone.now()
@@ -327,7 +327,7 @@ def _replace_silent(session: CrowdSession) -> bool:
 
 @transaction.atomic
 def time_out(*, study: Study, minutes: int) -> int:
-    """End sessions without a lease for that many minutes; return their number."""
+    """End sessions that have had no lease for that many minutes; return their number."""
     idle = idle_since(study, minutes=minutes).select_related("study", "publication").order_by("pk")
     return sum(end_panel_session(session=session, status=Status.TIMED_OUT) for session in idle)
 
@@ -340,7 +340,7 @@ def tidy_up(*, study: Study) -> int:
 
 
 def screen_out(*, session: CrowdSession, error: QuorumError) -> bool:
-    """Screen the person out if ``error`` is a reason for it; return whether it is."""
+    """Return whether ``error`` is a reason to screen the person out; if so, end their session."""
     if not isinstance(error, SCREENING):
         return False
     end_panel_session(session=session, status=Status.SCREENED_OUT, why=str(error))
@@ -349,9 +349,9 @@ def screen_out(*, session: CrowdSession, error: QuorumError) -> bool:
 
 @transaction.atomic
 def end_without_work(*, session: CrowdSession) -> bool:
-    """End the session of a person for whom no work is left; it is complete if they submitted any.
+    """End the session of a person for whom no work is left; it is complete if they submitted a HIT.
 
-    Return False if they claimed a HIT in another window, or the session is over.
+    Return False if they claimed a HIT in another window, or the session had ended.
     """
     CrowdSession.objects.select_for_update().get(pk=session.pk)  # waits for claims of the session
     if Assignment.objects.with_lease(timezone.now()).filter(session=session).exists():
@@ -362,7 +362,7 @@ def end_without_work(*, session: CrowdSession) -> bool:
 
 @transaction.atomic
 def end_panel_session(*, session: CrowdSession, status: str, why: str = "") -> bool:
-    """End a session, keep submitted work, and release its other assignments. Return False if it was over."""
+    """End a session, keep submitted work, and release its other assignments. Return False if it had ended."""
     work = Assignment.objects.filter(session=session)
     # assignments are locked before sessions, as in a submission
     list(work.filter(state__in=LEASED_STATES).select_for_update().order_by("pk"))
@@ -374,7 +374,7 @@ def end_panel_session(*, session: CrowdSession, status: str, why: str = "") -> b
 
 
 def outcome_of(session: CrowdSession) -> str:
-    """Return a value of ``judgments.design.panels.OUTCOMES``; '' for a running session."""
+    """Return a value of ``judgments.design.panels.OUTCOMES``; "" for a running session."""
     return OUTCOME_OF.get(session.status, "")
 
 

@@ -1,6 +1,6 @@
-"""Compare a panel's list of submissions with the sessions, book it, and list bonuses.
+"""Compare a panel's list of submissions with the sessions, book its payments, and list bonuses for it.
 
-Ids are matched by pseudonym, so this works after raw ids were deleted.
+Ids are matched by pseudonym, so this works even after raw ids were deleted.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ MISSING_CODES = ("nocode", "nan", "none", "")
 
 
 class ListProblem(QuorumError):
-    """A list that cannot be read; ``columns`` are its columns, if one has to be chosen."""
+    """A list cannot be read; ``columns`` are its columns if the person has to choose one."""
 
     title = "The list cannot be used"
 
@@ -87,7 +87,7 @@ class ListProblem(QuorumError):
 
 @dataclass(frozen=True, slots=True)
 class PanelListLine:
-    """A line of the list; ``panel_status`` is the panel's own status, ``status`` the one of ``CrowdSession.Status``."""
+    """A line of the list; ``panel_status`` is the panel's word, ``status`` the value of ``CrowdSession.Status``."""
 
     line: int
     worker: str
@@ -103,10 +103,10 @@ class PanelListLine:
 def read_submissions(
     text: str, panel: Panel, *, columns: Mapping[str, str] | None = None
 ) -> list[PanelListLine]:
-    """Parse a list with a header and cells separated by commas, semicolons or tabs.
+    """Parse a list with a header, and cells separated by commas, semicolons or tabs.
 
     Args:
-        columns: column names by LIST_COLUMNS, if they are not found automatically.
+        columns: the columns for names of LIST_COLUMNS that cannot be found automatically.
     """
     if len(text) > MOST_CHARACTERS:
         raise ListProblem(
@@ -153,7 +153,7 @@ def _lines(text: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def _places(header: Sequence[str], panel: Panel, chosen: Mapping[str, str]) -> dict[str, int]:
-    """Return column indices by LIST_COLUMNS; the worker's column is required."""
+    """Return name of LIST_COLUMNS -> column index; the column of the worker is required."""
     plain = [_normalise_name(name) for name in header]
     usual = PANEL_PRESETS[panel.preset].columns
     columns: dict[str, int] = {}
@@ -205,7 +205,7 @@ def _submission(number: int, cells: Sequence[str], columns: Mapping[str, int]) -
 
 
 def as_csv(rows: Iterable[Sequence[object]]) -> str:
-    """Return rows as CSV without spreadsheet formulas."""
+    """Return rows as CSV, with cells escaped that a spreadsheet would take for formulas."""
     return "".join(f"{csv_line(guard_formula(str(cell)) for cell in row)}\n" for row in rows)
 
 
@@ -218,14 +218,16 @@ class _Verdict(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ComparedSubmission:
-    """A submission on both sides: ``there`` in the list, ``here`` our session.
+    """A submission in the panel's list, in the database, or in both.
 
     Attributes:
+        there: its line in the list.
+        here: its session in the database.
         raw: the panel's id of the person, if known.
         verdict: "pay", "paid", "no", "wait" (it is running), "only-here", "only-there".
-        books: the new status of our session after booking, or ''.
-        odd: whether the two sides contradict each other, or the code is wrong.
-        unmatched: the ledger's key of an unmatched payment that is not booked yet, or ''.
+        books: the session's new status after booking, or "".
+        odd: whether line and session contradict each other, or the code is wrong.
+        unmatched: the ledger key of a payment without a session that is not booked yet, or "".
     """
 
     there: PanelListLine | None
@@ -252,7 +254,7 @@ class BookingCounts:
 
 
 def compare_panel_list(*, study: Study, submissions: Sequence[PanelListLine]) -> list[ComparedSubmission]:
-    """Compare the list's lines with our sessions, then add sessions that are not listed. Write nothing."""
+    """Compare the lines of a list with the sessions, and append sessions that are not listed. Store nothing."""
     if not study.platform or not study.publications.filter(hit=None).exists():
         raise WrongState(
             _("Study %(slug)r was never opened to a panel; there is nothing to compare.")
@@ -435,9 +437,9 @@ def _unfinished_here(there: PanelListLine, here: CrowdSession, *, finished: Coll
 def book_list(
     *, study: Study, submissions: Sequence[PanelListLine], approve: bool = False, by: User | None = None
 ) -> BookingCounts:
-    """Book the panel's statuses; ``approve`` all sessions to be paid. A repeated call changes nothing.
+    """Book the panel's statuses; with ``approve``, also approve sessions to be paid. Repeating changes nothing.
 
-    Unmatched payments of the panel count as spent, and are flagged.
+    The panel's payments without a session count as spent, and are flagged.
     """
     counts: Counter[str] = Counter()
     for row in compare_panel_list(study=study, submissions=submissions):
@@ -508,7 +510,7 @@ def payment_list(study: Study, compared: Sequence[ComparedSubmission]) -> list[l
 
 @dataclass(frozen=True, slots=True)
 class Partial:
-    """Assignments of a session that ended before its last one."""
+    """The submitted assignments of a session that ended before its last one."""
 
     session: CrowdSession
     pages: int
@@ -516,7 +518,7 @@ class Partial:
 
 
 def unpaid_pages(study: Study) -> list[Partial]:
-    """Return ended, incomplete sessions with the pay due for assignments neither rejected nor paid."""
+    """Return ended, incomplete sessions with the pay due for their assignments, unless rejected or paid."""
     reward = design_of(study).crowd.reward_cents
     requested = CrowdCall.objects.filter(study=study, kind=Ability.BONUS, payload__partial=True)
     good = Q(assignments__state__in=["submitted", "approved"])
@@ -545,7 +547,10 @@ def pay_pages(*, study: Study, why: str, by: User | None = None) -> int:
 
 
 def listed_bonuses(study: Study) -> tuple[int, int]:
-    """Return the number of the last list (0 for none) and of unlisted bonuses. Crowds with an API have no lists."""
+    """Return the number of the last list (0 for none) and the number of unlisted bonuses.
+
+    A crowd with an API has no lists.
+    """
     if Ability.APPROVE in backend_of(study).can:
         return 0, 0
     answers = _paid_bonuses(study).values_list("answer", flat=True)
@@ -558,7 +563,7 @@ def _paid_bonuses(study: Study) -> QuerySet[CrowdCall]:
 
 
 def unlisted_bonuses(study: Study) -> QuerySet[CrowdCall]:
-    """Return the bonuses that the next list is asked for. Crowds with an API have none, and erased people neither."""
+    """Return the bonuses for the next list; none at a crowd with an API, and none of erased people."""
     if Ability.APPROVE in backend_of(study).can:
         return CrowdCall.objects.none()
     return _paid_bonuses(study).filter(answer__list__isnull=True).exclude(worker__erased=True)
@@ -566,10 +571,13 @@ def unlisted_bonuses(study: Study) -> QuerySet[CrowdCall]:
 
 @transaction.atomic
 def bonus_list(*, study: Study, number: int = 0, by: User | None = None) -> tuple[int, list[tuple[str, str]]]:
-    """Return a list's number (a new one for 0) and its lines: the panel's id of submission or person, and the amount.
+    """Return the number of a list and its lines: the panel's id of the submission or person, and the amount.
 
-    Each bonus is in one list only, so that uploading each list once pays each bonus once. People whose id was deleted
-    are left out, and block nobody else's bonus.
+    Each bonus is in one list only, so uploading each list once pays each bonus once. People whose id was deleted
+    are left out, which does not affect others.
+
+    Args:
+        number: the list's number; 0 makes a new list.
     """
     if Ability.APPROVE in backend_of(study).can:
         raise WrongState(_("Nothing was listed: this crowd is told of bonuses by Quorum itself."))
@@ -604,7 +612,7 @@ def bonus_list(*, study: Study, number: int = 0, by: User | None = None) -> tupl
 
 
 def _bonus_lines(study: Study, calls: list[CrowdCall]) -> dict[int, tuple[str, str]]:
-    """Return the lines by row id, of people whose id is there."""
+    """Return call row id -> (panel's id, amount), for people whose id is still stored."""
     panel = design_of(study).panel
     by_session = PANEL_PRESETS[panel.preset].pays_by_session
     sessions = dict(

@@ -1,4 +1,4 @@
-"""The pages for people sent by a panel: the entry with the study and its start, and the end with the way back."""
+"""The pages for people sent by a panel: the entrance with a start button, and the end with the return address."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class CrossSiteForm(QuorumError):
 @csrf_exempt  # no cookie is set before the start; the ids are signed, and other sites are refused below
 @worker_page(FORM)
 def entry(request: HttpRequest, slug: str) -> HttpResponse:
-    """Show the study with a start button; a returning person goes on or back. A GET request writes nothing."""
+    """Show the study with a start button; redirect a person who has started. A GET request stores nothing."""
     study = find_study(slug)
     design = read_design(study)
     if design.crowd.backend != "external":

@@ -1,4 +1,4 @@
-"""The checks of the platform itself: obstacles, texts, attention, pictures, links, pay and cost."""
+"""The platform's own checks before opening: obstacles, texts, attention, pictures, links, pay and cost."""
 
 from __future__ import annotations
 

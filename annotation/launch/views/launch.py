@@ -1,4 +1,4 @@
-"""A study before it is opened, and what a point of its checklist says."""
+"""A study before it is opened, and the points of its checklist."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from judgments.studies.study_page import study_page_address
 
 
 class Readiness(StrEnum):
-    """The readiness of a point of the checklist; calls name the values."""
+    """The readiness of a point of the checklist; HTTP calls use the values."""
 
     READY = gettext_noop("ready")
     MISSING = gettext_noop("missing")  # the study opens without it
@@ -48,12 +48,12 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """A study before its opening.
+    """A study before it is opened.
 
     Attributes:
-        user: who looks at it.
-        forecast: None while the plan is being counted, or if there is a problem.
-        plan: the plan of a draft's design, for a template.
+        user: the account that looks at it.
+        forecast: None while the plan is being computed, or if there is a problem.
+        plan: the context of the plan of a draft's design.
         can_go_back: whether the pages of work can be discarded, so that the design can be changed.
     """
 
@@ -66,12 +66,12 @@ class Launch:
 
     @property
     def problem(self) -> str:
-        """Return why no HITs can be drawn from the design of a draft; or ""."""
+        """Why no HITs can be drawn from a draft's design; "" if they can."""
         return str(self.plan.get("problem", ""))
 
     @property
     def most_checks_met(self) -> int | None:
-        """The different check questions that one participant meets at most; None if that is not known."""
+        """The largest number of different check questions that one participant gets; None if unknown."""
         plan, notes = self.plan.get("plan"), self.study.notes.get("control_pool")
         if not plan and not notes:
             return None
@@ -95,10 +95,10 @@ class Launch:
         page: str = "",
         link_words: str = "",
     ) -> Point:
-        """Return a point that is mended at a key of the design, or on a page.
+        """Return a point with a link to where it can be changed: a key of the design, or a page.
 
-        Only a draft's design can be changed. A study whose pages of work nobody took becomes one again; of others a
-        duplicate is changed.
+        Only a draft's design can be changed. If nobody took the pages of work, the link leads to discarding them;
+        otherwise to duplicating the study.
         """
         if page:
             return Point(title, readiness, sentence, study_page_address(self.study, page), link_words)

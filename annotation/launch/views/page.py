@@ -1,4 +1,4 @@
-"""The page "Launch" of a study: its checklist; then its link and the next steps."""
+"""The page "Launch" of a study: its checklist and, once it is open, its link and the next steps."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def show_launch(request: HttpRequest, study: Study, context: Context) -> HttpRes
 
 
 def qr_code(address: str) -> SafeString:
-    """Draw an address as SVG, dark on light in every colour scheme, so that all cameras read it."""
+    """Draw an address as a QR code in SVG, dark on light in every colour scheme, so that all cameras read it."""
     drawn = segno.make_qr(address, error="m").svg_inline(
         scale=4, border=3, dark="#000", light="#fff", title=_("QR code for the link"), omitsize=True
     )
@@ -64,7 +64,7 @@ def qr_code(address: str) -> SafeString:
 
 
 def _may_reopen(study: Study) -> bool:
-    """Return whether a study is closed; before the first opening, the page itself has the button."""
+    """Return whether the page offers to reopen a closed study; the first opening has its own button."""
     return study.state == Study.State.CLOSED and not study.simulated and study.source == Study.Source.DESIGNED
 
 

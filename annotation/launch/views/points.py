@@ -1,4 +1,4 @@
-"""The points of a study's checklist, which checks give; first those that block the opening."""
+"""The points of a study's checklist, as registered checks return them."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def add_consent_check(check: Check) -> None:
 
 
 def add_launch_jobs(jobs_of: Callable[[Study], Iterable[Job]]) -> None:
-    """Register a function of the jobs, such as those of copies, that the checklist of a study shows before it opens."""
+    """Register a function that returns jobs to show on the checklist, such as those of copies of the study."""
     LAUNCH_JOBS.append(jobs_of)
 
 
 def checklist(launch: Launch) -> list[Point]:
-    """Return the points, first those that block the opening, or do unless somebody insists."""
+    """Return the points; first those that block the opening, also if a person can open the study despite them."""
     points = [
         point for _order, check in sorted(CHECKS, key=lambda entry: entry[0]) for point in check(launch)
     ]

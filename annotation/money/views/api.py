@@ -1,4 +1,4 @@
-"""Operations that move money over HTTP: a preview, then its ``confirm`` under an ``Idempotency-Key``."""
+"""Operations that move money over HTTP: a preview, then its ``confirm`` word with an ``Idempotency-Key``."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class MoneyView(APIView):
     confirmed: ClassVar[type[Parameters]]
 
     def study_and_row(self, request: Request) -> tuple[Study, dict[str, Any]]:
-        """Return the study, and the row in the address as an argument of the operation."""
+        """Return the study, and the row named in the address as an argument of the operation."""
         return study_for(request, self.kwargs["slug"], self.operation.right), {}
 
     def get(self, request: Request, **address: str) -> Response:
@@ -139,10 +139,10 @@ class CallView(MoneyView):
 
 
 def money_path(operation: Operation, *, preview: str, of: str) -> URLPattern:
-    """Return the address of an operation that moves money.
+    """Return the route of an operation that moves money.
 
     Args:
-        preview, of: the summary and the description of its preview in the schema.
+        preview, of: summary and description of its preview in the schema.
     """
     of_call = operation.row == "call"
     name, parameters = operation.name.replace("-", "_"), operation.parameters

@@ -1,4 +1,4 @@
-"""The cost of a draft beside its plan."""
+"""The cost of a draft, shown with its plan."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from judgments.templatetags.judgments_tags import cents
 
 @dataclass(frozen=True, slots=True)
 class PlanCost:
-    """The money of a plan; ``fair_cents`` is the reward that would reach the floor, 0 if the reward does."""
+    """The cost of a plan; ``fair_cents`` is the reward that would reach the wage floor, 0 if the reward does."""
 
     crowd: Crowd
     sends_people: bool
@@ -48,7 +48,7 @@ def cost_of_plan(design: StudyDesign, hits: int, items: int) -> PlanCost:
 
 
 def problems_of_cost(design: StudyDesign, hits: int, items: int) -> list[DesignError]:
-    """Return problems that prevent opening, or pay people too little."""
+    """Return the cost problems that prevent opening, and too low wages."""
     cost = cost_of_plan(design, hits, items)
     problems = []
     if cost.sends_people and cost.missing_cents:

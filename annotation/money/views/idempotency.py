@@ -1,4 +1,4 @@
-"""Requests with a key of the caller: a repeated one gets the first answer and changes nothing.
+"""HTTP requests with an idempotency key: repeating one returns the first response and changes nothing.
 
 See draft-ietf-httpapi-idempotency-key-header.
 """
@@ -28,9 +28,9 @@ class KeyUsed(QuorumError):
 def run_once(
     *, key: str, study: Study, step: str, request: Mapping[str, Any], by: User, do: Callable[[], Any]
 ) -> tuple[dict[str, Any], bool]:
-    """Run ``do`` once per key, in one transaction with its record. Return the answer, and whether it is a repetition.
+    """Run ``do`` once per key, in one transaction with its record; return (response, whether repeated).
 
-    A failure leaves no record and may be repeated with the same key.
+    A failure leaves no record, so it may be repeated with the same key.
 
     Raises:
         KeyUsed: the key was used for another request.

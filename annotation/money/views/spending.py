@@ -1,4 +1,4 @@
-"""Orders that a second person confirms, and limits with commitments, over HTTP."""
+"""Orders that a second person confirms, and limits with their commitments, over HTTP."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Disputed units, which a person decides, over HTTP."""
+"""Adjudication over HTTP: disputed units that a person decides."""
 
 from __future__ import annotations
 

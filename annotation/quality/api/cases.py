@@ -1,4 +1,4 @@
-"""Findings of detectors, exclusions, and decisions on work, over HTTP."""
+"""Flags of detectors, exclusions, and decisions on work, over HTTP."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Control items and how workers fare on them, over HTTP."""
+"""Control items, and workers' results on them, over HTTP."""
 
 from __future__ import annotations
 

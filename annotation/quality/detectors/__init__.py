@@ -1,6 +1,7 @@
-"""Detectors examine how a worker answers. They need no database: settings and a history in, a finding or None out.
+"""Detectors, which examine how a worker answers.
 
-To add a detector, write a class and add it to ``RULES``.
+They need no database: they take settings and a history, and return a finding or None. To add a detector, write a
+class and add it to ``RULES``.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ RULES: dict[str, type[Rule]] = {
 
 
 def make_rule(name: str, settings: Mapping[str, Any]) -> Rule:
-    """Return a detector with its settings over the defaults.
+    """Return a detector with its default settings, replaced by ``settings``.
 
     Raises:
         ValueError: the detector or a setting is unknown or out of bounds.
@@ -69,7 +70,7 @@ def make_rule(name: str, settings: Mapping[str, Any]) -> Rule:
 
 
 def describe_evidence(name: str, evidence: Mapping[str, Any]) -> str:
-    """Return stored evidence in the reader's language; as stored if its settings are of another version."""
+    """Return stored evidence in the reader's language; unchanged if its settings are of another version."""
     stored = str(evidence.get("words", ""))
     try:
         return make_rule(name, evidence["settings"]).describe(evidence["numbers"])

@@ -1,4 +1,4 @@
-"""Detectors of wrong answers (on control items, against others, against own answers), of patterns, and of haste."""
+"""Detectors of wrong answers (compared with control items, others, or own answers), of patterns, and of haste."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LEAST_PAIRS = 30  # pairs of others' answers needed to estimate their agreement
 
 
 class Disagreement(SequentialRule):
-    """Agreement with the majority of the others, corrected for chance as in Cohen's kappa."""
+    """Agreement with the majority of other workers, corrected for chance as in Cohen's kappa."""
 
     name = "disagreement"
     title = gettext_noop("Disagrees with the others")
@@ -40,11 +40,11 @@ class Disagreement(SequentialRule):
         return answers.values > 0
 
     def examine(self, history: History) -> Finding | None:
-        """Run a one-sided binomial test on units with a majority (quantities: a median) of the others.
+        """Run a one-sided binomial test on units where the others have a majority (quantities: a median).
 
-        The expected agreement is ``chance + of_crowd * kappa * (1 - chance)``: chance from the answer shares of the
-        worker and the others, kappa the others' agreement on the same units. With ``of_crowd`` 0 only a worker who
-        answers against the others is found; with 0.5 also one who answers at random.
+        The expected agreement is ``chance + of_crowd * kappa * (1 - chance)``: chance comes from the answer shares
+        of the worker and the others, kappa is the others' agreement on the same units. With ``of_crowd`` 0, only a
+        worker who answers against the others is found; with 0.5, also one who answers at random.
         """
         level = self.alpha_now(history)
         if not level:
@@ -81,7 +81,7 @@ class Disagreement(SequentialRule):
 
 
 def _central_answers(history: History) -> Floats:
-    """Return (N,) the others' majority for nominal answers, else their median; nan if there is none."""
+    """Return (N,) the others' majority of nominal answers, or median of quantities; nan if there is none."""
     counts = history.others
     centre = np.full(len(history), np.nan)
     if not counts.size:
@@ -108,7 +108,7 @@ def _chance_agreement(answers: Floats, others: Floats, distance: float) -> float
 
 
 def _crowd_kappa(history: History, distance: float) -> float:
-    """Return the others' kappa on these units; 0 from too few pairs."""
+    """Return the kappa of the others on these units; 0 if there are too few pairs of answers."""
     counts = history.others.astype(np.float64)
     n = counts.sum(axis=1)
     pairs = float((n * (n - 1)).sum())
@@ -122,7 +122,7 @@ def _crowd_kappa(history: History, distance: float) -> float:
 
 
 class ControlAccuracy(Rule):
-    """Running accuracy on control items (H13 §4.3.2 asks for 70 % at the end)."""
+    """Accuracy on control items so far (H13 §4.3.2 asks for 70 % at the end)."""
 
     name = "control-accuracy"
     title = gettext_noop("Fails check questions")
@@ -137,9 +137,10 @@ class ControlAccuracy(Rule):
         return fresh > 0 if not self.alpha else super().is_due(total=total, fresh=fresh)
 
     def examine(self, history: History) -> Finding | None:
-        """Find accuracy significantly below ``threshold`` after ``least`` control items.
+        """Find accuracy that is significantly below ``threshold``, from ``least`` control items on.
 
-        With ``alpha`` 0, any accuracy below the threshold counts, which a careful worker's first items easily give.
+        With ``alpha`` 0, any accuracy below the threshold counts, which can easily happen on a careful worker's
+        first items.
         """
         known = history.right[~np.isnan(history.right)]
         n, right = len(known), int(known.sum())
@@ -203,7 +204,7 @@ def longest_run(hits: Flags) -> int:
 
 
 def run_chance(chances: Floats, length: int) -> float:
-    """Return the probability that independent trials have a run of ``length`` (1 or more) successes or more.
+    """Return the probability that independent trials have ``length`` (1 or more) successes in a row, or more.
 
     The first such run ends at trial i if the ``length`` trials up to i succeed, the one before them fails, and no
     run ended earlier: a recursion over i, exact for unequal probabilities ``chances`` (N,).
@@ -227,7 +228,8 @@ def run_chance(chances: Floats, length: int) -> float:
 def alternation_distribution(first: int, second: int) -> tuple[float, ...]:
     """Return the probabilities of 0, 1, 2, ... changes in a random order of two sorts of things.
 
-    ``first`` and ``second`` are their numbers (Wald & Wolfowitz 1940: the number of runs, less one).
+    ``first`` and ``second`` are the numbers of things of each sort (Wald & Wolfowitz 1940: the number of runs, less
+    one).
     """
     if not first or not second:
         return (1.0,)
@@ -245,7 +247,7 @@ def alternation_distribution(first: int, second: int) -> tuple[float, ...]:
 
 
 def alternation_chance(groups: Iterable[tuple[int, int]], changes: int) -> float:
-    """Return the probability of ``changes`` or more over all groups, each in random order.
+    """Return the probability of ``changes`` or more changes over all groups, each in random order.
 
     ``groups`` are the numbers of both sorts in each group; changes are counted within groups.
     """
@@ -259,7 +261,7 @@ LEAST_OTHER_ANSWERS = 20  # others' answers needed to estimate the usual shares
 
 
 class SideBias(SequentialRule):
-    """A binomial test on left and right. Sides are drawn, so an honest worker chooses left about half the time."""
+    """A binomial test on left and right. Sides are drawn, so a careful worker chooses left about half the time."""
 
     name = "side-bias"
     title = gettext_noop("Side bias")
@@ -272,7 +274,7 @@ class SideBias(SequentialRule):
         return answers.sided
 
     def examine(self, history: History) -> Finding | None:
-        """Test two-sidedly against a probability of left of 0.5 ± ``tolerance``, as a slight habit is harmless."""
+        """Test two-sidedly whether left is chosen with probability 0.5 ± ``tolerance``, a harmless bias."""
         level = self.alpha_now(history)
         sides = history.left[~np.isnan(history.left)]
         n, left = len(sides), int(sides.sum())
@@ -301,7 +303,7 @@ class SideBias(SequentialRule):
 
 
 class StraightLining(SequentialRule):
-    """The longest run of one answer as seen, compared with the others' answers on the same units."""
+    """The longest run of equal answers as shown, compared with the others' answers on the same units."""
 
     name = "straight-lining"
     title = gettext_noop("Repeated answer")
@@ -317,9 +319,10 @@ class StraightLining(SequentialRule):
     def examine(self, history: History) -> Finding | None:
         """Return the exact probability of so long a run, times the number of possible answers.
 
-        The probability at each position is the others' share of the answer on this unit, mixed with one answer's weight
-        of its overall share. Two or three noisy votes make a unit look more open than it is, so ``tolerance`` of the
-        probability of other answers is subtracted: runs count as more usual than they look.
+        At each position, the probability of the answer is the others' share of it on this unit, mixed with the
+        answer's overall share, which weighs as one answer. Two or three noisy votes make a unit look more open than
+        it is. So ``tolerance`` of the probability of other answers is subtracted, which makes runs look less
+        unusual.
         """
         level = self.alpha_now(history)
         known = ~np.isnan(history.seen)
@@ -346,7 +349,7 @@ class StraightLining(SequentialRule):
         ) % {"run": numbers["run"], "n": numbers["n"], "chance": describe_chance(numbers["p"])}
 
     def _answer_probability(self, history: History, known: np.ndarray, value: float) -> Floats:
-        """Return (N,) the probability that an honest worker answers ``value`` at each position, as seen."""
+        """Return (N,) probabilities that a careful worker answers ``value``, as shown, at each position."""
         counts = history.others_count[known]
         if history.answers.sided:
             same = history.others_same[known]
@@ -371,10 +374,10 @@ class Alternation(SequentialRule):
         return answers.values > 0
 
     def examine(self, history: History) -> Finding | None:
-        """Test the changes between answers as seen, within assignments with two sorts of answers.
+        """Test the number of changes between answers as shown, within assignments with two sorts of answers.
 
         They are compared with all orders of the same answers (the exact conditional runs test of Wald & Wolfowitz
-        1940): items and sides are in random order, so an honest worker's answers are as good as shuffled.
+        1940). Items and sides are in random order, so a careful worker's answers are effectively shuffled.
         """
         level = self.alpha_now(history)
         if not level:
@@ -405,7 +408,7 @@ class Alternation(SequentialRule):
 
 
 class TooFast(Rule):
-    """Too little time, in seconds or relative to the others on the same units."""
+    """Too little time, in seconds or relative to other workers on the same units."""
 
     name = "too-fast"
     title = gettext_noop("Too fast")
@@ -419,9 +422,9 @@ class TooFast(Rule):
     def examine(self, history: History) -> Finding | None:
         """Find too many fast answers, or a fast median page.
 
-        At least ``share`` of the answers took less than ``seconds`` of active time; or the worker's median page took
-        less than ``of_crowd`` of the others' time on the same units (0 is off). Answers of one step share its time, so
-        both use the mean over an assignment.
+        Either at least ``share`` of the answers took less than ``seconds`` of active time, or the worker's median
+        page took less than ``of_crowd`` of the others' time on the same units (0 is off). Since the answers on one
+        screen share its time, both use the mean over an assignment.
         """
         if not self.is_due(total=history.total, fresh=history.fresh):
             return None
@@ -452,12 +455,12 @@ class TooFast(Rule):
 
 
 def _trimmed_mean(seconds: np.ndarray) -> float:
-    """Return the mean without the slowest tenth, which includes breaks."""
+    """Return the mean without the slowest tenth, which may include breaks."""
     return float(np.sort(seconds)[: max(1, len(seconds) - len(seconds) // 10)].mean())
 
 
 def _page_means(history: History, known: np.ndarray) -> np.ndarray:
-    """Return (M,) the mean time of the assignment of each answer with a known time."""
+    """Return (M,) the mean time of the assignment of each of the M answers with a known time."""
     _, places = np.unique(history.assignment[known], return_inverse=True)
     seconds = history.seconds[known]
     sums, counts = np.bincount(places, seconds), np.bincount(places)

@@ -20,7 +20,7 @@ Least = Annotated[int, Field(ge=1, le=10_000)]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The evidence against a worker, as a sentence and in numbers."""
+    """The evidence against a worker, as a sentence and as numbers."""
 
     rule: str
     judgments: int
@@ -32,9 +32,9 @@ class Rule(BaseModel, ABC):
     """A detector; its fields are its settings.
 
     Attributes:
-        controls_only: whether it gets control items only, and counts its looks by them.
-        only_flags: whether it may only flag, as it finds signs and no proof.
-        false_alarms: how often it flags honest people, in a sentence; "" where docs/quality.md says it.
+        controls_only: whether it gets only control items, and schedules its looks by their number.
+        only_flags: whether it may only flag, since it finds signs but no proof.
+        false_alarms: how often it flags honest people, as a sentence; "" if docs/quality.md tells it.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -83,7 +83,7 @@ class Rule(BaseModel, ABC):
 
 
 class SequentialRule(Rule):
-    """A statistical detector; ``alpha`` bounds its false alarms over all looks at a worker."""
+    """A statistical detector; ``alpha`` bounds the probability that an honest worker is ever flagged."""
 
     alpha: Alpha = 0.001
 

@@ -1,4 +1,4 @@
-"""Chances of the binomial distribution, and a chance in words."""
+"""Binomial probabilities, and the wording of a probability."""
 
 from __future__ import annotations
 

@@ -23,11 +23,11 @@ class AnswerFormat:
     Attributes:
         values: the number of possible answers; 0 for open answers.
         sided: whether two candidates are on randomly drawn sides.
-        agreement_distance: up to which answers agree: 0 for nominal answers, a tenth of the scale (at least half a
-            step) for quantities.
+        agreement_distance: the largest difference between agreeing answers: 0 for nominal answers, a tenth of the
+            scale (at least half a step) for quantities.
         written: whether people write whole texts.
-        recorded: whether the page counts how they write.
-        hidden_line: whether the page holds a line for programs.
+        recorded: whether the page records how they write.
+        hidden_line: whether the page contains a line that only programs read.
     """
 
     values: int
@@ -52,8 +52,8 @@ class WrittenAnswer(NamedTuple):
 
     Attributes:
         signals: the page's counts of how it was written (docs/honest-answers.md), if any.
-        word: the word that only the page's hidden line named; "" without such a line.
-        at: its place in the order of all answers of the study.
+        word: the word that only the page's hidden line names; "" without such a line.
+        at: its position in the order of all answers of the study.
     """
 
     text: str
@@ -74,12 +74,12 @@ class OwnJudgment(NamedTuple):
 
     Attributes:
         assignment: a number that identifies the assignment.
-        seen: the answer as seen; ``value`` has the unit's order.
+        seen: the answer as shown; ``value`` is in the unit's order.
         left: 1.0 for the left option, 0.0 for the right.
-        right: 1.0 or 0.0 on a control item.
+        right: on a control item, 1.0 for a right answer, else 0.0.
         same: on a repeated unit, 1.0 for an equal answer, else 0.0.
         pasted: 1.0 if text was pasted into an open answer, else 0.0.
-        written: the text, of kinds whose answers are texts.
+        written: the text, for kinds whose answers are texts.
     """
 
     assignment: int
@@ -95,7 +95,7 @@ class OwnJudgment(NamedTuple):
 
     @property
     def is_control(self) -> bool:
-        """Return whether it is a control item that counts, or a repeated unit."""
+        """Whether the judgment is on a control item that counts, or on a repeated unit."""
         return not (math.isnan(self.right) and math.isnan(self.same))
 
 
@@ -114,11 +114,11 @@ class History:
     Attributes:
         total: the worker's judgments in the study, or on control items for detectors with ``controls_only``.
         fresh: how many of them are new since the last look.
-        labels: (V,) the values in the others' answers.
+        labels: (V,) the different values in the others' answers.
         others: (N, V) how many others gave each value to the unit of each judgment.
-        others_seconds: (M,) their times on these units.
-        written: the worker's texts by judgment; None for other answers.
-        others_texts: the latest texts of others in the study, of all units.
+        others_seconds: (M,) the times of the others on these units.
+        written: judgment -> the worker's text; None for other answers.
+        others_texts: the latest texts of others in the study, about any unit.
     """
 
     answers: AnswerFormat
@@ -148,7 +148,7 @@ class History:
 
     @property
     def others_same(self) -> Ints:
-        """Return (N,) how many others gave the worker's answer."""
+        """Return (N,) the number of others who gave the same answer as the worker."""
         return (self.others * (self.labels[None, :] == self.value[:, None])).sum(axis=1)
 
 

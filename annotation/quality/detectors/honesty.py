@@ -1,7 +1,7 @@
 """Detectors of signs that a program wrote an answer: pasted text, typing, phrasing, a hidden line.
 
-A sign is no proof: honest people paste, dictate, and describe like pictures in like words. So these detectors only flag
-for review. Answers without the required data are neither suspicious nor cleared.
+A sign is not a proof: honest people paste, dictate, and describe similar pictures in similar words. So these
+detectors only flag for review. Answers without the required data are neither suspicious nor cleared.
 """
 
 from __future__ import annotations
@@ -66,10 +66,10 @@ class PastedText(ProgramSign):
         return answers.values == 0
 
     def examine(self, history: History) -> Finding | None:
-        """Find that ``share`` of the answers were pasted.
+        """Return a finding if ``share`` of the answers were pasted.
 
-        If the page recorded the writing, an answer is pasted if half of its text came by paste or drop; else if any
-        did.
+        If the page recorded the writing, an answer is pasted if half of its text was pasted or dropped; otherwise,
+        if any was.
         """
         written = history.pasted[~np.isnan(history.pasted)]
         n, pasted = len(written), int(written.sum())
@@ -111,10 +111,11 @@ def is_pasted(signals: Mapping[str, int]) -> bool:
 
 
 class Typing(ProgramSign):
-    """Typing faster than any hand, or with even gaps.
+    """Typing faster than a person can, or with too even gaps.
 
-    The fastest typist on record peaked at 212 words a minute (Guinness Book of World Records, 1985), 17.7 characters a
-    second. Of the sentences of Dhakal et al. (2018) that ``benchmarks.honesty`` reads, the fastest has 14.0.
+    The fastest typist on record peaked at 212 words a minute (Guinness Book of World Records, 1985), 17.7
+    characters a second. Of the sentences of Dhakal et al. (2018) that ``benchmarks.honesty`` reads, the fastest has
+    14.0.
     """
 
     name = "typing"
@@ -144,10 +145,10 @@ class Typing(ProgramSign):
         return judgment.written is not None and "keys" in judgment.written.signals
 
     def examine(self, history: History) -> Finding | None:
-        """Find that ``share`` of the answers of ``keys`` keys or more were typed so.
+        """Return a finding if ``share`` of the answers with ``keys`` keys or more were typed so.
 
-        Only keys pressed less than two seconds after the previous one count. Gaps are even if their interquartile range
-        is less than ``spread`` of their median.
+        Only keys pressed less than two seconds after the previous one count. Gaps are even if their interquartile
+        range is less than ``spread`` of their median.
         """
         typed = [
             answer for answer in history.written if answer and answer.signals.get("keys", 0) >= self.keys
@@ -185,22 +186,23 @@ class Typing(ProgramSign):
 
 
 def keys_per_second(signals: Mapping[str, int]) -> float:
-    """Return keys per second without pauses; 0 if no two keys belong together."""
+    """Return keys per second without pauses; 0 if no two keys follow closely."""
     gaps = signals.get("keys", 0) - signals.get("bursts", 0)
     return 1000 * gaps / max(1, signals.get("typing_ms", 0)) if gaps > 0 else 0.0
 
 
 def relative_gap_spread(signals: Mapping[str, int]) -> float | None:
-    """Return the interquartile range of the gaps over their median; None if the clock was too coarse."""
+    """Return the gaps' interquartile range divided by their median; None if the clock was too coarse."""
     middle = signals.get("gap_ms", 0)
     return signals.get("gap_spread_ms", 0) / middle if middle else None
 
 
 class Phrasing(ProgramSign):
-    """Nearly the same sentences as other people wrote of other items.
+    """Sentences that nearly equal those of other people about other items.
 
-    Similarity is Jaccard's, of sets of four characters (Broder 1997). The same short caption of one item is usual, so
-    only other items count; and only earlier answers, so that nobody is flagged because others copied them.
+    The similarity is Jaccard's, of sets of four-character substrings (Broder 1997). The same short caption of one
+    item is common, so only other items count. Only earlier answers count, so that nobody is flagged because others
+    copied them.
     """
 
     name = "phrasing"
@@ -221,10 +223,10 @@ class Phrasing(ProgramSign):
     share: Share = 0.2
 
     def examine(self, history: History) -> Finding | None:
-        """Find ``copies`` or more answers, and ``share`` of them, that are nearly somebody else's.
+        """Return a finding if ``copies`` or more answers, and ``share`` of them, nearly equal another person's.
 
-        Only answers of ``length`` characters or more count, without punctuation and case. They are compared with the
-        latest ``MOST_OTHERS_TEXTS`` answers of others in the study.
+        Only answers of ``length`` characters or more count, without punctuation and case. They are compared with
+        the latest ``MOST_OTHERS_TEXTS`` answers of others in the study.
         """
         answers = [
             (int(unit), answer)
@@ -255,7 +257,7 @@ class Phrasing(ProgramSign):
     def _similar_texts(
         self, answers: Sequence[tuple[int, WrittenAnswer]], history: History
     ) -> Iterator[dict[str, Any]]:
-        """Yield each own text that is nearly another one, with the most similar.
+        """Yield each text of the worker that nearly equals another person's, together with the most similar text.
 
         Two sets this similar share one of the first elements of any common order (prefix filtering, Bayardo et al.
         2007), so only such pairs are compared.
@@ -288,7 +290,7 @@ class Phrasing(ProgramSign):
                 }
 
     def _prefix(self, grams: frozenset[str], frequency: Mapping[str, int]) -> list[str]:
-        """Return the rarest elements, as many as guarantee that every similar set contains one of them."""
+        """Return the rarest elements of a set, so many that every similar set contains one of them."""
         size = len(grams) - int(np.ceil(self.similar * len(grams) - 1e-9)) + 1
         return sorted(grams, key=lambda gram: (frequency.get(gram, 0), gram))[:size]
 
@@ -307,7 +309,7 @@ def jaccard_similarity(grams: frozenset[str], other: frozenset[str]) -> float:
 
 
 class HiddenLine(ProgramSign):
-    """A rare word that only a line for programs names."""
+    """The use of a rare word that occurs only in the page's hidden line for programs."""
 
     name = "canary"
     title = gettext_noop("Word of the hidden line")

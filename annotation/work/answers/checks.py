@@ -1,4 +1,4 @@
-"""Check the answers to a page of work, and find those that are invalid or missing."""
+"""Check the answers to a page of work, and find invalid and missing ones."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def answer_key(kind: Kind) -> str:
 def checked_answers(
     answers: Sequence[Mapping[str, Any]], *, design: StudyDesign, page_units: Sequence[PageUnit]
 ) -> dict[str, dict[str, Any]]:
-    """Check answers and return them by position, in the form in which they are stored.
+    """Check answers; return position -> answer in its stored form.
 
     Args:
         answers: ``[{"position", "value" or "answer", "seconds"?, "wall_seconds"?, "comment"?, "signals"?}]``.
@@ -80,9 +80,9 @@ def checked_answers(
 def split_unfinished(
     answers: Sequence[Mapping[str, Any]], *, design: StudyDesign, page_units: Sequence[PageUnit]
 ) -> tuple[list[Mapping[str, Any]], dict[int, Any]]:
-    """Split a plain form's answers into valid ones and, by position, invalid ones.
+    """Split the answers of a plain form into valid answers, and position -> invalid input.
 
-    Without scripts an answer is checked only when the form is sent, so invalid text must not be lost.
+    Without scripts, an answer is only checked when the form is sent, so invalid text must not be lost.
     """
     kind = KINDS[design.protocol].for_design(design)
     if not (kind.is_open or kind.confidences):
@@ -100,7 +100,7 @@ def split_unfinished(
 
 
 def find_problem(value: Any, *, kind: Kind, unit: Any, design: StudyDesign) -> str:
-    """Return why an answer is invalid, in words for its worker, or ""."""
+    """Return why an answer is invalid, in words for the worker; "" if it is valid."""
     try:
         kind.clean_answer(value, unit=unit, design=design)
     except ValueError as error:
@@ -141,7 +141,7 @@ def _check_comment(comment: Any, position: int) -> str:
 
 
 def _refuse_unrecorded(signals: Mapping[str, int], position: int, design: StudyDesign) -> None:
-    """Refuse signals that the study's participants were not told of."""
+    """Raise AnswerProblem for signals about writing if the study does not record how answers are written."""
     if not design.writing.record and (more := [name for name in signals if name in WRITING_SIGNALS]):
         raise AnswerProblem(
             _(

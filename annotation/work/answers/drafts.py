@@ -1,4 +1,4 @@
-"""The draft of an assignment: its row, the answers that are sent to it, and how they are merged."""
+"""The draft of an assignment: locking its row, reading the answers that are sent, and merging them."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def check_submitted_answers(assignment: Assignment, answers: Sequence[Mapping[st
 
 
 def lock_assignment(assignment: Assignment) -> Assignment:
-    """Lock and return the current row (SQLite locks the whole file)."""
+    """Lock and return the current row (SQLite locks the whole database)."""
     locked: Any = _LOCKED_ASSIGNMENT.first(assignment=assignment.pk)
     if locked is None:
         raise NotThere("There is no such assignment.")
@@ -117,7 +117,7 @@ def store_draft(assignment: Assignment, answers: Mapping[str, dict[str, Any]]) -
 def _has_new_answer(
     before: Mapping[str, dict[str, Any]], after: Mapping[str, dict[str, Any]], key: str
 ) -> bool:
-    """Return whether an item was answered that had no answer, or an open answer changed."""
+    """Return whether an unanswered item was answered, or an open answer changed."""
     if key == "answer":
         return any(answer.get(key) != before.get(position, {}).get(key) for position, answer in after.items())
     return any(key in answer and key not in before.get(position, {}) for position, answer in after.items())
@@ -126,7 +126,7 @@ def _has_new_answer(
 def merge_answers(
     saved: Mapping[str, dict[str, Any]], answers: Mapping[str, dict[str, Any]]
 ) -> dict[str, dict[str, Any]]:
-    """Merge given answers into saved ones by member; an answer replaces unfinished input."""
+    """Merge new answers into saved ones, key by key; an answer replaces unfinished input."""
     instead = {"value", "answer", "unfinished"}
     details = {
         position: {name: value for name, value in saved.get(position, {}).items() if name not in instead}

@@ -1,4 +1,4 @@
-"""Read the answers of a plain form, which is sent without scripts."""
+"""Read the answers of a plain form, which browsers without scripts send."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def answers_of_form(
 ) -> list[dict[str, Any]]:
     """Return the form's answers for ``submit_assignment``, which checks them.
 
-    In a draft (not ``final``), an unticked box of a group means nothing, unless its tick was saved.
+    In a draft (not ``final``), an unticked box of a group is not an answer, unless it was saved as ticked.
     """
     # PostgreSQL cannot store U+0000; the rest of the text is kept
     form = {name: text.replace("\x00", "") for name, text in form.items() if isinstance(text, str)}
@@ -45,7 +45,7 @@ def answers_of_form(
 
 
 def undecided_positions(form: Mapping[str, Any], page_units: Sequence[PageUnit], kind: Kind) -> list[int]:
-    """Return the positions of groups with neither a tick nor "none", or both."""
+    """Return the positions in groups that have neither a tick nor "none", or have both."""
     if not kind.grouped:
         return []
     return [
@@ -84,7 +84,7 @@ def _says_none(form: Mapping[str, Any], group: Sequence[PageUnit]) -> bool:
 
 
 def _read_seconds(text: Any) -> dict[str, float]:
-    """Return the measured time if it is usable; a bad time never refuses an answer."""
+    """Return the measured time if it is valid; an invalid time does not make an answer invalid."""
     try:
         seconds = float(text)
     except (TypeError, ValueError):
@@ -93,5 +93,5 @@ def _read_seconds(text: Any) -> dict[str, float]:
 
 
 def _read_comment(text: Any) -> dict[str, str]:
-    """Keep an empty comment: it deletes the saved one."""
+    """Return a comment even if it is empty, since an empty one deletes the saved one."""
     return {"comment": text[:LONGEST_COMMENT]} if isinstance(text, str) else {}

@@ -1,4 +1,4 @@
-"""Judgments made of checked answers, with signals of texts that were copied."""
+"""Make judgments from checked answers, with signals about copied texts."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ RULE_EXAMPLES = frozenset(fold_text(text) for rule in RULES for text in (rule.re
 def add_copy_signals(judgments: Sequence[Judgment], *, assignment: Assignment) -> None:
     """Add copy signals to unsaved judgments of kinds that write captions.
 
-    ``same_as_another``: how many other workers wrote the same about this image. ``same_as_own``: for how many other
-    images of the study this worker did. ``from_instructions``: 1 if an example has it. Case and punctuation are
-    ignored. Only earlier judgments count, so the first of two copies has no signal.
+    ``same_as_another``: number of other workers who wrote the same about this image. ``same_as_own``: number of
+    other images of the study about which this worker wrote the same. ``from_instructions``: 1 if an example has the
+    text. Case and punctuation are ignored. Only earlier judgments count, so the first of two copies has no signal.
     """
     study = assignment.study
     if not judgments or not KINDS[study.protocol].writes_captions:

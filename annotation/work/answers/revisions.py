@@ -1,4 +1,4 @@
-"""Submitted answers that are revised as long as the design allows; earlier ones are kept."""
+"""Revise submitted answers as long as the design allows it; earlier answers are kept."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def current_answers(assignment: Assignment, page_units: Sequence[PageUnit]) -> d
 def revise_judgments(*, assignment: Assignment, answers: Sequence[Mapping[str, Any]]) -> list[int]:
     """Revise submitted answers and return the changed positions. A repeated call changes nothing.
 
-    Each change adds a judgment and keeps the old one. If an answer is invalid or late, nothing changes.
+    Each change adds a judgment and keeps the previous one. If an answer is invalid or late, nothing changes.
     """
     sheet = check_submitted_answers(assignment, answers)
     key = answer_key(sheet.kind)

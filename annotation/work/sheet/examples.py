@@ -1,4 +1,4 @@
-"""The worked examples of a design, as its pages show them."""
+"""The worked examples of a design, as pages show them."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from judgments.models import HIT, Unit
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The index of the HIT's unit at each position, and its side, if the kind draws sides."""
+    """The index of the HIT's unit at each position, and the side of each if the kind draws sides."""
 
     order: list[int]
     sides: list[Any]
@@ -39,10 +39,11 @@ def draw_layout(
 ) -> Layout:
     """Draw the order and the sides of ``hit`` for ``worker``.
 
-    Seed, HIT and the worker's name fix the draw, so that a reclaimed HIT looks the same. The units of a passage
-    (``Kind.passage``) keep the HIT's order. Those of one screen (``screen_of``) stay together in any order, the same
-    one in all of a passage. A unit and its repetition are kept apart, or the repetition is left out. So are withdrawn
-    units, unless ``with_withdrawn`` is set to read a page as it was published.
+    Seed, HIT and the worker's name determine the draw, so that a reclaimed HIT looks the same. The units of a
+    passage (``Kind.passage``) keep the HIT's order. Units of one screen (``screen_of``) stay together; their order
+    is drawn once for a whole passage. A unit and its repetition are kept apart; if that is impossible, the
+    repetition is left out. Withdrawn units are left out, unless ``with_withdrawn`` is set to read a page as it was
+    published.
     """
     kind = KINDS[design.protocol]
     rng = rng_for(design.seed, f"order {hit.key} {worker.name}")
@@ -79,7 +80,7 @@ def _group_indices(kind: Kind, units: Sequence[Unit]) -> list[list[int]]:
 
 
 def _draw_screen_order(units: Sequence[Unit], passage: list[int], rng: np.random.Generator) -> list[int]:
-    """Return a passage in its order; in half of the draws, turn the units of every screen round."""
+    """Return a passage in its order; in half of the draws, with the units of every screen reversed."""
     screens = [
         list(screen) for _, screen in groupby(passage, key=lambda index: screen_of(units[index]) or index)
     ]

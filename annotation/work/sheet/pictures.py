@@ -24,9 +24,9 @@ PICTURE_TYPES = {"image/jpeg", "image/png", "image/gif", "image/webp", "image/av
 
 
 def picture_url(*, page_unit: PageUnit, assignment: Assignment) -> str:
-    """Return the address of a picture for the assignment's worker, "" if there is none.
+    """Return the address of a picture for the assignment's worker; "" if there is none.
 
-    It has no file name of an upload, which may reveal too much.
+    It does not contain the file's name, which may reveal too much.
     """
     item: Item = page_unit.unit.item
     if item.picture:
@@ -39,7 +39,7 @@ def preview_picture_url(item: Item) -> str:
 
 
 def add_sizes(shown: dict[str, Any], item: Item | None) -> dict[str, Any]:
-    """Add what lets a browser choose a scaled picture and know its shape to the image of ``shown``."""
+    """Add the sizes of scaled pictures to the image of ``shown``, from which the browser chooses."""
     image = shown.get("image") or {}
     if item is not None and item.picture and image.get("url") not in (None, "", item.url):
         image |= attributes_of(item, image["url"])
@@ -59,9 +59,9 @@ def item_at(assignment: Assignment, position: int) -> Item | None:
 
 
 def picture_response(request: HttpRequest, item: Item | None) -> HttpResponseBase:
-    """Return an uploaded picture, cached by this browser only; raise Http404 if missing.
+    """Return an uploaded picture, cached by this browser only; raise Http404 if it is missing.
 
-    It is without metadata: the original, or what was scaled to the ``width`` of the address.
+    It is the original without metadata, or the version scaled to the ``width`` in the address.
     """
     if item is None or not item.picture:
         raise Http404("There is no such picture.")

@@ -1,6 +1,6 @@
-"""The words of a page of work in the reader's language: of the design, of the scripts, of times and pay.
+"""The texts of a page of work in the reader's language: from the design, for scripts, and about times and pay.
 
-The catalogues translate built-in texts, also when a design repeats them word for word.
+Built-in texts are translated by the message catalogues, even when a design repeats them word for word.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from judgments.studies.designs import design_of
 
 
 def translated_text(text: str) -> str:
-    """Strip a design's text and translate it if it is a built-in one."""
+    """Strip a text of the design, and translate it if it is a built-in one."""
     text = text.strip()
     return gettext(text) if text else ""
 
 
 def read_design(study: Study) -> StudyDesign:
-    """Return the design with its texts in the reader's language, as far as available."""
+    """Return the design with its texts in the reader's language, if they are translated."""
     return design_in(design_of(study), get_language())
 
 
 def script_words(*, pictures: bool) -> dict[str, str]:
-    """Return the translated sentences by their names in static/js."""
+    """Return name in static/js -> translated sentence."""
     return {
         "here": _("Picture {here} of {all}") if pictures else _("{here} of {all}"),
         "later": _("{n} for later"),
@@ -65,7 +65,7 @@ def spell_duration(seconds: float) -> str:
 
 
 def spell_left(seconds: float) -> str:
-    """Return the rest of a lease, rounded down."""
+    """Return the remaining time of a lease in words, rounded down."""
     minutes = int(seconds // 60)
     if minutes < 1:
         return _("less than a minute left")

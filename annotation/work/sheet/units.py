@@ -1,4 +1,4 @@
-"""The units of a HIT at their positions on a page, and those that are shown together."""
+"""The units of a HIT at their positions on a page, and the units that are shown together."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def units_of_hit(hit_id: int) -> list[Unit]:
 
 
 def cached_units_of(hit: HIT) -> list[Unit]:
-    """Return the units of a HIT just read. Requests share them: change none."""
+    """Return the units of a HIT that was just read. Requests share these objects, so do not change them."""
     return list(_cached_units(hit.pk, hit.version, int(time.time() // UNITS_CACHED)))
 
 
@@ -52,7 +52,7 @@ def _cached_units(hit_id: int, version: int, period: int) -> tuple[Unit, ...]:
 
 
 def arrange_units(units: Sequence[Any], order: Sequence[int], sides: Sequence[Any]) -> list[PageUnit]:
-    """Place the units in ``order``; if empty, in the HIT's own (imported work, previews)."""
+    """Place the units in ``order``; if it is empty, in the HIT's own order (imported work, previews)."""
     shown = [units[index] for index in order] if order else units
     return [
         PageUnit(position=index + 1, unit=unit, side=sides[index] if sides else None)
@@ -67,7 +67,7 @@ def page_units_of(assignment: Assignment) -> list[PageUnit]:
 
 
 def screens_of(page_units: Sequence[PageUnit], kind: Kind) -> Iterator[list[PageUnit]]:
-    """Yield the units shown together: neighbours of one screen or with the same picture, or single ones."""
+    """Yield the units shown together: adjacent ones with the same screen or picture, or single ones."""
     for _key, group in groupby(
         page_units,
         key=lambda page_unit: (

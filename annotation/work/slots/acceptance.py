@@ -31,7 +31,7 @@ class SlotLost(Exception):
 
 
 def _admission_values(study: Study, worker: Worker) -> dict[str, Any]:
-    """Return the values of ``STUDIES_TAKING_WORK``. A rehearsed study is open to simulated workers only."""
+    """Return the parameters of ``STUDIES_TAKING_WORK``. Only simulated workers can work in a rehearsal."""
     simulated = worker.source == Worker.Source.REHEARSAL
     return {"study": study.pk, "worker": worker.pk, "simulated": simulated}
 
@@ -48,13 +48,13 @@ def claim_slot(
     Return None if the study or the worker was paused or stopped meanwhile, or if only one of the two is simulated.
 
     Args:
-        reserve: keep the HIT for after the current one.
-        session: the crowd promised it the HIT, so the worker gets it even if its outcome is decided.
-        allow_closed: accept a closed study.
+        reserve: whether to reserve the HIT for after the worker's current one.
+        session: a session to which the crowd gave the HIT, so the worker gets it even if its outcome is decided.
+        allow_closed: whether to accept a closed study.
 
     Raises:
         AddressFull: the visitor's address holds its share of the seats.
-        SlotLost, IntegrityError: another worker or window was faster; roll back and look again.
+        SlotLost, IntegrityError: another worker or window was faster; the caller must roll back and try again.
     """
     study, hit, worker = candidate.study, candidate.hit, candidate.worker
     promised, session = session is not None, session or candidate.session
@@ -112,7 +112,7 @@ def claim_slot(
 
 
 def _note_used_up_controls(candidate: CandidateHIT) -> None:
-    """Count an assignment without control items that the worker has met."""
+    """Count an assignment that lacks control items because the worker has already seen them."""
     # for the designer, all captions of a control image are one control item
     items = len({unit.item_id for unit in candidate.units if unit.pk in candidate.left_out})
     raised = used_up_alarms(candidate.study, candidate.worker).update(
@@ -129,7 +129,7 @@ def _note_used_up_controls(candidate: CandidateHIT) -> None:
 
 
 def accept_reservation(claim: Claim) -> Claim | None:
-    """Turn a reservation into the current assignment with a full lease; raise as ``claim_slot``."""
+    """Make a reservation the current assignment, with a full lease; raise the errors of ``claim_slot``."""
     reserved = claim.assignment
     if not STUDIES_TAKING_WORK[False].all(**_admission_values(reserved.study, reserved.worker)):
         return None

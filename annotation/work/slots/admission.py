@@ -1,4 +1,4 @@
-"""The studies that take work of a worker at this moment, and the statement that takes a slot of theirs."""
+"""The SQL condition for studies that take work of a worker now, and the statement that takes a slot of one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The HIT that a worker holds or may take next, as far as it is found before a transaction."""
+"""Find the HIT that a worker holds or may take next, before a transaction begins."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class CandidateHIT:
-    """A candidate HIT, with all data that can be read before the transaction."""
+    """A HIT that the worker may take, with all data that can be read before the transaction."""
 
     study: Study
     worker: Worker
@@ -83,10 +83,13 @@ class CandidateHIT:
 def find_candidate(
     study: Study, worker: Worker, *, attempt: int = 0, ignored: Assignment | None = None
 ) -> Claim | CandidateHIT | None:
-    """Return the worker's current or reserved HIT, else a candidate, or None if nothing is left.
+    """Return the worker's current or reserved HIT, else a candidate; None if nothing is left.
 
-    Read outside of a transaction, so that nobody waits on SQLite. A current HIT may be finished while the worker or the
-    study is paused. The current assignment ``ignored`` does not count.
+    This reads outside a transaction, so that nobody waits on SQLite. A current HIT may be finished while the worker
+    or the study is paused.
+
+    Args:
+        ignored: a current assignment that does not count.
     """
     participation = _participation(study, worker)
     leases, overdue = _leases(study, worker)
@@ -130,7 +133,7 @@ def find_candidate(
 
 
 def _participation(study: Study, worker: Worker) -> Any:
-    """Return the worker's participation, with facts that save most claims a query."""
+    """Return the worker's participation, annotated with facts that save most claims another query."""
     participation = _PARTICIPATIONS.first(study=study.pk, worker=worker.pk, dataset=study.dataset_id)
     if participation is None:
         raise NotJoined(_("You have not joined this study."))
@@ -138,9 +141,9 @@ def _participation(study: Study, worker: Worker) -> Any:
 
 
 def _leases(study: Study, worker: Worker) -> tuple[list[Assignment], list[Assignment]]:
-    """Return the worker's leases, accepted before reserved, and the expired leases of the study.
+    """Return the worker's leases, accepted before reserved, and the study's expired leases.
 
-    An expired reservation is the worker's until another worker needs its slot.
+    An expired reservation still belongs to the worker until another worker needs its slot.
     """
     now = timezone.now()
     leases: list[Assignment] = []
@@ -156,7 +159,7 @@ def _leases(study: Study, worker: Worker) -> tuple[list[Assignment], list[Assign
 def _candidates(
     study: Study, worker: Worker, participation: Any, overdue: Sequence[Assignment], *, end_silent: bool
 ) -> list[HIT]:
-    """Return HITs with an open slot; release expired and silent leases only if there is none, to save writes."""
+    """Return HITs with an open slot. If there is none, release expired and silent leases and look again."""
     hits: list[HIT] = []
     if not any(lease.worker_id == worker.pk for lease in overdue):
         hits = next_open_hits(study, worker, participation)
@@ -170,7 +173,7 @@ def _candidates(
 
 
 def free_a_page(*, study: Study, worker: Worker) -> bool:
-    """Release leases for a worker who holds none, as a claim would; return whether a page is there for them."""
+    """Release leases for a worker who holds none, as a claim would; return whether the worker can claim a HIT."""
     participation = _participation(study, worker)
     _own, overdue = _leases(study, worker)
     goes_on = participation.standing == Participation.Standing.ACTIVE and study.paused_at is None
@@ -178,7 +181,7 @@ def free_a_page(*, study: Study, worker: Worker) -> bool:
 
 
 def waits_for_a_page(*, study: Study, worker: Worker) -> bool:
-    """Return whether a worker to whom nothing is left may get a page that others hold."""
+    """Return whether the worker, for whom nothing is left, may get a HIT that others hold now."""
     if study.state != Study.State.OPEN or has_reached_limit(
         study=study, design=design_of(study), worker=worker
     ):
@@ -190,7 +193,7 @@ def waits_for_a_page(*, study: Study, worker: Worker) -> bool:
 
 
 def _choose_hit(study: Study, worker: Worker, hits: list[HIT], attempt: int) -> HIT:
-    """Draw a HIT; with early stopping, take one with little in work, so that votes follow one another."""
+    """Draw a HIT; with early stopping, one with few assignments in work, so that votes come in sequence."""
     if stops_early(study):
         in_work = count_in_work_by_hit([hit.pk for hit in hits])
         ordered = sorted(hits, key=lambda hit: (in_work[hit.pk], hit.position))

@@ -35,7 +35,7 @@ _FRESH_HITS = {size: PreparedQuery(partial(_fresh_hits, size)) for size in (WIND
 
 
 def next_open_hits(study: Study, worker: Worker, participation: Any) -> list[HIT]:
-    """Return the next open HITs from the cursor on; HITs returned or expired come last."""
+    """Return the next open HITs from the worker's cursor on; HITs that they returned or let expire come last."""
     size = WIDE_WINDOW if stops_early(study) else WINDOW
     if not participation.wrote:
         window = _FRESH_HITS[size].all(study=study.pk, worker=worker.pk, cursor=participation.cursor)
@@ -60,7 +60,7 @@ def hits_without_own_captions(study: Study, worker: Worker, participation: Any) 
 def prefer_new_controls(
     study: Study, worker: Worker, participation: Any, window: list[HIT], met: Collection[Mark]
 ) -> list[HIT]:
-    """Return HITs with only new control items, from ``window`` or further on; else ``window``."""
+    """Return HITs whose control items are all new to the worker, from ``window`` or later ones; else ``window``."""
     fresh = hits_with_new_controls(study, window, met)
     if fresh:
         return fresh

@@ -1,4 +1,4 @@
-"""Return assignments or let them expire, which releases their slots."""
+"""Return assignments or let them expire, and release their slots."""
 
 from __future__ import annotations
 

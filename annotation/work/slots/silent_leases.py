@@ -1,4 +1,4 @@
-"""Leases whose workers have been silent for long, which end where somebody waits for a page."""
+"""End leases whose workers have been silent for long, if another worker waits for a page."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ ITEMS_IN_A_PAUSE = 3
 
 
 def end_silent_lease(study: Study, worker: Worker, participation: Any) -> int:
-    """End the lease that has been silent longest, for a worker to whom nothing is left; return how many ended.
+    """End the lease that has been silent longest, for a worker for whom nothing is left; return how many ended.
 
-    First one of an address (of IPv6 the /64) where more people hold seats than a household has, if its answers have
-    stopped; then one without an answer whose worker had time for the whole page, as without scripts all answers come
-    at its end; then one of an address where several hold seats.
+    The order of choice is: a lease whose answers have stopped, at an address (for IPv6 the /64) where more people
+    hold seats than in a household; a lease without an answer whose worker has had time for the whole page, since
+    without scripts all answers come at its end; a lease at an address where several people hold seats.
     """
     if worker.source != Worker.Source.LOCAL:
         return 0  # a crowd promised the slots of its workers
@@ -66,7 +66,7 @@ def end_silent_lease(study: Study, worker: Worker, participation: Any) -> int:
 
 
 def _patience(lease: Any, study: Study) -> timedelta:
-    """Return the time without an answer after which a lease makes room."""
+    """Return the time without an answer after which a lease may be ended for another worker."""
     if lease.answers:
         return longest_pause(study)
     items = len(lease.order) or len(cached_units_of(lease.hit))
@@ -75,5 +75,5 @@ def _patience(lease: Any, study: Study) -> timedelta:
 
 
 def longest_pause(study: Study) -> timedelta:
-    """Return the time without an answer after which somebody is no longer at work."""
+    """Return the time without an answer after which a person counts as no longer at work."""
     return max(SHORTEST_PAUSE, ITEMS_IN_A_PAUSE * timedelta(seconds=design_of(study).seconds_per_unit))
