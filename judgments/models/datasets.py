@@ -148,7 +148,7 @@ class DatasetRoleQuerySet(models.QuerySet["DatasetRole"]):
 
 
 class DatasetRole(models.Model):
-    """A person's role in a dataset; each role includes the rights of the previous ones (judgments.access.dataset_roles)."""
+    """A person's role in a dataset; each includes the rights of the previous ones (judgments.access.dataset_roles)."""
 
     class Role(models.TextChoices):
         VIEWER = "viewer", "viewer"

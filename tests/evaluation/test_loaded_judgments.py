@@ -125,8 +125,9 @@ def test_whatever_happens_the_stored_consensus_is_that_of_a_new_computation(
         if step == "row lost":
             Consensus.objects.filter(study=study)[:1].get().delete()
         units = {unit["unit"]: unit for unit in aggregate_study(study=study)["units"] if unit["n"]}
-        stored = Consensus.objects.filter(study=study, unit__isnull=False).select_related("unit")
-        assert {row.unit.key: (row.n, row.value, row.share, row.margin, row.tie) for row in stored} == {
+        stored = Consensus.objects.filter(study=study, unit__isnull=False)
+        rows = stored.values_list("unit__key", "n", "value", "share", "margin", "tie")
+        assert {key: tuple(cells) for key, *cells in rows} == {
             key: tuple(unit[name] for name in ("n", "value", "share", "margin", "tie"))
             for key, unit in units.items()
         }
