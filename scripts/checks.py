@@ -60,13 +60,15 @@ def _test(half: list[str], arguments: list[str], *, before: Sequence[str] = ()) 
     inherited = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     if not arguments:
         print_line("Compiling the kernels and the tests, or each process would do so ...")
-        subprocess.run([PYTHON, "-m", "config.compiling"], cwd=ROOT, env=inherited, check=True)
+        compiling = subprocess.Popen([PYTHON, "-m", "config.compiling"], cwd=ROOT, env=inherited)
         if not any(Path(ROOT, "tests", "__pycache__").glob("*-pytest-*.pyc")):
             # Next time, each process compiles the few that changed. The run itself shows the errors of collecting.
             collecting = [PYTHON, "-m", "pytest", "--collect-only", "--quiet"]
             subprocess.run(
                 collecting, cwd=ROOT, env=inherited, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
             )
+        if compiling.wait():
+            return compiling.returncode
     with tempfile.TemporaryDirectory(prefix="quorum-tests-", dir=_memory()) as folder:
         Path(folder).chmod(0o711)  # PostgreSQL's account passes through
         # One process more than there are cores, as some tests wait; each collects all tests anew.

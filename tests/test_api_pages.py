@@ -33,6 +33,7 @@ def test_every_call_in_the_table_is_in_the_schema() -> None:
     assert named - set(schema["paths"]) == set()
 
 
+@pytest.mark.long
 def test_every_call_is_on_the_page_of_all_and_on_that_of_its_tag_with_its_members() -> None:
     schema = SchemaGenerator().get_schema(request=None, public=True)
     browser = Client(headers={"accept-language": "de"})  # the calls and what is said of them are English

@@ -100,6 +100,7 @@ def test_a_change_reaches_every_kernel_that_depends_on_it_and_no_other(library: 
     assert compiled_files(library).isdisjoint(third)
 
 
+@pytest.mark.long
 def test_without_a_folder_to_write_to_kernels_are_compiled_all_the_same(library: Path) -> None:
     nowhere = library / "file"
     nowhere.touch()

@@ -125,6 +125,7 @@ def test_every_threat_has_a_test() -> None:
         assert f"def {test}" in (ROOT / file).read_text(), (file, test)
 
 
+@pytest.mark.long
 def test_two_first_starts_at_once_set_everything_up_once(installations: Installations) -> None:
     with installations.fresh("sqlite") as installation:
         installation.env |= {

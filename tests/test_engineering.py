@@ -186,6 +186,7 @@ def test_every_option_that_a_sentence_names_is_one_of_some_command() -> None:
     assert wrong == {}
 
 
+@pytest.mark.long
 @pytest.mark.django_db
 def test_every_filter_of_a_list_says_what_it_expected(admin_user: Any) -> None:
     make_study(slug="animal-triplet")
@@ -235,12 +236,14 @@ def check_warnings(tmp_path: Path, *call: str) -> int:
     return (done.stdout + done.stderr).count("Others than its owner may read")
 
 
+@pytest.mark.long
 def test_that_others_may_read_the_data_is_said_by_the_check_and_before_no_command(tmp_path: Path) -> None:
     assert check_warnings(tmp_path, "check") == 1
     assert check_warnings(tmp_path, "aggregate", "x") == 0
     assert check_warnings(tmp_path, "export_study", "x") == 0
 
 
+@pytest.mark.long
 def test_the_first_compile_is_announced_once_on_a_terminal(tmp_path: Path) -> None:
     code = "import quorum; quorum.score(['a dog runs'], [['a dog is running']], ['cider-d'])"
     env = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
@@ -263,6 +266,7 @@ def test_the_first_compile_is_announced_once_on_a_terminal(tmp_path: Path) -> No
     assert said == [1, 0]
 
 
+@pytest.mark.long
 def test_each_command_of_a_feature_loads_in_a_process_of_its_own() -> None:
     """Whatever was imported before: kinds and commands of features import each other."""
     code = """

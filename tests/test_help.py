@@ -43,6 +43,7 @@ def pages_of(client: Client, study: Study) -> Iterator[tuple[str, str]]:
             yield address, answer.content.decode()
 
 
+@pytest.mark.long
 def test_every_page_of_the_admin_leads_to_a_page_and_heading_that_explain_it(
     client: Client, study: Study
 ) -> None:

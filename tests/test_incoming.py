@@ -92,6 +92,7 @@ def test_what_gzip_packed_is_understood_by_the_name_inside(name: str) -> None:
     assert [(part.format, part.captions) for part in understood.parts] == [(name, 1)]
 
 
+@pytest.mark.long
 def test_a_workbook_shares_more_texts_than_it_has_columns(tmp_path: Path) -> None:
     path = tmp_path / "sent.xlsx"
     row = '<row><c t="s"><v>{}</v></c><c t="s"><v>{}</v></c></row>'
@@ -391,6 +392,7 @@ def test_a_request_leaves_a_long_list_of_files_to_the_job() -> None:
     assert understood.problems[20:] == ["The same applies to this many more files: 1,980."]
 
 
+@pytest.mark.long
 def test_of_thousands_of_tables_no_more_than_can_be_offered_are_read() -> None:
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w") as archive:

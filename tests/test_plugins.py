@@ -177,6 +177,7 @@ def test_a_crowd_of_a_package_refuses_what_it_cannot_do(installation: Installati
     assert "people of a laboratory are paid at the desk; expected 0." in done.stderr
 
 
+@pytest.mark.long
 def test_a_package_is_left_out_by_the_setting(installation: Installation) -> None:
     installation.env["CONTRIB_APPS"] = "quorum_laboratory"
     listed = "from judgments.kinds import KINDS; from judgments.design.crowds import CROWDS"

@@ -314,6 +314,7 @@ def test_a_message_with_a_line_break_stays_one_line_of_the_log(tmp_path: Path) -
     assert logged.splitlines()[-1].endswith("WARNING quorum: one\\nERROR two")
 
 
+@pytest.mark.long
 def test_pages_and_static_files_of_a_real_server_work_in_a_browser(
     live_server_on: Callable[[str], Installation], page: Page
 ) -> None:

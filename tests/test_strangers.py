@@ -130,6 +130,7 @@ def visitor(who: str, other: Study) -> Client:
     return client
 
 
+@pytest.mark.long
 def test_the_walk_reaches_pages_steps_and_resources(study: Study, walk: list[str]) -> None:
     found = walk
     assert len(found) > 150

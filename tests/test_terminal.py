@@ -123,6 +123,7 @@ def test_files_are_scored_where_nothing_is_set_up_and_nothing_is_left_behind(ter
     assert sorted(terminal.folder.iterdir()) == [references, candidates]
 
 
+@pytest.mark.long
 def test_the_shell_completes_words_and_options(terminal: Terminal) -> None:
     assert {"run", "study", "score"} <= terminal.completes("quorum ")
     assert {"new", "open"} <= terminal.completes("quorum study ")

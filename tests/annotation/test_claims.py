@@ -494,6 +494,7 @@ def test_thirty_workers_who_send_everything_twice_fill_every_hit_exactly(
     assert {status for status in statuses if status >= 400} == set()
 
 
+@pytest.mark.long
 def test_one_worker_in_ten_windows_holds_one_hit(
     live_server_on: Callable[[str], Installation], database: str, person_at: Crowd
 ) -> None:
@@ -516,6 +517,7 @@ def test_one_worker_in_ten_windows_holds_one_hit(
     assert audit(installation)["open_slots"] == WANTED * HITS - 1
 
 
+@pytest.mark.long
 def test_a_killed_server_loses_no_acknowledged_answer_and_gives_held_hits_back(
     live_server_on: Callable[[str], Installation], database: str, person_at: Crowd
 ) -> None:

@@ -242,6 +242,7 @@ print(json.dumps({"races": found, "broken": check_integrity().problems}))
 """
 
 
+@pytest.mark.long
 def test_a_step_and_a_claim_at_the_same_moment_follow_one_another(
     installation_on: Callable[[str], Installation], database: str
 ) -> None:

@@ -43,6 +43,7 @@ def sign_in(page: Page, court: Installation) -> None:
     page.get_by_role("button", name="Log in").click()
 
 
+@pytest.mark.long
 def test_units_are_decided_by_keyboard_alone(page: Page, court: Installation) -> None:
     sign_in(page, court)
     page.get_by_role("link", name="Begin").press("Enter")

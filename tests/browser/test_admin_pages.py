@@ -73,6 +73,7 @@ def test_every_page_can_be_read_by_everybody(page: Page, office: tuple[Installat
     assert found == [], "\n".join(found)
 
 
+@pytest.mark.long
 def test_a_term_explains_itself_by_the_keyboard(page: Page, office: tuple[Installation, list[str]]) -> None:
     installation, addresses = office
     sign_in(page, installation, "rosa")

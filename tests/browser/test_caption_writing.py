@@ -98,6 +98,7 @@ def captions(site: Installation) -> Installation:
     return site
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("language", long_except(["en", "de", "ja"], "en"))
 def test_the_page_finds_what_the_server_finds(
     page: Page, captions: Installation, language: str, person: str
@@ -165,6 +166,7 @@ def test_a_person_writes_captions_by_keyboard_alone(page: Page, captions: Instal
     expect(page.locator("[data-count]")).to_contain_text("1 of 3")
 
 
+@pytest.mark.long
 def test_advice_comes_after_a_pause_and_holds_nobody_up(
     page: Page, captions: Installation, person: str
 ) -> None:
@@ -245,6 +247,7 @@ def test_pasted_text_is_counted(page: Page, captions: Installation, person: str)
     assert signals["A shape lies there."] == {}
 
 
+@pytest.mark.long
 def test_how_a_text_is_written_is_counted_and_no_key_is_kept(
     page: Page, captions: Installation, person: str
 ) -> None:

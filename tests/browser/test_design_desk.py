@@ -66,6 +66,7 @@ def designs(office: Installation) -> dict[str, dict[str, object]]:
     return found
 
 
+@pytest.mark.long
 def test_what_is_typed_before_the_script_is_there_is_counted_too(page: Page, office: Installation) -> None:
     held: list[Route] = []
     page.route("**/js/design*.js", lambda route: held.append(route))
@@ -79,6 +80,7 @@ def test_what_is_typed_before_the_script_is_there_is_counted_too(page: Page, off
     )
 
 
+@pytest.mark.long
 def test_numbers_preview_and_file_follow_the_form_and_nothing_is_saved_before_it_is_asked_for(
     page: Page, office: Installation
 ) -> None:
@@ -146,6 +148,7 @@ def test_what_is_wrong_is_said_beside_its_field_while_it_is_typed_and_in_the_lis
     expect(page.locator('[data-field="crowd-budget_cents"] .q-error')).to_contain_text("short")
 
 
+@pytest.mark.long
 def test_a_study_file_fills_the_form_and_a_refused_one_says_where(page: Page, office: Installation) -> None:
     begin(page, office)
     unfold_file(page)
@@ -162,6 +165,7 @@ def test_a_study_file_fills_the_form_and_a_refused_one_says_where(page: Page, of
     assert designs(office)["from-the-file"]["protocol"] == "graded"
 
 
+@pytest.mark.long
 def test_rows_are_added_and_removed_and_the_study_file_follows_both_ways(
     page: Page, office: Installation
 ) -> None:
@@ -203,6 +207,7 @@ def test_by_keyboard_alone(page: Page, office: Installation) -> None:
     assert "by-keyboard" in designs(office)
 
 
+@pytest.mark.long
 def test_without_scripts_look_again_shows_the_same(new_page: NewPage, office: Installation) -> None:
     page = new_page(java_script_enabled=False, viewport={"width": 1280, "height": 900})
     begin(page, office)
@@ -222,6 +227,7 @@ def test_without_scripts_look_again_shows_the_same(new_page: NewPage, office: In
     assert "without-scripts" in designs(office)
 
 
+@pytest.mark.long
 def test_a_design_is_kept_as_a_preset_copied_and_compared(page: Page, office: Installation) -> None:
     begin(page, office, preset="hodosh-2013-graded")
     page.get_by_label("Name", exact=True).fill("To be kept")

@@ -175,6 +175,7 @@ def test_pages_of_staff_are_walked_by_tab(page: Page, office: Office) -> None:
         assert problems(page) == [], address
 
 
+@pytest.mark.long
 def test_pictures_that_load_late_move_nothing(page: Page, office: Office) -> None:
     """Else what has the focus, or is read, moves away as soon as pictures further up arrive."""
     sign_in(page, office, "rosa")

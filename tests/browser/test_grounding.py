@@ -86,6 +86,7 @@ def test_a_caption_that_names_no_box_is_an_answer_by_one_key(
     assert answers(site, person) == [[], []]
 
 
+@pytest.mark.long
 def test_links_are_made_by_touch_on_a_phone_and_outlast_a_reload(
     new_page: NewPage, site: Installation, person: str
 ) -> None:
@@ -111,6 +112,7 @@ def test_links_are_made_by_touch_on_a_phone_and_outlast_a_reload(
     assert answers(site, person) == [EXPECTED] * 2
 
 
+@pytest.mark.long
 def test_the_page_of_links_fits_its_screen_and_a_screen_reader(
     page: Page, site: Installation, person: str
 ) -> None:

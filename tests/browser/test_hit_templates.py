@@ -4,6 +4,7 @@ import json
 import re
 from typing import Any
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.axe import problems_in_both_looks
@@ -85,6 +86,7 @@ def test_what_was_filled_in_outlasts_a_reload_here_and_at_the_server(
     expect(here(page).get_by_label("Grund")).to_have_value("Halb fertig")
 
 
+@pytest.mark.long
 def test_a_form_s_slider_stands_nowhere_before_an_answer(page: Page, site: Installation, person: str) -> None:
     join(page, site, "warmth", person)
     for number in (1, 2, 3):

@@ -145,6 +145,7 @@ def walk_through(me: Walked, walk: MessyWalk, folder: Path) -> str:
     return page.locator("#link").inner_text().rstrip("/").rpartition("/")[2]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "name",
     [pytest.param(name, marks=[pytest.mark.long] if number else []) for number, name in enumerate(WALKS)],
@@ -174,6 +175,7 @@ DROP = """([area, names]) => {
 }"""
 
 
+@pytest.mark.long
 def test_files_are_dropped_listed_and_refused_in_place(page: Page, office: Installation) -> None:
     make_researcher(office, "dropper")
     sign_in_by_hand(Counted(page), office, "dropper")

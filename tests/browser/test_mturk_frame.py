@@ -95,6 +95,7 @@ def test_without_scripts_the_last_step_is_a_button(turk: FramedSite, new_page: N
     assert turk.turns("pairwise", worker) == ["Submitted"]
 
 
+@pytest.mark.long
 def test_a_reload_brings_the_draft_back_and_a_second_tab_shows_it_too(
     page: Page, turk: FramedSite, worker: str
 ) -> None:
@@ -111,6 +112,7 @@ def test_a_reload_brings_the_draft_back_and_a_second_tab_shows_it_too(
     assert len(turk.sessions(worker)) == 1
 
 
+@pytest.mark.long
 def test_a_post_that_was_lost_is_sent_again_when_the_hit_is_opened_again(
     page: Page, turk: FramedSite, worker: str
 ) -> None:
@@ -122,6 +124,7 @@ def test_a_post_that_was_lost_is_sent_again_when_the_hit_is_opened_again(
     assert [len(one.pages) for one in turk.sessions(worker)] == [1]
 
 
+@pytest.mark.long
 def test_back_from_an_error_finds_the_last_step_with_its_button(
     page: Page, turk: FramedSite, worker: str
 ) -> None:
@@ -138,6 +141,7 @@ def test_back_from_an_error_finds_the_last_step_with_its_button(
     assert [len(work.seconds) for one in turk.sessions(worker) for work in one.pages] == [4]
 
 
+@pytest.mark.long
 def test_consent_is_asked_in_the_frame(page: Page, turk: FramedSite, worker: str) -> None:
     frame = turk.preview(page, "consent", worker)
     expect(frame.get_by_text("You are asked whether you agree")).to_be_visible()
@@ -162,6 +166,7 @@ def test_the_quiz_stands_in_the_frame_before_the_work(page: Page, turk: FramedSi
     assert (session.status, session.pages) == ("working", [])
 
 
+@pytest.mark.long
 def test_returned_there_and_taken_by_somebody_else_the_old_page_is_fenced(
     page: Page, turk: FramedSite, worker: str, new_page: NewPage
 ) -> None:
@@ -200,6 +205,7 @@ def test_a_self_contained_page_posts_to_mechanical_turk_and_a_sync_brings_its_an
     assert [(work.state, len(work.seconds)) for work in session.pages] == [("submitted", count)]
 
 
+@pytest.mark.long
 def test_every_page_in_the_frame_fits_and_can_be_read_by_everybody(
     page: Page, turk: FramedSite, worker: str
 ) -> None:

@@ -85,6 +85,7 @@ def test_answers_are_posted_to_mechanical_turk_with_the_assignment(page: Page) -
     assert turk.elsewhere == []
 
 
+@pytest.mark.long
 def test_half_of_the_assignments_see_the_mirror_and_their_answers_mean_the_same_sentences(page: Page) -> None:
     chosen = []
     for assignment in (DRAWN, MIRRORED):
@@ -107,6 +108,7 @@ def test_half_of_the_assignments_see_the_mirror_and_their_answers_mean_the_same_
     assert chosen[0] == chosen[1] == {f"unit-{number}": 1 for number in range(1, 5)}
 
 
+@pytest.mark.long
 def test_over_many_assignments_both_layouts_come_about_equally_often(page: Page) -> None:
     turk = Turk(page, "triplet", units=1)
     shown = []
@@ -127,6 +129,7 @@ def test_a_preview_shows_the_first_and_takes_nothing(page: Page) -> None:
     expect(page.get_by_text("Accept the HIT to answer.")).to_be_visible()
 
 
+@pytest.mark.long
 def test_answers_are_sent_nowhere_else(page: Page) -> None:
     turk = Turk(page, "triplet", units=1)
     for host in (

@@ -91,6 +91,7 @@ def test_a_person_is_sent_works_and_is_taken_back_at_once(
     assert [one["pid"] for one in panel.returns[-2:]] == [person, person]
 
 
+@pytest.mark.long
 def test_a_person_goes_on_in_another_browser_while_the_first_is_open(
     page: Page, new_page: NewPage, studies: Installation, panel: FakePanel, person: str
 ) -> None:
@@ -117,6 +118,7 @@ def test_a_person_goes_on_in_another_browser_while_the_first_is_open(
     assert [one["pid"] for one in panel.returns[-2:]] == [person, person]
 
 
+@pytest.mark.long
 def test_where_no_address_is_known_the_code_is_copied(
     page: Page, studies: Installation, panel: FakePanel, person: str
 ) -> None:
@@ -129,6 +131,7 @@ def test_where_no_address_is_known_the_code_is_copied(
     assert problems(page) == []
 
 
+@pytest.mark.long
 def test_the_panel_s_list_is_compared_and_booked_by_whoever_pays(
     browser: Browser, studies: Installation, panel: FakePanel, person: str
 ) -> None:

@@ -90,6 +90,7 @@ def test_a_person_passes_by_keyboard_alone(page: Page, quizzed: Installation, pe
     expect(page.locator("[data-step]").first).to_be_attached()
 
 
+@pytest.mark.long
 def test_in_two_tabs_the_first_answer_stays_and_both_go_on(
     page: Page, quizzed: Installation, person: str
 ) -> None:
@@ -104,6 +105,7 @@ def test_in_two_tabs_the_first_answer_stays_and_both_go_on(
     assert answers(quizzed, person) == str({first: {"value": 1}})
 
 
+@pytest.mark.long
 def test_a_closed_tab_loses_nothing_and_a_picture_is_enlarged(
     page: Page, quizzed: Installation, person: str
 ) -> None:

@@ -10,6 +10,7 @@ from tests.installations import Installation, until
 PHONE: ViewportSize = {"width": 390, "height": 844}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("slug", ["segments", pytest.param("summaries", marks=pytest.mark.long)])
 def test_a_page_with_a_source_text_can_be_read_by_everybody(
     page: Page, site: Installation, person: str, slug: str

@@ -76,6 +76,7 @@ def speaks_of_texts(page: Page, of: str) -> None:
     assert page.evaluate(DRAWN) == 0, (of, page.url)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["translation", pytest.param("summary", marks=pytest.mark.long)])
 def test_no_page_of_a_study_of_texts_speaks_of_pictures(
     page: Page, empty_installation: Installation, kind: str

@@ -86,6 +86,7 @@ def test_axe_finds_nothing_on_any_of_the_worker_s_pages(
     assert looks.problems == {}
 
 
+@pytest.mark.long
 def test_axe_finds_nothing_on_a_page_of_any_kind(page: Page, site: Installation) -> None:
     looks = Looks(page)
     for protocol in (one for one in KINDS if one not in ELSEWHERE):

@@ -138,6 +138,7 @@ make_study(dataset, "graded", slug="photos", units_per_hit=20)  # one page of wo
 """
 
 
+@pytest.mark.long
 def test_pictures_are_scaled_for_a_phone_two_ahead_and_the_original_is_enlarged(
     new_page: NewPage, site: Installation, person: str
 ) -> None:

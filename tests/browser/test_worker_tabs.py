@@ -76,6 +76,7 @@ def test_half_of_an_answer_gives_way_to_the_whole_one_of_another_device(
     expect(page.locator("#u1 input[value='1'][name^=u]")).to_be_checked()
 
 
+@pytest.mark.long
 def test_unsent_answers_of_one_study_outlast_work_on_another(
     page: Page, site: Installation, person: str
 ) -> None:

@@ -69,6 +69,7 @@ def test_more_time_needs_no_script(new_page: NewPage, site: Installation, person
     expect(page.locator("#u1 input").first).to_be_checked()
 
 
+@pytest.mark.long
 def test_an_ended_page_keeps_its_answers_and_is_taken_up_again(
     page: Page, site: Installation, person: str
 ) -> None:
@@ -89,6 +90,7 @@ def test_an_ended_page_keeps_its_answers_and_is_taken_up_again(
     submitted(page)
 
 
+@pytest.mark.long
 def test_who_comes_back_after_the_end_is_asked_whether_to_take_it_up_again(
     page: Page, site: Installation, person: str
 ) -> None:
@@ -229,6 +231,7 @@ def saved(site: Installation, name: str) -> list[str]:
     return positions
 
 
+@pytest.mark.long
 def test_an_answer_that_is_refused_holds_no_other_up(page: Page, site: Installation, person: str) -> None:
     join(page, site, "triplet", person)
     say = (

@@ -384,6 +384,7 @@ def test_open_answers_are_by_image_and_by_known_people(anonymous: bool, clusters
     assert alpha["low"] < alpha["value"] < alpha["high"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("checks", [0, 1])
 def test_alpha_of_few_people_warns_of_careless_ones_where_no_control_item_would_show_them(
     checks: int, designer: Client, capsys: pytest.CaptureFixture[str]

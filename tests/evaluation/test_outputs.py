@@ -538,6 +538,7 @@ def test_order_names_and_writing_change_no_score_of_errors(
 OF_TRIPLETS = OF_PAIRS | {"reference_text": "by_people"}
 
 
+@pytest.mark.long
 @given(votes=VOTES, texts=TEXTS, data=st.data())
 @EXAMPLES
 def test_order_names_and_writing_change_no_winner_of_triplets(

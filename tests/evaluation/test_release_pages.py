@@ -254,6 +254,7 @@ print("TOLD", json.dumps(told))
 """
 
 
+@pytest.mark.long
 def test_a_killed_worker_leaves_no_release(installation_on: Callable[[str], Installation]) -> None:
     out = installation_on("sqlite").python(KILLED)
     assert json.loads(out.partition("TOLD ")[2]) == {

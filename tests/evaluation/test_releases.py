@@ -134,6 +134,7 @@ def test_a_version_is_released_once_and_again_with_the_same_bytes(pairwise: Stud
     assert (tmp_path / "a.zip").read_bytes() == (tmp_path / "b.zip").read_bytes()
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("undrawn")
 def test_another_salt_gives_other_people_and_the_same_figures(
     pairwise: StudyOf, bundle: Path, tmp_path: Path
@@ -423,6 +424,7 @@ def test_one_caption_at_a_time_and_open_answers_verify_too(tmp_path: Path) -> No
     assert verify_bundle(tmp_path / "a.zip").differences == ()
 
 
+@pytest.mark.long
 def test_croissant_is_valid(bundle: Path, tmp_path: Path) -> None:
     with ZipFile(bundle) as archive:
         archive.extractall(tmp_path / "out")

@@ -723,6 +723,7 @@ def test_the_page_says_when_judgments_came_in_since_and_costs_the_same_for_any_n
     assert "have been added or changed since" in words(designer.get(address(made.study)))
 
 
+@pytest.mark.long
 def test_the_numbers_and_every_file_of_a_report_are_fetched_with_a_token(
     designer: Client, settings: Any, tmp_path: Path
 ) -> None:

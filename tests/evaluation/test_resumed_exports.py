@@ -72,6 +72,7 @@ def part_of(path: Path, name: str) -> Path:
     return written(path)[0].with_name(name)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "form",
     long_except(FORMS, *JOINED_DIFFERENTLY),
@@ -321,6 +322,7 @@ def installation(installations: Installations) -> Iterator[Installation]:
         yield made
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("form", long_except(JOINED_DIFFERENTLY, "jsonl"))
 def test_an_export_that_is_killed_over_and_over_gives_the_same_file(
     form: str, installation: Installation, tmp_path: Path

@@ -252,6 +252,7 @@ print(json.dumps(found))
 """
 
 
+@pytest.mark.long
 def test_an_address_that_no_row_can_have_is_not_there_on_any_database(
     installation_on: Callable[[str], Installation], database: str
 ) -> None:

@@ -174,6 +174,7 @@ def texts_of_files() -> Iterator[tuple[str, str]]:
         yield tomli_w.dumps(values), problem_of(values)
 
 
+@pytest.mark.long
 @pytest.mark.django_db
 def test_a_call_says_the_sentence(designer: Client) -> None:
     make_dataset()

@@ -254,6 +254,7 @@ print(json.dumps({"races": found, "broken": check_integrity().problems}))
 """
 
 
+@pytest.mark.long
 def test_discarding_and_letting_people_in_at_the_same_moment_follow_one_another(
     installation_on: Callable[[str], Installation], database: str
 ) -> None:

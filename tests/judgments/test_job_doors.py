@@ -299,6 +299,7 @@ print(json.dumps([wrong, answers, Job.objects.count()]))
 """
 
 
+@pytest.mark.long
 def test_of_twenty_calls_at_once_one_starts_the_job_and_no_account_gets_more_than_it_may(
     installation_on: Any, database: str
 ) -> None:

@@ -486,6 +486,7 @@ def test_a_database_that_was_away_for_a_while_loses_no_work(
     assert row(installation, job)["groups"] == 4
 
 
+@pytest.mark.long
 def test_a_worker_that_is_asked_to_end_gives_its_work_back(installation: Installation) -> None:
     """Work that reports progress is interrupted; other work is left alone after a while."""
     gate, left = installation.folder / "gate", installation.folder / "left"
@@ -512,6 +513,7 @@ def test_a_worker_that_is_asked_to_end_gives_its_work_back(installation: Install
     assert row(installation, jobs_held[1])["groups"] == 3
 
 
+@pytest.mark.long
 def test_workers_that_are_killed_again_and_again_beside_others_do_everything_once(
     installation: Installation,
 ) -> None:
@@ -613,6 +615,7 @@ def test_a_job_that_another_process_sends_is_not_waited_for(
     assert first != second
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("scheme", ["redis", "amqp"])
 def test_a_broker_that_does_not_answer_is_tried_once_for_many_jobs(
     installation_on: Callable[[str], Installation], scheme: str
@@ -656,6 +659,7 @@ def refused(installation: Installation) -> None:
     assert "Job 1 is stored, but the broker cannot be reached" in log
 
 
+@pytest.mark.long
 def test_a_worker_of_an_older_version_leaves_new_jobs_to_one_that_knows_them(
     installation: Installation,
 ) -> None:
@@ -672,6 +676,7 @@ def test_a_worker_of_an_older_version_leaves_new_jobs_to_one_that_knows_them(
     assert (found["state"], found["attempts"], found["groups"]) == ("done", 1, 1)
 
 
+@pytest.mark.long
 def test_a_job_that_kills_its_process_costs_its_neighbour_nothing(installation: Installation) -> None:
     gate = installation.folder / "gate"
     gate.touch()
@@ -702,6 +707,7 @@ def test_a_message_that_redis_delivers_again_is_no_forgery(
     assert "signature" not in (installation.folder / "worker.log").read_text()
 
 
+@pytest.mark.long
 def test_a_job_that_is_cancelled_has_no_part_computed_afterwards(
     installation_on: Callable[[str], Installation],
 ) -> None:
@@ -716,6 +722,7 @@ def test_a_job_that_is_cancelled_has_no_part_computed_afterwards(
     assert claims() == 2
 
 
+@pytest.mark.long
 def test_a_job_over_its_limit_of_time_fails_and_a_stubborn_one_is_ended(
     installation_on: Callable[[str], Installation],
 ) -> None:
@@ -751,6 +758,7 @@ def test_a_job_that_is_lost_frees_its_worker_whatever_it_does(
     assert row(installation, job)["state"] == ("running" if given else "cancelled")
 
 
+@pytest.mark.long
 def test_memory_is_given_back_after_a_job_and_too_much_of_it_ends_no_worker(
     installation_on: Callable[[str], Installation],
 ) -> None:

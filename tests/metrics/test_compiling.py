@@ -6,6 +6,7 @@ from config.compiling import compile_metrics
 from quorum.metrics.registry import METRICS
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("tables", ["", "none"])
 def test_all_metrics_score_what_they_are_compiled_with(tables: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if tables:

@@ -147,6 +147,7 @@ def test_negative_numbers_at_the_ratio_level_carry_a_warning() -> None:
     assert "no meaning" not in alpha_interval([[1, 2, 3], [1, 2, 2]], "ratio").note
 
 
+@pytest.mark.long
 @pytest.mark.large
 def test_the_interval_is_that_of_redrawing_the_units_one_by_one() -> None:
     table = with_nan(TABLES[NAMES.index("random-5x30-k4-missing0.3")]["data"])

@@ -4,6 +4,8 @@ import json
 from collections.abc import Callable
 from functools import partial
 
+import pytest
+
 from tests.annotation.test_claims import Crowd, audit, person_at
 from tests.crowd import Person, Server, all_at_once
 from tests.installations import Installation
@@ -37,6 +39,7 @@ print(json.dumps({
 """
 
 
+@pytest.mark.long
 def test_many_people_in_an_arena_get_a_page_each_of_which_every_answer_is_counted_once(
     live_server_on: Callable[[str], Installation], database: str, person_at: Crowd
 ) -> None:

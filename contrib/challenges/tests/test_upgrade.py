@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 from tests.installations import Installations
 
 FILLED = """
@@ -34,6 +36,7 @@ print(json.dumps({
 """
 
 
+@pytest.mark.long
 def test_an_upgrade_keeps_rows_permissions_and_log(installations: Installations) -> None:
     with installations.fresh("sqlite", after=FILLED) as installation:
         before = json.loads(installation.python(STORED))

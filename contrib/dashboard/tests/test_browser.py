@@ -43,6 +43,7 @@ def office(installations: Installations) -> Iterator[tuple[Installation, str]]:
         yield installation, f"{installation.url}/admin/judgments/study/{pk}/board/"
 
 
+@pytest.mark.long
 def test_a_judgment_from_another_browser_shows_up_without_a_reload(
     page: Page, office: tuple[Installation, str]
 ) -> None:

@@ -116,6 +116,7 @@ def test_errors_are_marked_by_mouse_keys_finger_and_in_a_plain_form(
     assert in_a_form["score"] == 90
 
 
+@pytest.mark.long
 def test_two_texts_side_by_side_by_mouse_keys_finger_and_in_a_plain_form(
     page: Page, new_page: NewPage, site: Installation, person: str
 ) -> None:

@@ -337,6 +337,7 @@ LAYOUTS = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("layout", long_except(["label-studio", "potato", "prodigy"], "label-studio"))
 def test_what_other_platforms_export_comes_back(layout: str, tmp_path: Path) -> None:
     """Each system's mean is that of its own grades, though two say the same."""

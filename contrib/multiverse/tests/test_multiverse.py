@@ -217,6 +217,7 @@ def test_a_report_draws_it_writes_every_specification_and_keeps_it(
     assert build_report(study, parts=["multiverse"]).parts == {"multiverse": kept.result}
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("undrawn")
 def test_without_the_feature_an_earlier_report_stays_and_none_can_be_asked_for(
     designer: Client, settings: Any, tmp_path: Path

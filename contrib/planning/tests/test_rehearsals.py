@@ -125,6 +125,7 @@ def test_pairs_have_power_about_their_systems_and_triplets_have_none(designer: C
     assert about_systems == {"pairwise": True, "triplet": False}
 
 
+@pytest.mark.long
 def test_a_copy_is_deleted_with_its_simulated_answers_and_nothing_else_is(designer: Client) -> None:
     study = a_draft()
     copy = rehearsed(designer, study, rules="on", spammers=0.5)
@@ -224,6 +225,7 @@ def test_pairs_are_doubled_until_a_study_decides_often_enough() -> None:
     assert needed_pairs(TwoSystems(0.5001), people, Size(12, 1, 1), 0.1, seed=1) is None
 
 
+@pytest.mark.long
 def test_a_rehearsal_shows_the_intervals_of_results() -> None:
     better_and_worse()
     study = make_drawn_study("pairwise", slug="rehearsed-once")

@@ -167,6 +167,7 @@ def to_the_end(installation: Installation, prolific: ProlificEmulator) -> None:
     raise AssertionError(f"calls are left after {MOST_SYNCS} comparisons")
 
 
+@pytest.mark.long
 def test_kills_and_lost_answers_lose_nothing_and_pay_nothing_twice(
     installation_on: Callable[[str], Installation], database: str
 ) -> None:

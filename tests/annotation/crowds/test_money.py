@@ -372,6 +372,7 @@ def test_one_request_sent_four_times_at_once_is_done_once_and_answered_alike(
     assert (found["calls"], found["reserved"], found["log"], found["notes"]) == ([50], 60, 1, 1)
 
 
+@pytest.mark.long
 def test_one_preview_confirmed_four_times_at_once_under_keys_of_their_own_is_paid_once(
     scene: Callable[[str], dict[str, Any]],
 ) -> None:
