@@ -34,13 +34,13 @@ class Consensus(models.Model):
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="consensus")
     unit = models.OneToOneField(
-        Unit, on_delete=models.CASCADE, related_name="consensus", null=True, blank=True
+        Unit, verbose_name="item", on_delete=models.CASCADE, related_name="consensus", null=True, blank=True
     )
     pair = models.OneToOneField(
         CandidatePair, on_delete=models.CASCADE, related_name="consensus", null=True, blank=True
     )
     source = models.CharField(max_length=11, choices=Source, default=Source.JUDGMENTS)
-    n = models.PositiveIntegerField(help_text="Used judgments; for a pair, its units with a winner or a tie.")
+    n = models.PositiveIntegerField(help_text="Used judgments; for a pair, its items with a winner or a tie.")
     value = models.FloatField(null=True, blank=True, help_text="Empty on a tie or without judgments.")
     answer = models.JSONField(null=True, blank=True, help_text="What open answers say together.")
     share = models.FloatField(null=True, blank=True)
@@ -89,7 +89,7 @@ class Analysis(models.Model):
     """A stored result; pages compare its ``data_hash`` to mark stale results."""
 
     class What(models.TextChoices):
-        AGGREGATION = "aggregation", gettext_lazy("consensus, agreement and workers")
+        AGGREGATION = "aggregation", gettext_lazy("consensus, agreement and participants")
         META_EVALUATION = "meta-evaluation", gettext_lazy("metrics against the consensus")
         PLAN = "plan", gettext_lazy("how many pairs and votes a difference takes")
         REPORT = "report", gettext_lazy("report")
@@ -124,8 +124,10 @@ class MetricScore(models.Model):
     analysis = models.ForeignKey(Analysis, on_delete=models.CASCADE, related_name="scores")
     metric = models.CharField(max_length=LONGEST_METRIC)
     pair = models.ForeignKey(CandidatePair, on_delete=models.CASCADE, related_name="+", null=True, blank=True)
-    unit = models.ForeignKey(Unit, on_delete=models.CASCADE, related_name="+", null=True, blank=True)
-    first = models.FloatField(help_text="Score of the pair's first candidate, or of the unit's caption.")
+    unit = models.ForeignKey(
+        Unit, verbose_name="item", on_delete=models.CASCADE, related_name="+", null=True, blank=True
+    )
+    first = models.FloatField(help_text="Score of the pair's first candidate, or of the item's caption.")
     second = models.FloatField(null=True, blank=True)
 
     class Meta:
@@ -195,11 +197,11 @@ class Prediction(models.Model):
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="predictions")
     name = models.CharField(max_length=80)
-    units = models.BinaryField(help_text="An int64, little-endian, for each unit: its row id.")
+    units = models.BinaryField("items", help_text="An int64, little-endian, for each item: its row id.")
     shares = models.BinaryField(
-        help_text="A float64, little-endian, for each unit and label, in their order."
+        help_text="A float64, little-endian, for each item and label, in their order."
     )
-    known = models.PositiveIntegerField(help_text="How many units it is about.")
+    known = models.PositiveIntegerField(help_text="How many items it is about.")
     sha256 = models.CharField(max_length=64, help_text="Of the imported text.")
     imported_at = models.DateTimeField(default=timezone.now)
     imported_by = account_key(help_text=BY_COMMAND)
@@ -243,7 +245,7 @@ class ColumnBlock(models.Model):
 
     class What(models.TextChoices):
         JUDGMENTS = "judgments"
-        UNITS = "units"
+        UNITS = "units", "Items"
         CONSENSUS = "consensus"
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="column_blocks")

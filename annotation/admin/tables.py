@@ -6,6 +6,7 @@ from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
 from unfold.decorators import display
 
 from annotation.models import Assignment, Invitation, Judgment, Participation, ProblemReport, Worker
@@ -30,8 +31,14 @@ class ValueFilter(KnownValuesFilter):
 @admin.register(Worker)
 class WorkerAdmin(ReadOnlyAdmin):
     help = "workers.md"
-    empty_words = "This lists people who joined a study."
-    list_display = ("name", "source_label", study_column, count_column("HITs taken", "n"), "created_at")
+    empty_words = "This lists participants who joined a study."
+    list_display = (
+        "name",
+        "source_label",
+        study_column,
+        count_column("pages of work taken", "n"),
+        "created_at",
+    )
     list_filter = ("source", "anonymous", "study")
     list_select_related = ("study",)
     search_fields = ("name",)
@@ -54,7 +61,7 @@ class WorkerAdmin(ReadOnlyAdmin):
 @admin.register(Assignment)
 class AssignmentAdmin(ReadOnlyAdmin):
     help = "work-page.md#seats"
-    empty_words = "A row is added whenever somebody takes a HIT."
+    empty_words = "A row is added whenever somebody takes a page of work."
     list_display = (
         "id",
         study_column,
@@ -101,7 +108,7 @@ class AssignmentAdmin(ReadOnlyAdmin):
 @admin.register(Judgment)
 class JudgmentAdmin(ReadOnlyAdmin):
     help = "evaluation.md#which-judgments-are-used"
-    empty_words = "This lists the answers of submitted HITs."
+    empty_words = "This lists the answers of submitted pages of work."
     list_display = (
         "id",
         "study",
@@ -131,7 +138,7 @@ class JudgmentAdmin(ReadOnlyAdmin):
     def study(self, judgment: Judgment) -> SafeString | str:
         return study_words(judgment.unit.study)
 
-    @display(description="worker", ordering="assignment__worker__name")
+    @display(description="participant", ordering="assignment__worker__name")
     def worker(self, judgment: Judgment) -> str:
         return judgment.assignment.worker.name
 
@@ -139,16 +146,17 @@ class JudgmentAdmin(ReadOnlyAdmin):
     def seconds_short(self, judgment: Judgment) -> str:
         return format_short(judgment.seconds)
 
-    @display(description="marks", label={"control item": "info", "excluded": "danger"})
+    @display(description="marks", label={"control": "info", "not-used": "danger"})
     def marks(self, judgment: Judgment) -> tuple[str, str] | str:
-        mark = "excluded" if judgment.set_aside else "control item" if judgment.unit.control else ""
-        return (mark, mark) if mark else ""
+        if judgment.set_aside:
+            return "not-used", gettext("not used")
+        return ("control", gettext("check question")) if judgment.unit.control else ""
 
 
 @admin.register(ProblemReport)
 class ProblemReportAdmin(ReadOnlyAdmin):
     help = "quality.md#review"
-    empty_words = "Workers can report a problem beside every item."
+    empty_words = "Participants can report a problem beside every item."
     list_display = ("created_at", "what", "comment", "picture", "study", "worker")
     list_filter = ("what", "assignment__study")
     search_fields = ("comment", "=unit__key", "assignment__worker__name")
@@ -167,7 +175,7 @@ class ProblemReportAdmin(ReadOnlyAdmin):
     def study(self, report: ProblemReport) -> SafeString | str:
         return study_words(report.assignment.study)
 
-    @display(description="worker")
+    @display(description="participant")
     def worker(self, report: ProblemReport) -> str:
         return report.assignment.worker.name
 
@@ -175,7 +183,7 @@ class ProblemReportAdmin(ReadOnlyAdmin):
 @admin.register(Participation)
 class ParticipationAdmin(ReadOnlyAdmin):
     help = "workers.md"
-    empty_words = "This lists people who joined a study."
+    empty_words = "This lists participants who joined a study."
     list_display = ("worker", study_column, "joined_at", "consented_at", "consent_version")
     list_filter = ("study",)
     list_select_related = ("worker", "study")
@@ -185,7 +193,9 @@ class ParticipationAdmin(ReadOnlyAdmin):
 @admin.register(Invitation)
 class InvitationAdmin(ReadOnlyAdmin):
     help = "crowds/panels.md#links-of-your-own"
-    empty_words = "Invitations are made on the page Workers of a study that lets in invited people alone."
+    empty_words = (
+        "Invitations are made on the page Participants of a study that lets in invited people alone."
+    )
     list_display = ("code", study_column, "note", "worker", "used_at")
     list_filter = ("study",)
     list_select_related = ("study", "worker")

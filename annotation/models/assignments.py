@@ -60,30 +60,38 @@ class Assignment(models.Model):
 
     class State(models.TextChoices):
         RESERVED = "reserved", pgettext_lazy("staff", "reserved (fetched ahead)")
-        ACCEPTED = "accepted", pgettext_lazy("staff", "accepted")
+        ACCEPTED = "accepted", pgettext_lazy("staff", "in progress")
         SUBMITTED = "submitted", pgettext_lazy("staff", "submitted")
         RETURNED = "returned", pgettext_lazy("staff", "returned")
         EXPIRED = "expired", pgettext_lazy("staff", "expired")
         APPROVED = "approved", pgettext_lazy("staff", "approved")
         REJECTED = "rejected", pgettext_lazy("staff", "rejected")
-        INVALIDATED = "invalidated", pgettext_lazy("staff", "invalidated (its worker was excluded)")
+        INVALIDATED = "invalidated", pgettext_lazy("staff", "invalidated (its participant was excluded)")
         APART = "apart", pgettext_lazy("staff", "kept apart (its crowd knows of no such work)")
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="assignments", db_index=False)
     hit = models.ForeignKey(
-        HIT, on_delete=models.CASCADE, related_name="assignments", null=True, blank=True,
-        help_text="Empty only for imported judgments whose HIT is not known.",
+        HIT, verbose_name="page of work", on_delete=models.CASCADE, related_name="assignments", null=True, blank=True,
+        help_text="Empty only for imported judgments whose page of work is not known.",
     )  # fmt: skip
-    worker = models.ForeignKey(Worker, on_delete=models.PROTECT, related_name="assignments", db_index=False)
+    worker = models.ForeignKey(
+        Worker,
+        verbose_name="participant",
+        on_delete=models.PROTECT,
+        related_name="assignments",
+        db_index=False,
+    )
     state = models.CharField(max_length=11, choices=State, default=State.ACCEPTED)
     slot = models.PositiveSmallIntegerField(
-        default=0, help_text="Number of the HIT's slot that it takes; the database lets no two share a slot."
+        "place",
+        default=0,
+        help_text="Number of the page's place that it takes; the database lets no two share a place.",
     )
     external_id = models.CharField(max_length=80, blank=True, help_text="Its id where it was collected.")
     session = models.ForeignKey(
         "annotation.CrowdSession", on_delete=models.PROTECT, related_name="assignments", null=True, blank=True,
-        db_index=False, help_text="The piece of paid work at a crowd that it belongs to.",
+        db_index=False, help_text="The session at a crowd that it belongs to.",
     )  # fmt: skip
     accepted_at = models.DateTimeField(default=timezone.now)
     answered_at = models.DateTimeField(
@@ -101,7 +109,7 @@ class Assignment(models.Model):
     )
     order = models.JSONField(
         default=list,
-        help_text="Per position, which of the HIT's units is shown there, from 0; empty: all in the HIT's order.",
+        help_text="Per position, which of the page's items is shown there, from 0; empty: all in the page's order.",
     )
     flips = models.JSONField(
         default=list,
@@ -110,10 +118,10 @@ class Assignment(models.Model):
     )
     answers = models.JSONField(
         default=dict,
-        help_text="Position -> {value or answer, seconds, ...} as the worker saw it: the draft, then what was sent.",
+        help_text="Position -> {value or answer, seconds, ...} as it was shown: the draft, then what was sent.",
     )
     consent_version = models.CharField(
-        max_length=16, blank=True, help_text="Hash of the consent text that the worker had agreed to."
+        max_length=16, blank=True, help_text="Hash of the consent text that the participant had agreed to."
     )
     instructions_version = models.CharField(
         max_length=16,
@@ -240,18 +248,18 @@ class Judgment(models.Model):
         SECOND_LEFT = "second-left", pgettext_lazy("staff", "second on the left")
 
     assignment = models.ForeignKey(Assignment, on_delete=models.CASCADE, related_name="judgments")
-    unit = models.ForeignKey(Unit, on_delete=models.CASCADE, related_name="judgments")
+    unit = models.ForeignKey(Unit, verbose_name="item", on_delete=models.CASCADE, related_name="judgments")
     value = NumberField(null=True, blank=True)
     answer = models.JSONField(null=True, blank=True, help_text="Open answers: text, keywords, links.")
     presented = models.CharField(max_length=11, choices=Presented, blank=True)
     seconds = models.FloatField(
-        null=True, blank=True, help_text="Active time: the page visible and the person present."
+        null=True, blank=True, help_text="Active time: the page visible and the participant present."
     )
     wall_seconds = models.FloatField(
         null=True, blank=True, help_text="From first seen to answered, pauses included."
     )
     comment = models.TextField(
-        max_length=2000, blank=True, help_text="What the worker wrote beside the answer."
+        max_length=2000, blank=True, help_text="What the participant wrote beside the answer."
     )
     signals = models.JSONField(
         default=dict, blank=True, help_text="What the page noticed of how it was answered: {pasted, ...}."
@@ -262,7 +270,7 @@ class Judgment(models.Model):
     )  # fmt: skip
     made_at = models.DateTimeField(default=timezone.now)
     set_aside = models.BooleanField(
-        default=False, help_text="Imported as not used by the study it comes from."
+        "not used", default=False, help_text="Imported as not used by the study it comes from."
     )
 
     objects = JudgmentQuerySet.as_manager()
@@ -301,7 +309,7 @@ class ProblemReport(models.Model):
         OTHER = "other", _("Something else")
 
     assignment = models.ForeignKey(Assignment, on_delete=models.CASCADE, related_name="reports")
-    unit = models.ForeignKey(Unit, on_delete=models.CASCADE, related_name="reports")
+    unit = models.ForeignKey(Unit, verbose_name="item", on_delete=models.CASCADE, related_name="reports")
     what = models.CharField(max_length=10, choices=What, default=What.OTHER)
     comment = models.TextField(max_length=2000, blank=True)
     created_at = models.DateTimeField(default=timezone.now)
@@ -325,7 +333,9 @@ class WrittenCaption(models.Model):
     """
 
     caption = models.ForeignKey(Caption, on_delete=models.CASCADE, related_name="written")
-    worker = models.ForeignKey(Worker, on_delete=models.PROTECT, related_name="written")
+    worker = models.ForeignKey(
+        Worker, verbose_name="participant", on_delete=models.PROTECT, related_name="written"
+    )
     judgment = models.ForeignKey(
         Judgment, on_delete=models.SET_NULL, related_name="captions", null=True, blank=True
     )
@@ -347,11 +357,11 @@ class WrittenCaption(models.Model):
 class QualityRule(models.Model):
     class Action(models.TextChoices):
         FLAG = "flag", pgettext_lazy("staff", "flag for review")
-        PAUSE = "pause", pgettext_lazy("staff", "pause the worker until somebody looked")
-        EXCLUDE = "exclude", pgettext_lazy("staff", "exclude the worker")
+        PAUSE = "pause", pgettext_lazy("staff", "pause the participant until somebody looked")
+        EXCLUDE = "exclude", pgettext_lazy("staff", "exclude the participant")
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="rules")
-    rule = models.CharField(max_length=40, help_text="The detector's name.")
+    rule = models.CharField("detector", max_length=40, help_text="Its name in files and addresses.")
     settings = models.JSONField(default=dict, blank=True, help_text="Settings that differ from the defaults.")
     action = models.CharField(max_length=8, choices=Action, default=Action.FLAG)
     enabled = models.BooleanField(default=False)
@@ -360,6 +370,7 @@ class QualityRule(models.Model):
 
     class Meta:
         ordering = ["study_id", "rule"]
+        verbose_name = "detector"
         constraints = [models.UniqueConstraint(fields=["study", "rule"], name="a_rule_once_per_study")]
 
     def __str__(self) -> str:
@@ -368,8 +379,10 @@ class QualityRule(models.Model):
 
 class Exclusion(models.Model):
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="exclusions")
-    worker = models.ForeignKey(Worker, on_delete=models.PROTECT, related_name="exclusions")
-    rule = models.CharField(max_length=40, blank=True, help_text="The detector; empty: a person.")
+    worker = models.ForeignKey(
+        Worker, verbose_name="participant", on_delete=models.PROTECT, related_name="exclusions"
+    )
+    rule = models.CharField("detector", max_length=40, blank=True, help_text="Empty: a person did it.")
     why = models.CharField(max_length=500)
     evidence = models.JSONField(default=dict, blank=True)
     made_by = account_key(help_text="Empty for a detector.")
@@ -401,13 +414,15 @@ class Case(models.Model):
         DISMISSED = "dismissed", pgettext_lazy("staff", "dismissed")
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="cases")
-    worker = models.ForeignKey(Worker, on_delete=models.PROTECT, related_name="cases")
-    rule = models.CharField(max_length=40)
+    worker = models.ForeignKey(
+        Worker, verbose_name="participant", on_delete=models.PROTECT, related_name="cases"
+    )
+    rule = models.CharField("detector", max_length=40)
     action = models.CharField(
         max_length=8, choices=QualityRule.Action, help_text="What was done when it was found."
     )
     evidence = models.JSONField(default=dict, help_text="Numbers and settings behind the finding.")
-    answers = models.PositiveIntegerField(default=0, help_text="After how many answers of the worker.")
+    answers = models.PositiveIntegerField(default=0, help_text="After how many answers of the participant.")
     state = models.CharField(max_length=9, choices=State, default=State.OPEN)
     exclusion = models.ForeignKey(
         Exclusion, on_delete=models.SET_NULL, related_name="cases", null=True, blank=True
@@ -419,6 +434,7 @@ class Case(models.Model):
 
     class Meta:
         ordering = ["-opened_at"]
+        verbose_name = "flag"
         constraints = [
             models.UniqueConstraint(
                 fields=["study", "worker", "rule"],
@@ -440,15 +456,17 @@ class Adjudication(models.Model):
         WITHDRAWN = "withdrawn", pgettext_lazy("staff", "withdrawn")
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="adjudications")
-    unit = models.ForeignKey(Unit, on_delete=models.CASCADE, related_name="adjudications")
+    unit = models.ForeignKey(
+        Unit, verbose_name="item", on_delete=models.CASCADE, related_name="adjudications"
+    )
     adjudicator = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="adjudications"
     )
     state = models.CharField(max_length=9, choices=State, default=State.WAITING)
     side = models.JSONField(
-        null=True, blank=True, help_text="The side that the unit's kind drew for this person."
+        null=True, blank=True, help_text="The side that the item's kind drew for the adjudicator."
     )
-    value = NumberField(null=True, blank=True, help_text="The final answer, in the unit's order.")
+    value = NumberField(null=True, blank=True, help_text="The final answer, in the item's order.")
     answer = models.JSONField(null=True, blank=True, help_text="The final answer of an open kind.")
     reason = models.CharField(max_length=500, blank=True, help_text="In the adjudicator's words.")
     votes = models.JSONField(default=dict, blank=True, help_text="The votes as they stood when it was sent.")
@@ -480,14 +498,16 @@ class Adjudication(models.Model):
 class QuizAttempt(models.Model):
     """A worker's attempt at a quiz; never deleted."""
 
-    worker = models.ForeignKey(Worker, on_delete=models.CASCADE, related_name="quiz_attempts")
+    worker = models.ForeignKey(
+        Worker, verbose_name="participant", on_delete=models.CASCADE, related_name="quiz_attempts"
+    )
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="quiz_attempts")
     qualification = models.CharField(
         max_length=80, help_text="What passing it is good for: a name that studies share, or the study's own."
     )
     number = models.PositiveSmallIntegerField(help_text="Which try it is, from 1.")
-    items = models.JSONField(help_text="The items drawn, in the order shown.")
-    answers = models.JSONField(default=dict, help_text="Position -> answer, as the worker saw it.")
+    items = models.JSONField(help_text="The sampled items, in the order shown.")
+    answers = models.JSONField(default=dict, help_text="Position -> answer, as the participant saw it.")
     right = models.PositiveSmallIntegerField(null=True, blank=True)
     passed = models.BooleanField(null=True, blank=True)
     simulated = models.BooleanField(default=False)
@@ -516,14 +536,14 @@ class StudyAlarm(models.Model):
     class What(models.TextChoices):
         CONTROLS_USED_UP = (
             "controls-used-up",
-            pgettext_lazy("staff", "has met the control items; pages go without"),
+            pgettext_lazy("staff", "has met all check questions; pages go without"),
         )
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="alarms")
     what = models.CharField(max_length=20, choices=What)
-    worker = models.ForeignKey(Worker, on_delete=models.CASCADE, related_name="+")
+    worker = models.ForeignKey(Worker, verbose_name="participant", on_delete=models.CASCADE, related_name="+")
     pages = models.PositiveIntegerField(default=0, help_text="On how many pages of work.")
-    missing = models.PositiveIntegerField(default=0, help_text="Control items that those pages lacked.")
+    missing = models.PositiveIntegerField(default=0, help_text="Check questions that those pages lacked.")
     first_at = models.DateTimeField(default=timezone.now)
     last_at = models.DateTimeField(default=timezone.now)
 
@@ -543,7 +563,7 @@ class AppealNote(models.Model):
     )
     text = models.TextField(max_length=2000)
     by = account_key()
-    from_worker = models.BooleanField(default=False)
+    from_worker = models.BooleanField("from the participant", default=False)
     at = models.DateTimeField(default=timezone.now)
 
     class Meta:

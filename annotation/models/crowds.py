@@ -39,22 +39,23 @@ class Publication(models.Model):
     class State(models.TextChoices):
         PLANNED = "planned", gettext_lazy("planned")
         PUBLISHED = "published", gettext_lazy("published")
-        EXPIRED = "expired", gettext_lazy("closed to new workers")
+        EXPIRED = "expired", gettext_lazy("closed to new participants")
         FINISHED = "finished", gettext_lazy("finished")
         WITHDRAWN = "withdrawn", gettext_lazy("never published")
 
     study = models.ForeignKey(Study, on_delete=models.PROTECT, related_name="publications")
-    platform = models.CharField("place", db_column="place", max_length=PLATFORM_LENGTH)
+    platform = models.CharField("crowd", db_column="place", max_length=PLATFORM_LENGTH)
     hit = models.ForeignKey(
         HIT,
+        verbose_name="page of work",
         on_delete=models.PROTECT,
         related_name="publications",
         null=True,
         blank=True,
-        help_text="Empty where the whole study was put up at once.",
+        help_text="Empty where the whole study was published at once.",
     )
     number = models.PositiveSmallIntegerField(
-        default=1, help_text="Counted from 1 for each HIT, or study, and place."
+        default=1, help_text="Counted from 1 for each page of work, or study, and crowd."
     )
     token = models.CharField(max_length=TOKEN_LENGTH, unique=True)
     external_id = models.CharField(max_length=80, blank=True, help_text="Its id at the crowd.")
@@ -62,20 +63,20 @@ class Publication(models.Model):
         max_length=80, blank=True, help_text="Mechanical Turk: the id of its HIT type."
     )
     state = models.CharField(max_length=9, choices=State, default=State.PLANNED)
-    places = models.PositiveIntegerField(help_text="How many people it is for.")
+    places = models.PositiveIntegerField(help_text="How many participants it is for.")
     held_slots = models.PositiveIntegerField(
-        "held", db_column="held", default=0, help_text="Places whose price is reserved still."
+        "reserved places", db_column="held", default=0, help_text="Places whose price is still reserved."
     )
-    reward_cents = models.PositiveIntegerField(help_text="Paid to a person.")
+    reward_cents = models.PositiveIntegerField(help_text="Paid to a participant.")
     fee_cents = models.PositiveIntegerField(help_text="The crowd's fee on it.")
     screen_outs = models.PositiveIntegerField(
-        default=0, help_text="How many people who are screened out get something."
+        "screen-outs", default=0, help_text="How many participants who are screened out get something."
     )
     screen_outs_held = models.PositiveIntegerField(
-        default=0, help_text="Those whose price is reserved still."
+        "reserved screen-outs", default=0, help_text="Those whose price is still reserved."
     )
     screen_out_cents = models.PositiveIntegerField(
-        default=0, help_text="The price of one, with the crowd's fee."
+        "screen-out cents", default=0, help_text="The price of one, with the crowd's fee."
     )
     expires_at = models.DateTimeField(null=True, blank=True)
     seen = models.JSONField(
@@ -144,25 +145,31 @@ class CrowdSession(models.Model):
         RELEASED = "released", gettext_lazy("given back")
 
     study = models.ForeignKey(Study, on_delete=models.PROTECT, related_name="crowd_sessions")
-    platform = models.CharField("place", db_column="place", max_length=PLATFORM_LENGTH)
+    platform = models.CharField("crowd", db_column="place", max_length=PLATFORM_LENGTH)
     publication = models.ForeignKey(Publication, on_delete=models.PROTECT, related_name="sessions")
-    worker = models.ForeignKey(Worker, on_delete=models.PROTECT, related_name="crowd_sessions")
+    worker = models.ForeignKey(
+        Worker, verbose_name="participant", on_delete=models.PROTECT, related_name="crowd_sessions"
+    )
     external_id = models.CharField(
         max_length=80, help_text="Its id at the crowd; a panel's is kept as a pseudonym."
     )
     status = models.CharField(max_length=12, choices=Status, default=Status.WORKING)
     confirmed = models.BooleanField(
-        default=False, help_text="Whether the crowd itself named it, and not only the person's browser."
+        default=False, help_text="Whether the crowd itself named it, and not only the participant's browser."
     )
     booked = models.CharField(max_length=8, choices=Booked, default=Booked.NOTHING, blank=True)
     code = models.CharField(max_length=80, blank=True, help_text="The completion code that was shown.")
     receipt = models.TextField(
         blank=True, help_text="What the crowd holds as the answer, word for word; never trusted."
     )
-    feedback = models.CharField(max_length=1024, blank=True, help_text="What the worker was told with it.")
+    feedback = models.CharField(
+        max_length=1024, blank=True, help_text="What the participant was told with it."
+    )
     arrived_at = models.DateTimeField(default=timezone.now)
     submitted_at = models.DateTimeField(null=True, blank=True, help_text="By the crowd's clock, where known.")
-    auto_approval_at = models.DateTimeField(null=True, blank=True, help_text="When the crowd pays by itself.")
+    auto_approval_at = models.DateTimeField(
+        null=True, blank=True, help_text="When the crowd pays automatically."
+    )
     decided_at = models.DateTimeField(null=True, blank=True)
     seen_at = models.DateTimeField(null=True, blank=True, help_text="When the crowd last named it.")
 
@@ -190,13 +197,13 @@ class CrowdCall(models.Model):
 
     class State(models.TextChoices):
         WAITING = "waiting", gettext_lazy("waiting")
-        STARTED = "started", gettext_lazy("under way")
+        STARTED = "started", gettext_lazy("being sent")
         DONE = "done", gettext_lazy("done")
         FAILED = "parked", gettext_lazy("failed")
         DROPPED = "dropped", gettext_lazy("not wanted any more")
 
     study = models.ForeignKey(Study, on_delete=models.PROTECT, related_name="crowd_calls")
-    platform = models.CharField("place", db_column="place", max_length=PLATFORM_LENGTH)
+    platform = models.CharField("crowd", db_column="place", max_length=PLATFORM_LENGTH)
     kind = models.CharField(max_length=12, help_text="A word of annotation.crowds.base.Ability.")
     key = models.CharField(
         max_length=TOKEN_LENGTH,
@@ -210,7 +217,12 @@ class CrowdCall(models.Model):
         CrowdSession, on_delete=models.PROTECT, related_name="calls", null=True, blank=True
     )
     worker = models.ForeignKey(
-        Worker, on_delete=models.PROTECT, related_name="crowd_calls", null=True, blank=True
+        Worker,
+        verbose_name="participant",
+        on_delete=models.PROTECT,
+        related_name="crowd_calls",
+        null=True,
+        blank=True,
     )
     payload = models.JSONField(default=dict, blank=True)
     reserved_cents = models.PositiveIntegerField(
@@ -230,6 +242,7 @@ class CrowdCall(models.Model):
 
     class Meta:
         ordering = ["id"]
+        verbose_name = "outbox message"
         constraints = [
             models.CheckConstraint(
                 condition=~Q(state="done") | (Q(done_at__isnull=False) & Q(reserved_cents=0)),
@@ -280,7 +293,9 @@ class CrowdCall(models.Model):
 class RawId(models.Model):
     """The crowd's own id of a person or session, stored apart from all answers, so that it can be deleted."""
 
-    worker = models.ForeignKey(Worker, on_delete=models.CASCADE, related_name="raw_ids")
+    worker = models.ForeignKey(
+        Worker, verbose_name="participant", on_delete=models.CASCADE, related_name="raw_ids"
+    )
     session = models.ForeignKey(
         CrowdSession, on_delete=models.CASCADE, related_name="raw_ids", null=True, blank=True
     )
@@ -311,7 +326,9 @@ class Demographics(models.Model):
     """A crowd's data about a participant: personal, and deleted together with the raw ids."""
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="demographics")
-    worker = models.ForeignKey(Worker, on_delete=models.CASCADE, related_name="demographics")
+    worker = models.ForeignKey(
+        Worker, verbose_name="participant", on_delete=models.CASCADE, related_name="demographics"
+    )
     answers = models.JSONField(help_text="By the names of the design's crowd.demographics.")
     fetched_at = models.DateTimeField(default=timezone.now)
 
@@ -337,6 +354,7 @@ class Seat(models.Model):
 
     class Meta:
         ordering = ["id"]
+        verbose_name = "taken place"
         indexes = [models.Index(fields=["study", "address"], name="seats_of_an_address")]
 
     def __str__(self) -> str:

@@ -21,7 +21,7 @@ class Budget(models.Model):
     """A study's budget at a platform. Only annotation.money.ledger changes its counters, with an entry for each."""
 
     study = models.ForeignKey(Study, on_delete=models.PROTECT, related_name="budgets")
-    platform = models.CharField("place", db_column="place", max_length=PLATFORM_LENGTH)
+    platform = models.CharField("crowd", db_column="place", max_length=PLATFORM_LENGTH)
     currency = models.CharField(max_length=CURRENCY_LENGTH, help_text="ISO 4217, such as USD.")
     budget_cents = models.PositiveBigIntegerField(default=0)
     reserved_cents = models.PositiveBigIntegerField(default=0)
@@ -64,7 +64,7 @@ class LedgerEntry(AppendOnlyRow):
 
     budget = models.ForeignKey(Budget, on_delete=models.PROTECT, related_name="entries")
     key = models.CharField(
-        max_length=160, unique=True, help_text="Of a payment: place, worker, session, what for."
+        max_length=160, unique=True, help_text="Of a payment: crowd, participant, session, what for."
     )
     what = models.CharField(
         max_length=12, help_text="reserve, release, move, reward, bonus, screened-out, unmatched, matched"

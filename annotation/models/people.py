@@ -34,21 +34,23 @@ class Worker(models.Model):
     source = models.CharField(max_length=20, choices=Source, default=Source.LOCAL)
     study = models.ForeignKey(
         Study, on_delete=models.CASCADE, related_name="+", null=True, blank=True,
-        help_text="The study whose rehearsal or import made this worker; names repeat between them.",
+        help_text="The study whose rehearsal or import made this participant; names repeat between them.",
     )  # fmt: skip
     platform = models.CharField(
-        "place", db_column="place", max_length=20, blank=True,
-        help_text="Which crowd sent the person; the sandbox's people are others.",
+        "crowd", db_column="place", max_length=20, blank=True,
+        help_text="Which crowd sent the participant; those of its sandbox are others.",
     )  # fmt: skip
     anonymous = models.BooleanField(default=False)
     token_hash = models.CharField(max_length=64, blank=True)
     resume_hash = models.CharField(max_length=64, blank=True)
     country = models.CharField(
-        max_length=2, blank=True, help_text="ISO 3166-1 code, as the worker declared it; empty: not asked."
+        max_length=2,
+        blank=True,
+        help_text="ISO 3166-1 code, as the participant declared it; empty: not asked.",
     )
     created_at = models.DateTimeField(default=timezone.now)
     erased = models.BooleanField(
-        default=False, help_text="Stands for a person who was erased; the name is random."
+        default=False, help_text="Stands for a participant who was erased; the name is random."
     )
 
     token = ""  # the token of the current request; never stored
@@ -58,6 +60,7 @@ class Worker(models.Model):
 
     class Meta:
         ordering = ["name"]
+        verbose_name = "participant"
         indexes = [
             models.Index(fields=["resume_hash"], condition=Q(source="local"), name="workers_by_resume_code")
         ]
@@ -116,14 +119,17 @@ class Participation(models.Model):
         EXCLUDED = "excluded", gettext_lazy("excluded")
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="participations")
-    worker = models.ForeignKey(Worker, on_delete=models.CASCADE, related_name="participations")
+    worker = models.ForeignKey(
+        Worker, verbose_name="participant", on_delete=models.CASCADE, related_name="participations"
+    )
     joined_at = models.DateTimeField(default=timezone.now)
     consent_version = models.CharField(
-        max_length=16, blank=True, help_text="Hash of the consent text that the worker agreed to."
+        max_length=16, blank=True, help_text="Hash of the consent text that the participant agreed to."
     )
     consented_at = models.DateTimeField(null=True, blank=True)
     cursor = models.PositiveIntegerField(
-        default=0, help_text="HITs before this position were done or passed; the search for work starts here."
+        default=0,
+        help_text="Pages of work before this position were done or passed; the search for work starts here.",
     )
     completion_code = models.CharField(max_length=12)
     standing = models.CharField(max_length=8, choices=Standing, default=Standing.ACTIVE)
@@ -146,7 +152,9 @@ class Qualification(models.Model):
 
     of_study = ("worker__participations__study",)
 
-    worker = models.ForeignKey(Worker, on_delete=models.CASCADE, related_name="qualifications")
+    worker = models.ForeignKey(
+        Worker, verbose_name="participant", on_delete=models.CASCADE, related_name="qualifications"
+    )
     name = models.CharField(max_length=80)
     given_at = models.DateTimeField(default=timezone.now)
 
@@ -163,8 +171,10 @@ class Qualification(models.Model):
 class Invitation(models.Model):
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="invitations")
     code = models.CharField(max_length=40, unique=True)
-    note = models.CharField(max_length=200, blank=True, help_text="Who it is for; workers never see it.")
-    worker = models.ForeignKey(Worker, on_delete=models.SET_NULL, related_name="+", null=True, blank=True)
+    note = models.CharField(max_length=200, blank=True, help_text="Who it is for; participants never see it.")
+    worker = models.ForeignKey(
+        Worker, verbose_name="participant", on_delete=models.SET_NULL, related_name="+", null=True, blank=True
+    )
     used_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:

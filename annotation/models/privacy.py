@@ -57,11 +57,13 @@ class ErasureRequest(models.Model):
         DECLINED = "declined", gettext_lazy("declined")
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="erasure_requests")
-    worker = models.ForeignKey(Worker, on_delete=models.CASCADE, related_name="erasure_requests")
+    worker = models.ForeignKey(
+        Worker, verbose_name="participant", on_delete=models.CASCADE, related_name="erasure_requests"
+    )
     state = models.CharField(max_length=8, choices=State, default=State.WAITING)
     asked_at = models.DateTimeField(default=timezone.now)
     answer = models.CharField(
-        max_length=500, blank=True, help_text="Why it was declined; the person reads it."
+        max_length=500, blank=True, help_text="Why it was declined; the participant reads it."
     )
     decided_at = models.DateTimeField(null=True, blank=True)
 

@@ -32,7 +32,7 @@ class Judge(models.Model):
     fingerprint = models.CharField(max_length=64, blank=True, help_text="SHA-256 of imported answers.")
     budget = models.PositiveBigIntegerField(default=0, help_text="Millionths that may be spent.")
     spent = models.PositiveBigIntegerField(default=0)
-    reserved = models.PositiveBigIntegerField(default=0, help_text="Of calls under way, at their most.")
+    reserved = models.PositiveBigIntegerField(default=0, help_text="Of calls in progress, at their most.")
     made_by = account_key(help_text="Empty where a command did it.")
     made_at = models.DateTimeField(default=timezone.now)
 
@@ -62,12 +62,14 @@ class JudgeAnswer(models.Model):
         FAILED = "failed", gettext_lazy("without a usable answer")
 
     judge = models.ForeignKey(Judge, on_delete=models.CASCADE, related_name="answers", db_index=False)
-    unit = models.ForeignKey(Unit, on_delete=models.CASCADE, related_name="+")
-    rater = models.CharField(max_length=80, blank=True, help_text="Who of another crowd; empty for a model.")
+    unit = models.ForeignKey(Unit, verbose_name="item", on_delete=models.CASCADE, related_name="+")
+    rater = models.CharField(
+        "participant", max_length=80, blank=True, help_text="Who of another crowd; empty for a model."
+    )
     swapped = models.BooleanField(default=False, help_text="Whether the second candidate was shown first.")
     state = models.CharField(max_length=8, choices=State, default=State.WAITING)
-    value = NumberField(null=True, blank=True, help_text="In the unit's order.")
-    answer = models.JSONField(null=True, blank=True, help_text="One that is no number, in the unit's order.")
+    value = NumberField(null=True, blank=True, help_text="In the item's order.")
+    answer = models.JSONField(null=True, blank=True, help_text="One that is no number, in the item's order.")
     reply = models.TextField(blank=True, help_text="What the model wrote.")
     answered_by = models.CharField(max_length=200, blank=True, help_text="The model, as its reply names it.")
     request = models.CharField(max_length=64, blank=True, help_text="SHA-256 of what was sent.")

@@ -19,9 +19,9 @@ from judgments.models.datasets import account_key
 SUBMITTED, COMPLETED, EXCLUDED = "assignment.submitted", "study.completed", "worker.excluded"
 PING = "ping"
 EVENTS = {
-    SUBMITTED: gettext_noop("a worker submitted an assignment"),
+    SUBMITTED: gettext_noop("a participant submitted a page of work"),
     COMPLETED: gettext_noop("all judgments were collected, or the study was closed"),
-    EXCLUDED: gettext_noop("a worker was excluded"),
+    EXCLUDED: gettext_noop("a participant was excluded"),
 }
 HEARS_OF_SUBMISSIONS = "hears_of_submissions"  # an attribute of assignments that are locked to be submitted
 
@@ -35,9 +35,9 @@ class Webhook(models.Model):
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="webhooks")
     url = models.CharField(max_length=500)
     salt = models.CharField(max_length=64)
-    submissions = models.BooleanField(default=False, help_text="Hears of submitted assignments.")
+    submissions = models.BooleanField(default=False, help_text="Hears of submitted pages of work.")
     completions = models.BooleanField(default=False, help_text="Hears of the study's completion.")
-    exclusions = models.BooleanField(default=False, help_text="Hears of excluded workers.")
+    exclusions = models.BooleanField(default=False, help_text="Hears of excluded participants.")
     active = models.BooleanField(default=True)
     failures = models.PositiveIntegerField(default=0, help_text="Attempts in a row that failed.")
     rests_until = models.DateTimeField(

@@ -65,7 +65,7 @@ class ConsensusAdmin(ReadOnlyAdmin):
     def margin_short(self, consensus: Consensus) -> str:
         return format_short(consensus.margin)
 
-    @display(description="unit or pair")
+    @display(description="item or pair")
     def about(self, consensus: Consensus) -> str:
         if consensus.pair:
             return f"pair {consensus.pair.key}"

@@ -95,7 +95,7 @@ class KindFilter(KnownValuesFilter):
 @admin.register(Unit)
 class UnitAdmin(ReadOnlyAdmin):
     help = "glossary.md#what-is-judged"
-    empty_words = "Generating a study's pages of work makes its units."
+    empty_words = "Generating a study's pages of work makes its items."
     list_display = (
         "key",
         "picture",
@@ -170,7 +170,7 @@ class HITAdmin(ReadOnlyAdmin):
     def number(self, hit: HIT) -> int:
         return hit.position + 1
 
-    @display(description="units")
+    @display(description="items")
     def size(self, hit: HIT) -> int:
         return hit.n  # type: ignore[attr-defined]
 

@@ -55,7 +55,7 @@ class StudyEvent(AppendOnlyRow):
     words = models.CharField(max_length=1000, help_text="In a sentence.")
     why = models.CharField(max_length=500, blank=True, help_text="The reason that was given.")
     details = models.JSONField(default=dict, blank=True)
-    by = account_key(models.PROTECT, "Empty where the platform did it by itself, or a command did.")
+    by = account_key(models.PROTECT, "Empty where the platform did it automatically, or a command did.")
     at = models.DateTimeField(default=timezone.now)
 
     class Meta:

@@ -50,12 +50,10 @@ class Study(models.Model):
     design = models.JSONField(help_text="The frozen StudyDesign; read it through design_of(study).")
     state = models.CharField(max_length=10, choices=State, default=State.DRAFT)
     source = models.CharField(max_length=10, choices=Source, default=Source.DESIGNED)
-    simulated = models.BooleanField(
-        default=False, help_text="Holds answers of the rehearsal crowd, not of people."
-    )
+    simulated = models.BooleanField(default=False, help_text="Holds answers of a rehearsal, not of people.")
     fingerprint = models.CharField(max_length=64, blank=True, help_text="SHA-256 of imported judgments.")
     platform = models.CharField(
-        "place",
+        "crowd",
         db_column="place",
         max_length=20,
         blank=True,
@@ -69,7 +67,7 @@ class Study(models.Model):
     paused_at = models.DateTimeField(
         null=True,
         blank=True,
-        help_text="While an open study takes no claims; workers who hold a HIT may finish it.",
+        help_text="While an open study gives out no work; pages of work in progress may be finished.",
     )
     closed_at = models.DateTimeField(null=True, blank=True)
 

@@ -53,10 +53,10 @@ class Unit(models.Model):
 
     class ControlKind(models.TextChoices):
         DEGRADED = "degraded", "an own caption against a damaged copy of it"
-        REPEATED = "repeated", "a unit of the same HIT shown again"
+        REPEATED = "repeated", "an item of the same page of work, shown again"
         KNOWN_GOOD = "known-good", "an item whose answer the designer knows"
         REFERENCE = "reference", "a person's caption of the image"
-        QUIZ = "quiz", "an item of the quiz, in no HIT"
+        QUIZ = "quiz", "an item of the quiz, on no page of work"
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="units", db_index=False)
     key = models.CharField(max_length=80)
@@ -80,10 +80,14 @@ class Unit(models.Model):
         db_index=False,
     )
     kind = models.CharField(max_length=2, blank=True)
-    control = models.BooleanField(default=False)
-    expected = models.JSONField(null=True, blank=True, help_text="The right answer of a control item.")
+    control = models.BooleanField("check question", default=False)
+    expected = models.JSONField("right answer", null=True, blank=True, help_text="Of a check question.")
     control_kind = models.CharField(
-        max_length=10, choices=ControlKind, blank=True, help_text="Empty for judged units."
+        "kind of check question",
+        max_length=10,
+        choices=ControlKind,
+        blank=True,
+        help_text="Empty for judged items.",
     )
     content = models.JSONField(
         default=dict, blank=True, help_text="What else its kind shows, as it was at generation."
@@ -99,14 +103,15 @@ class Unit(models.Model):
         help_text="Shown to fill the last ten up: filtered out, or given for another image (H13 §4.3.2).",
     )
     audited = models.BooleanField(
-        default=False, help_text="Below the Bleu-pre threshold, drawn to see what the filter misses."
+        default=False, help_text="Below the Bleu-pre threshold, sampled to see what the filter misses."
     )
     withdrawn = models.BooleanField(
-        default=False, help_text="A withdrawn control item: it misled careful workers."
+        default=False, help_text="A check question taken out: it misled careful participants."
     )
 
     class Meta:
         ordering = ["study_id", "position"]
+        verbose_name = "item"
         constraints = [
             # As expressions, an index of its own also on SQLite: keys are in no order, and building the index after a
             # million rows takes a fifth of the time.
@@ -154,9 +159,9 @@ class SystemPair(models.Model):
     first_system = models.ForeignKey(System, on_delete=models.CASCADE, related_name="+")
     second_system = models.ForeignKey(System, on_delete=models.CASCADE, related_name="+")
     start = models.PositiveIntegerField(
-        help_text="Position of the first of its units, which follow one another."
+        help_text="Position of the first of its items, which follow one another."
     )
-    units = models.PositiveIntegerField()
+    units = models.PositiveIntegerField("items")
     wins = models.PositiveIntegerField(default=0, help_text="Answers for the first system.")
     ties = models.PositiveIntegerField(default=0)
     losses = models.PositiveIntegerField(default=0)
@@ -198,11 +203,14 @@ class HIT(models.Model):
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="hits", db_index=False)
     key = models.CharField(max_length=80)
     position = models.PositiveIntegerField()
-    required = models.PositiveSmallIntegerField(help_text="How many different workers it goes to.")
-    open_slots = models.PositiveSmallIntegerField(help_text="How many of them are still wanted.")
+    required = models.PositiveSmallIntegerField(help_text="How many different participants it goes to.")
+    open_slots = models.PositiveSmallIntegerField(
+        "open places", help_text="For how many participants it is still offered."
+    )
     spared = models.PositiveSmallIntegerField(
+        "places saved",
         default=0,
-        help_text="Slots not asked for any more: the outcome of its units is decided, or they expired.",
+        help_text="Places that are not offered any more: the consensus on its items is decided, or they expired.",
     )
     extra = models.PositiveSmallIntegerField(
         default=0, help_text="How many were added to what the design says, since it was frozen."
@@ -210,17 +218,18 @@ class HIT(models.Model):
     external_id = models.CharField(max_length=80, blank=True, help_text="Its id at the study's crowd.")
     version = models.PositiveIntegerField(
         default=0,
-        help_text="How often its units changed: control items were withdrawn, or an arena drew them.",
+        help_text="How often its items changed: check questions were withdrawn, or an arena sampled them.",
     )
     drawn_from = models.ForeignKey(
-        DrawState, on_delete=models.RESTRICT, related_name="hits", null=True, blank=True, db_index=False,
-        help_text="In an arena, the answers that its units were drawn by; empty until somebody takes it.",
+        DrawState, verbose_name="sampled by", on_delete=models.RESTRICT, related_name="hits", null=True, blank=True,
+        db_index=False,
+        help_text="In an arena, the answers that its items were sampled by; empty until somebody takes it.",
     )  # fmt: skip
-    units: Any = models.ManyToManyField(Unit, through="HITUnit", related_name="hits")
+    units: Any = models.ManyToManyField(Unit, through="HITUnit", related_name="hits", verbose_name="items")
 
     class Meta:
         ordering = ["study_id", "position"]
-        verbose_name = "HIT"
+        verbose_name, verbose_name_plural = "page of work", "pages of work"
         constraints = [
             models.UniqueConstraint(fields=["study", "key"], name="hit_key_once_per_study"),
             models.CheckConstraint(
@@ -242,15 +251,18 @@ class HIT(models.Model):
 
 
 class HITUnit(models.Model):
-    hit = models.ForeignKey(HIT, on_delete=models.CASCADE, related_name="places", db_index=False)
-    unit = models.ForeignKey(Unit, on_delete=models.CASCADE, related_name="places")
+    hit = models.ForeignKey(
+        HIT, verbose_name="page of work", on_delete=models.CASCADE, related_name="places", db_index=False
+    )
+    unit = models.ForeignKey(Unit, verbose_name="item", on_delete=models.CASCADE, related_name="places")
     position = models.PositiveSmallIntegerField()
     chance = models.FloatField(
-        null=True, blank=True, help_text="In an arena, the chance of its pair of systems when it was drawn."
+        null=True, blank=True, help_text="In an arena, the chance of its pair of systems when it was sampled."
     )
 
     class Meta:
         ordering = ["hit_id", "position"]
+        verbose_name, verbose_name_plural = "item of a page of work", "items of pages of work"
         constraints = [
             models.UniqueConstraint(fields=["hit", "position"], name="one_unit_per_place"),
             models.UniqueConstraint(fields=["hit", "unit"], name="a_unit_once_per_hit"),
@@ -266,7 +278,9 @@ class OutcomeBounds(models.Model):
     This is a cache that can be recomputed from the judgments.
     """
 
-    unit = models.OneToOneField(Unit, on_delete=models.CASCADE, primary_key=True, related_name="bounds")
+    unit = models.OneToOneField(
+        Unit, verbose_name="item", on_delete=models.CASCADE, primary_key=True, related_name="bounds"
+    )
     full_depth = models.BooleanField(
         default=False, help_text="Gets all its judgments whatever they say: agreement is measured on these."
     )

@@ -172,7 +172,7 @@ def test_what_was_refused_can_be_tried_again(designer: Client, study: Study) -> 
     call.refresh_from_db()
     assert call.state == "waiting"
     for key in ("", "x", "999999999999999999999"):
-        assert "no such crowd call" in sent(designer, study, "retry-call", call=key)
+        assert "no such outbox message" in sent(designer, study, "retry-call", call=key)
 
 
 def test_a_publication_that_may_be_there_is_asked_for_again_and_found(designer: Client, study: Study) -> None:
