@@ -27,7 +27,7 @@ NAME_ATTRIBUTES = {"list": "crowd-workers"}  # the id of the page's list of name
 
 
 class BlockRequest(Parameters):
-    worker = serializers.CharField(max_length=80, style=NAME_ATTRIBUTES)
+    worker = serializers.CharField(max_length=80, label="Participant", style=NAME_ATTRIBUTES)
     why = serializers.CharField(
         max_length=500,
         error_messages=dict.fromkeys(("required", "blank"), "A block needs a reason; the crowd may ask."),
@@ -50,7 +50,7 @@ def block(*, study: Study, by: User | None, worker: str, why: str) -> Outcome:
 
 
 class UnblockRequest(Parameters):
-    worker = serializers.CharField(max_length=80, style=NAME_ATTRIBUTES)
+    worker = serializers.CharField(max_length=80, label="Participant", style=NAME_ATTRIBUTES)
     why = serializers.CharField(max_length=500, required=False, allow_blank=True)
 
 
@@ -74,7 +74,7 @@ class QualifyRequest(Parameters):
 
     one_of = (("worker", "ids"),)
 
-    worker = serializers.CharField(max_length=80, required=False, style=NAME_ATTRIBUTES)
+    worker = serializers.CharField(max_length=80, required=False, label="Participant", style=NAME_ATTRIBUTES)
     ids = KeysField(
         max_length=MOST_IDS,
         required=False,
@@ -118,7 +118,9 @@ def qualify(
 class MessageRequest(Parameters):
     """A message to one worker, or to all whose work was decided on."""
 
-    worker = serializers.CharField(max_length=80, required=False, allow_blank=True, style=NAME_ATTRIBUTES)
+    worker = serializers.CharField(
+        max_length=80, required=False, allow_blank=True, label="Participant", style=NAME_ATTRIBUTES
+    )
     subject = serializers.CharField(max_length=messages.LONGEST_SUBJECT)
     text = serializers.CharField(
         max_length=messages.LONGEST_MESSAGE, style={"base_template": "textarea.html"}

@@ -62,14 +62,18 @@ class PaymentReason(Parameters):
 class TopUpRequest(PaymentReason):
     """The reason, and whose top-ups are paid."""
 
-    worker = serializers.CharField(default="", allow_blank=True, help_text="Only this worker's; empty: all.")
+    worker = serializers.CharField(
+        default="", allow_blank=True, label="Participant", help_text="Only this participant's; empty: all."
+    )
 
 
 class BonusRequest(PaymentReason):
     """A worker, and how much."""
 
     worker = serializers.CharField(
-        help_text="The participant, whose work was approved.", style={"list": "crowd-workers"}
+        label="Participant",
+        help_text="The participant, whose work was approved.",
+        style={"list": "crowd-workers"},
     )
     cents = CentsField(min_value=1, label="Amount", help_text="Without the crowd's fee.")
 

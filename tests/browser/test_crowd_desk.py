@@ -133,7 +133,7 @@ def test_a_study_at_mechanical_turk_from_opening_to_the_last_cent(
 
     page.get_by_text("Pay a bonus", exact=True).click()
     bonus = page.locator("#bonus")
-    bonus.get_by_label("Worker", exact=True).fill("nobody")
+    bonus.get_by_label("Participant", exact=True).fill("nobody")
     bonus.get_by_label("Amount").fill("0.20")
     bonus.get_by_label("Message to the participant").fill("Thank you.")
     bonus.get_by_role("button", name="Pay the bonus").click()

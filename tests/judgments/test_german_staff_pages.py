@@ -90,7 +90,7 @@ def test_datasets_tokens_jobs_and_tables_are_german(german: Client) -> None:
     upload = reverse("admin:judgments_dataset_add")
     table = SimpleUploadedFile("bilder.csv", b"image,caption\na.jpg,Ein Hund rennt.\na.jpg,Ein Tier.\n")
     seen(german, upload)
-    assert "Was verstanden wurde" in seen(german, upload, files=table)
+    assert "Hochgeladenes prüfen" in seen(german, upload, files=table)
     token = reverse("admin:judgments_apitoken_add")
     seen(german, token)
     seen(german, token, name="Heft", scopes="studies:read", good_for="30")

@@ -55,7 +55,7 @@ def _number(label: str, usual: float, low: float, high: float) -> Any:
 class RehearsalRequest(Parameters):
     """The simulated workers of a rehearsal."""
 
-    workers = _number("Workers", DEFAULT_CROWD.workers, 1, 2000)
+    workers = _number("Participants", DEFAULT_CROWD.workers, 1, 2000)
     spammers = _number("Share of spammers", DEFAULT_CROWD.spammers, 0, 1)
     accuracy = _number("Mean accuracy of the other participants", DEFAULT_CROWD.accuracy, 0, 1)
     drop_outs = _number("Probability that a page of work is returned", DEFAULT_CROWD.drop_outs, 0, 0.9)
@@ -90,7 +90,7 @@ def rehearse_copy(*, study: Study, by: User, **crowd: Any) -> Outcome:
 class LargeRehearsalRequest(RehearsalRequest):
     """The simulated workers of the study itself."""
 
-    workers = _number("Workers", DEFAULT_CROWD.workers, 1, 100_000)
+    workers = _number("Participants", DEFAULT_CROWD.workers, 1, 100_000)
 
 
 @operation("rehearse", "Let simulated workers answer", parameters=LargeRehearsalRequest, job="rehearse")

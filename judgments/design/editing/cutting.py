@@ -120,7 +120,7 @@ class Fitting:
         self.sentences.append(
             gettext(
                 "The paper's requirements (%(title)s) are off: participants who join by the link have no "
-                "record of approved work. You can change this under “People”."
+                "record of approved work. You can change this under “Participants”."
             )
             % {"title": gettext(preset.title)}
         )
