@@ -1,4 +1,4 @@
-"""The app of results."""
+"""The app config of `evaluation`."""
 
 from django.apps import AppConfig
 

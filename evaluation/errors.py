@@ -1,4 +1,4 @@
-"""Named errors of analysis and export."""
+"""Errors of analysis and export."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from common.errors import QuorumError
 
 
 def as_sentence(error: object) -> str:
-    """Return an error of the numeric packages as a sentence."""
+    """Return the message of an error of the numeric packages as a sentence."""
     text = str(error)
     return f"{text[:1].upper()}{text[1:]}."
 
 
 class EvaluationError(QuorumError):
-    """A study lacks what a computation needs, or a name is unknown."""
+    """A study lacks something that a computation needs, or a name is unknown."""
 
     title = "Not possible to compute"
 
 
 class NothingToCompare(EvaluationError):
-    """Metrics cannot be compared with people, as references or a consensus are missing. This is no fault."""
+    """Metrics cannot be compared with people, because references or a consensus are missing: an expected state."""
 
 
 class NothingToRank(EvaluationError):
-    """There is no judgment about two systems; ``why`` says so in English."""
+    """No judgment compares two systems; ``why`` is the reason in English."""
 
     def __init__(self, why: str, slug: str) -> None:
         super().__init__(gettext(why) % {"slug": slug})
@@ -38,7 +38,7 @@ class ExportError(QuorumError):
 
 
 class VerificationError(QuorumError):
-    """A claim contradicts the rows, or cannot be verified."""
+    """A statement about data contradicts the rows, or cannot be verified."""
 
     title = "It does not hold"
 

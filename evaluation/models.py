@@ -1,4 +1,4 @@
-"""Models of results, which can be recomputed from raw rows, and of releases."""
+"""Models of results, which can be recomputed from judgments, and of releases."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from common.rows import AppendOnlyRow, FiguresField
 from judgments.models import CandidatePair, Dataset, Study, Unit
 from judgments.models.datasets import account_key
 
-LONGEST_METRIC = 80  # characters of a metric's name with its options
-# What an evaluation computes, unless asked for others.
+LONGEST_METRIC = 80  # most characters of a metric's name with its options
+# Metrics that an evaluation computes by default.
 DEFAULT_METRICS = ("bleu-1", "bleu-4", "rouge-l", "cider", "cider-d")
 DEFAULT_TOKENIZER = "ptb"
 BY_COMMAND = "Empty where a command did it."
 
-# What is scored: its text, or its id
+# Column with the text of a subject -> column with its id.
 ID_COLUMNS = {"caption": "caption_id", "first": "first_id", "second": "second_id"}
-# It stands in signatures, and in lists with commas between.
+# The name occurs in signatures and in lists separated by commas.
 METRIC_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,79}")
 
 
@@ -58,7 +58,7 @@ class Consensus(models.Model):
             )
         ]
         indexes = [
-            # For lists of disputed units, the closest first.
+            # For lists of disputed units, those with the smallest margin first.
             models.Index(
                 fields=["study", "margin", "id"], condition=Q(unit__isnull=False), name="units_by_margin"
             )
@@ -76,8 +76,8 @@ class AnalysisQuerySet(models.QuerySet["Analysis"]):
         return self.newest_first(study, what).first()
 
     def replace(self, *, study: Study, what: str, signature: str, data_hash: str, **values: Any) -> Analysis:
-        """Store an analysis, replacing one of equal signature and judgments, in the caller's transaction."""
-        Study.objects.select_for_update(no_key=True).get(pk=study.pk)  # two at once would both insert
+        """Store an analysis, replacing one with equal signature and judgments. Call it within a transaction."""
+        Study.objects.select_for_update(no_key=True).get(pk=study.pk)  # lock, as two at once would both insert
         values["created_at"] = timezone.now()
         analysis, _ = self.update_or_create(
             study=study, what=what, signature=signature, data_hash=data_hash, defaults=values
@@ -86,7 +86,7 @@ class AnalysisQuerySet(models.QuerySet["Analysis"]):
 
 
 class Analysis(models.Model):
-    """A stored result; pages compare its ``data_hash`` to mark stale results."""
+    """A stored result. Pages compare its ``data_hash`` with the present one to mark it as outdated."""
 
     class What(models.TextChoices):
         AGGREGATION = "aggregation", gettext_lazy("consensus, agreement and participants")
@@ -100,7 +100,7 @@ class Analysis(models.Model):
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="analyses")
     what = models.CharField(max_length=20, choices=What)
     settings = models.JSONField(default=dict)
-    signature = models.TextField(blank=True)  # names every metric, and the hash of each imported one
+    signature = models.TextField(blank=True)  # contains every metric, and the hash of imported ones
     judgments = models.CharField(
         max_length=500, blank=True, help_text="The judgment signature of what it was computed from."
     )
@@ -138,7 +138,7 @@ class MetricScore(models.Model):
 
 
 class ScoreKeys(models.Model):
-    """Arrow columns of captions, systems or pairs, shared by metrics imported together."""
+    """Captions, systems or pairs that were scored, as Arrow columns; shared by metrics that were imported together."""
 
     class Per(models.TextChoices):
         CAPTIONS = "captions", gettext_lazy("captions")
@@ -193,7 +193,7 @@ class ImportedMetric(models.Model):
 
 
 class Prediction(models.Model):
-    """A model's own distributions of people's answers to units, as imported."""
+    """Imported predictions of a model: distributions of people's answers to units."""
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="predictions")
     name = models.CharField(max_length=80)

@@ -21,7 +21,7 @@ from judgments.access.visible_rows import visible_rows
 from judgments.admin.base import KnownValuesFilter, ReadOnlyAdmin, format_short, study_column, study_words
 from judgments.kinds import KINDS
 
-LONGEST_ANSWER = 160  # characters of a consensus in the list
+LONGEST_ANSWER = 160  # most characters of a consensus in the list
 
 
 @admin.register(Consensus)
@@ -87,7 +87,7 @@ class MetricFilter(KnownValuesFilter):
     title, parameter_name = "metric", "metric"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        """Read names from the few analyses, not the many scores."""
+        """Return the names of metrics, read from analyses, of which there are fewer than scores."""
         rows = visible_rows(Analysis.objects.filter(what=Analysis.What.META_EVALUATION), request.user)
         metrics = {name for names in rows.values_list("settings__metrics", flat=True) for name in names or ()}
         return [(name, name) for name in sorted(metrics)]

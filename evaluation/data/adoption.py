@@ -1,4 +1,4 @@
-"""Adopt workers' captions into the dataset, and the operation that does it."""
+"""Add the captions that workers wrote to the dataset ("adopt" them), and the operation for it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,11 @@ ROWS_AT_ONCE = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Adoption:
-    """The result of an adoption; ``system`` is "" for references, ``there`` counts captions adopted before."""
+    """The result of an adoption.
+
+    system: the system's name, or "" for references. added: captions added. there: captions that had been adopted
+    before.
+    """
 
     dataset: str
     system: str
@@ -44,10 +48,10 @@ class Adoption:
 
 @transaction.atomic
 def adopt_captions(*, study: Study, system: str = "", by: User | None = None) -> Adoption:
-    """Adopt included captions as references, or as outputs of ``system``; idempotent.
+    """Add the included captions to the dataset as references, or as outputs of ``system``. Idempotent.
 
-    Outputs can be judged in later studies, but never by their writers. A new system belongs to ``by``; None
-    is a command.
+    Outputs can be judged in later studies, but never by their writers. A new system belongs to ``by``; it is None if
+    a command adopts.
 
     Raises:
         EvaluationError: the study collects no captions. WrongState: it is not closed, was rehearsed, or has no
@@ -125,7 +129,7 @@ def _add_references(dataset: Dataset, written: list[CollectedCaption]) -> int:
 def _add_outputs(
     dataset: Dataset, study: Study, written: list[CollectedCaption], name: str, by: User | None
 ) -> int:
-    """Add each image's captions as ordered outputs; equal texts share a caption."""
+    """Store the captions as ranked outputs of the system; return how many are new. Equal texts share a caption."""
     if not name.strip() or len(name) > 80 or not name.isprintable():
         raise DataConflict(f"The system's name is {name!r}; expected 1 to 80 visible characters.")
     mark = f"adopted:{content_key(study.slug)}"
@@ -180,7 +184,7 @@ def _store_writers(captions: dict[int, int], written: list[CollectedCaption]) ->
 
 
 def _note_addition(dataset: Dataset, what: dict[str, Any]) -> None:
-    """Note the addition in the dataset, whose fingerprint covers imported rows only."""
+    """Record the addition in the dataset's notes, because its fingerprint covers only imported rows."""
     adopted = [
         *dataset.notes.get("adopted", []),
         {**what, "at": timezone.now().isoformat(timespec="seconds")},

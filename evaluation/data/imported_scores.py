@@ -1,4 +1,4 @@
-"""Look up the scores of a study's items by metrics that were imported (contrib/score_imports)."""
+"""Look up imported scores (contrib/score_imports) of a study's items."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from quorum.numeric.signatures import Signature
 
 Per = ScoreKeys.Per
 
-VERSION = "1.0"  # of the signature
-FIELD = "imported"  # of the signature, with what was scored
-DIGITS = 12  # of the hash in a signature
-NO_ROW_ID = 0  # in place of a row id
+VERSION = "1.0"  # version of the signature
+FIELD = "imported"  # field of the signature that says what was scored
+DIGITS = 12  # digits of the hash in a signature
+NO_ROW_ID = 0  # stands for a row id
 
 Keys = dict[str, Ints]
 
 
 def stable_number(*names: str) -> int:
-    """Return a number for an image's name and its captions, equal in every installation."""
+    """Return a number for an image's name and its captions that is the same in every installation."""
     digest = hashlib.blake2b("\0".join(names).encode("utf-8", "surrogatepass"), digest_size=8)
     return int.from_bytes(digest.digest(), "little", signed=True)
 
@@ -39,7 +39,7 @@ def _stable_numbers(named: Sequence[tuple[str, ...]]) -> Ints:
 
 
 def signature_of(metric: ImportedMetric) -> str:
-    """Return name, what was scored, which is better, hash and file."""
+    """Return the signature of an imported metric: name, what was scored, whether higher is better, hash and file."""
     fields = {FIELD: metric.per, "better": metric.better, "scores": metric.sha256[:DIGITS]}
     return str(Signature(metric.name, fields | {"file": metric.source}, VERSION))
 
@@ -50,9 +50,9 @@ def is_imported(signature: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ScoreColumn:
-    """One metric's scores of one kind, negated if lower is better, which happens only here.
+    """One metric's scores of one kind of subject (captions, systems or pairs).
 
-    `keys` are those of its `ScoreKeys`, and `scores` (N,) float64.
+    keys: of the metric's `ScoreKeys`. scores: (N,) float64, negated if lower is better; nothing else negates them.
     """
 
     metric: ImportedMetric
@@ -65,9 +65,10 @@ class ScoreColumn:
         return cls(metric, keys, -scores if metric.better == ImportedMetric.Better.LOWER else scores)
 
     def at(self, subjects: Ints, systems: Sequence[Sequence[int]] = ()) -> Floats:
-        """Return (P,) scores; nan if missing.
+        """Return the (P,) scores of the subjects; nan if missing.
 
-        The score of a text is that of its credited ``systems`` (P,), as row ids, or the mean over all that have one.
+        systems: (P,) row ids of the systems credited with each subject. A score is the mean over those that have one,
+        else over all systems.
         """
         known = ~np.isnan(self.scores)
         scored, starts = np.unique(self.keys["place"][known], return_index=True)
@@ -112,7 +113,7 @@ class ImportedScores:
     def of_captions(
         self, name: str, captions: Sequence[tuple[int, str]], systems: Sequence[Sequence[int]] = ()
     ) -> Floats:
-        """Return (N,) scores of (image row id, text), as ``Column.at`` has them. Raise EvaluationError."""
+        """Return the (N,) scores of (image row id, text), as ``ScoreColumn.at`` does. Raise EvaluationError."""
         column = self.columns[name].get(Per.CAPTIONS)
         if column is None:
             raise self._refusal(name, "captions one by one")
@@ -120,7 +121,7 @@ class ImportedScores:
         return self._whole(name, scores, lambda row: captions[row])
 
     def have(self, captions: Sequence[tuple[int, str]]) -> Flags:
-        """Return (N,) whether all metrics by caption have a score."""
+        """Return (N,) flags: whether all metrics that score captions have a score of the caption."""
         columns = [by_per[Per.CAPTIONS] for by_per in self.columns.values() if Per.CAPTIONS in by_per]
         scored: Flags = np.ones(len(captions), dtype=np.bool_)
         if columns:
@@ -136,9 +137,9 @@ class ImportedScores:
     def _by_names(
         column: ScoreColumn, named: Sequence[tuple[str, ...]], systems: Sequence[Sequence[int]] = ()
     ) -> Floats:
-        """Return (N,) scores of (image, text, ...), nan if missing.
+        """Return the (N,) scores of (image, text, ...); nan if missing.
 
-        Scores that were stored by an earlier version are those of texts as they were written.
+        Texts are looked up in their normalised form, then as written, as earlier versions stored them.
         """
         scores = np.full(len(named), np.nan)
         for form in (one_text, str, str.strip):
@@ -153,10 +154,10 @@ class ImportedScores:
     def of_pairs(
         self, name: str, pairs: Sequence[tuple[int, str, str]], systems: Sequence[tuple[str, str]]
     ) -> Floats:
-        """Return (N, 2) scores of (image, first, second), whose systems have these names. Raise EvaluationError.
+        """Return the (N, 2) scores of (image row id, first text, second text). Raise EvaluationError if one is missing.
 
-        A preference p becomes p / 2 for the first and -p / 2 for the second, in whichever order the file has
-        them; if it has both, their mean.
+        systems: (N,) names of both texts' systems. A preference p becomes p / 2 for the first and -p / 2 for the
+        second. The file may have the texts in either order; if it has both orders, the mean is taken.
         """
         by_per = self.columns[name]
         if Per.CAPTIONS in by_per:
@@ -201,7 +202,7 @@ NO_SCORES = ImportedScores(None, {})
 
 
 def imported_scores(dataset: Dataset, names: Iterable[str] | None = None) -> ImportedScores:
-    """Return a dataset's imported scores by the named metrics, or all."""
+    """Return a dataset's imported scores, of the named metrics or of all."""
     rows = ImportedMetric.objects.filter(dataset=dataset).order_by("pk")
     if names is not None:
         wanted = [name for name in names if METRIC_NAME.fullmatch(name)]
@@ -217,7 +218,7 @@ def imported_scores(dataset: Dataset, names: Iterable[str] | None = None) -> Imp
 
 
 def check_imported(dataset: Dataset, names: Iterable[str]) -> None:
-    """Raise EvaluationError for a metric imported only for other datasets and in no package."""
+    """Raise EvaluationError for a metric that was imported only for other datasets, and that no package has."""
     metrics = ImportedMetric.objects.filter(name__in=list(names))
     of_dataset = set(metrics.filter(dataset=dataset).values_list("name", flat=True))
     elsewhere = sorted(set(metrics.values_list("name", flat=True)) - of_dataset)
@@ -234,6 +235,6 @@ def check_imported(dataset: Dataset, names: Iterable[str]) -> None:
 
 
 def imported_hashes(dataset: Dataset, names: Iterable[str]) -> str:
-    """Return imported metrics with short hashes, for an evaluation's settings."""
+    """Return the names of imported metrics with short hashes, for the settings of an evaluation."""
     rows = ImportedMetric.objects.filter(dataset=dataset, name__in=list(names)).order_by("name", "per")
     return ",".join(f"{name}-{sha256[:DIGITS]}" for name, sha256 in rows.values_list("name", "sha256"))

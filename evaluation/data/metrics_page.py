@@ -1,4 +1,7 @@
-"""The page "Metrics" of a study, to which features add their parts. They import it, so without them it is not there."""
+"""The page "Metrics" of a study, to which features add parts.
+
+Only features import this module, so without them there is no such page.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Count a study's work: now, and over time."""
+"""Counts of a study's work, now and over time."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ ROWS_AT_ONCE = 2_000
 def study_progress(study: Study) -> dict[str, Any]:
     """Count HITs, assignments and judgments.
 
-    ``wanted`` is 0 for imports; ``hits_done`` have every slot submitted; ``timeline`` has up to 200 ``[time,
-    judgments by then]``; ``stopping`` has the savings of early stopping, or None.
+    ``wanted`` is 0 for imports. ``hits_done`` counts HITs with every slot submitted. ``timeline`` has up to 200 pairs
+    of a time and the number of judgments until then. ``stopping`` has the savings of early stopping, or None.
     """
     states, timeline, revised_at = _count_work(study)
     counts, judgments = (
         _counts(study, states),
         timeline[-1][1] if timeline else 0,
-    )  # come with submissions alone
+    )  # change only with a submission
     return {
         **counts,
         "wanted": judgments_wanted(counts, judgments),
@@ -43,7 +43,7 @@ def study_progress(study: Study) -> dict[str, Any]:
 
 
 def study_counts(study: Study) -> dict[str, Any]:
-    """Return ``study_progress`` without what needs a scan of judgments."""
+    """Return the parts of ``study_progress`` that need no scan of judgments."""
     states = Assignment.objects.filter(study=study).order_by("state").values_list("state")
     return _counts(study, dict(states.annotate(n=Count("pk"))))
 
@@ -62,13 +62,13 @@ def _counts(study: Study, states: dict[str, int]) -> dict[str, Any]:
 
 
 def judgments_wanted(counts: Mapping[str, Any], judgments: int) -> int:
-    """Return the judgments wanted in all, which are there once all pages of work are complete."""
+    """Return the number of judgments wanted; when all pages of work are complete, that is ``judgments``."""
     complete = 0 < counts.get("hits", 0) == counts.get("hits_done")
     return judgments if complete else counts.get("wanted", 0)
 
 
 def _count_saved(study: Study) -> dict[str, Any]:
-    """Return votes and slots saved by early stopping, and the design's expectation."""
+    """Return the votes and slots saved by early stopping, and the saving that the design expects."""
     design = design_of(study)
     units = OutcomeBounds.objects.filter(unit__study=study)
     left = Greatest(design.judgments_per_unit - F("cast"), Value(0), output_field=IntegerField())
@@ -102,28 +102,28 @@ def _count_hits(study: Study) -> dict[str, int]:
         size=_count_per_hit(HITUnit.objects.filter(hit=OuterRef("pk"))), handed_in=_count_per_hit(finished)
     )
     complete = Q(handed_in__gte=F("required") - F("spared"))
-    if not stops_early(study):  # with early stopping a HIT may be complete without any assignment
+    if not stops_early(study):  # skip HITs without assignment, which only with early stopping can be complete
         complete &= Q(handed_in__gt=0)
-    if draws_at_claim(study):  # pages that nobody took have no units yet
+    if draws_at_claim(study):  # HITs that nobody has taken have no units yet
         rows = rows.annotate(full=Greatest(F("size"), Value(design_of(study).units_per_hit)))
     return rows.aggregate(
         n=Count("pk"),
-        # Each unit of a HIT needs as many workers as the HIT.
+        # Each unit needs as many workers as its HIT.
         wanted=Sum(F("required") * F("full" if draws_at_claim(study) else "size"), default=0),
         done=Count("pk", filter=complete),
     )
 
 
 def _count_per_hit(rows: QuerySet[Any]) -> Coalesce:
-    """Count ``rows`` per outer HIT in a subquery, which an index serves without sorting."""
+    """Count the ``rows`` of an outer HIT by a subquery, for which the database uses an index and does not sort."""
     counted = rows.order_by().values("hit").annotate(n=Count("pk")).values("n")
     return Coalesce(Subquery(counted, output_field=IntegerField()), Value(0))
 
 
 def _count_work(study: Study) -> tuple[dict[str, int], list[list[Any]], datetime | None]:
-    # Subtract instead of filtering by null: a database may otherwise scan the index of revisions.
+    # Subtract instead of filtering for null, for which a database may scan the index of revisions.
     answers = Judgment.objects.filter(assignment=OuterRef("pk")).order_by().values("assignment")
-    # A revision is no further judgment.
+    # Do not count revisions.
     first = answers.annotate(n=Count("pk") - Count("replaces")).values("n")
     revised = answers.annotate(last=Max("made_at", filter=Q(replaces__isnull=False))).values("last")
     rows = Assignment.objects.filter(study=study).order_by("submitted_at", "pk")

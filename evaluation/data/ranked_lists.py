@@ -1,4 +1,4 @@
-"""Systems' ranked lists of captions and of images, and where the judged units stand in them."""
+"""Systems' ranked lists of captions and of images, and the positions of judged units in them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ NO_SYSTEM = -1
 class JudgedUnits:
     """(U,) row ids of units in order, and the positions of their images and texts in ``Proposals``.
 
-    ``of_file`` (C, 2) has a position here and one of a system for each credit of a file; -1 for no system.
+    of_file: (C, 2) position of a unit, and of a system that a file credits with the unit's text; -1 for no system.
     """
 
     pk: Ints
@@ -46,16 +46,16 @@ class JudgedUnits:
 
 @dataclass(frozen=True, slots=True)
 class Proposals:
-    """N places in systems' lists, by system, task, query and position; a list has no item twice.
+    """N entries of systems' lists, ordered by system, task, query and position; a list has no item twice.
 
     Attributes:
-        texts, askers: captions by id: a text by the id of one of its captions, an asker (query caption) by its own.
-            Texts may be an Arrow array, as there can be millions.
-        system, image, text: (N,) positions in the names.
-        asker: (N,) position; -1 if the image is the query.
-        position: (N,) from 1; gaps belong to unknown items.
-        document: (I,) code of the document of each image, else its own.
-        original: (N,) whether the caption was written for the image (1, 0); -1 without an original to find.
+        texts: for each text, the id of one of its captions; may be an Arrow array, as there can be millions.
+        askers: ids of the captions that are queries ("askers").
+        system, image, text: (N,) positions in `systems`, `images` and `texts`.
+        asker: (N,) positions in `askers`; -1 if the image is the query.
+        position: (N,) positions in the list, from 1; missing positions belong to unknown items.
+        document: (I,) code of each image's document, or of the image itself.
+        original: (N,) 1 if the caption was written for the image, 0 if not; -1 if the list has no original to find.
     """
 
     systems: Sequence[str]
@@ -76,7 +76,7 @@ class Proposals:
 
     @property
     def search(self) -> Flags:
-        """Return (N,) bool: a caption is the query, images are ranked."""
+        """Return (N,) bool: entries of lists of images, whose query is a caption."""
         return self.asker >= 0
 
     @property
@@ -84,14 +84,14 @@ class Proposals:
         return np.where(self.search, self.asker, self.image)
 
     def text_keys(self, image: Ints, text: Ints) -> Ints:
-        """Return a number for each image and text."""
+        """Return a number for each pair of an image and a text."""
         keys: Ints = image * (len(self.texts) + 1) + text
         return keys
 
     def credits(self) -> tuple[Ints, Ints]:
-        """Return (K,) places and (K,) positions of units that score for them, by place.
+        """Return which units score which entries: (K,) positions of entries, ascending, and (K,) positions of units.
 
-        A unit scores for the systems that its file credits, else for all that gave its text
+        A unit scores the systems that its file credits, else all systems that gave its text
         (``judgments.models.units.credited``).
         """
         units = self.units
@@ -110,7 +110,7 @@ class Proposals:
 
 @dataclass(frozen=True, slots=True)
 class ListRows:
-    """Unsorted rows of ``Proposals``; ``rank`` orders a list, and is the position if ``placed``."""
+    """Unsorted entries of lists, as in ``Proposals``; ``rank`` orders a list, and is the position if ``placed``."""
 
     system: Ints
     image: Ints
@@ -130,9 +130,9 @@ def sort_into_lists(
     documents: Mapping[str, str],
     units: JudgedUnits,
 ) -> Proposals:
-    """Sort rows into lists; a repeated item counts once, at its best position.
+    """Return the rows sorted into lists; a repeated item counts once, at its best position.
 
-    ``documents``: as `first_of_documents` has them.
+    ``documents`` is a result of `first_of_documents`.
     """
     search = rows.asker >= 0
     query = np.where(search, rows.asker, rows.image)
@@ -169,7 +169,7 @@ def _outputs_of(study: Study) -> QuerySet[Output]:
 
 
 def scored_rows(study: Study) -> QuerySet[Any]:
-    """Return the systems' rows that the study's answers score: outputs, boxes or keywords; none if pairs are judged."""
+    """Return the rows of systems that the study's answers score: outputs, boxes or keywords; none for pairs."""
     kind = KINDS[study.protocol]
     if kind.system_content:
         return SystemContent.objects.of_study(study, kind.system_content)
@@ -177,13 +177,13 @@ def scored_rows(study: Study) -> QuerySet[Any]:
 
 
 def newest_output(study: Study) -> int:
-    """Return the last row id of ``scored_rows``, 0 for none."""
+    """Return the highest row id in ``scored_rows``, 0 for none."""
     newest = scored_rows(study).aggregate(last=Max("pk"))
     return newest["last"] or 0
 
 
 def proposals_of(study: Study) -> Proposals:
-    """Return all systems' lists for images of the judged splits, and for captions that found one."""
+    """Return all systems' lists for images of the judged splits, and for captions whose lists contain such an image."""
     units = Unit.objects.filter(study=study, control=False, first__isnull=False).order_by("position", "pk")
     unit, image_shown, first_shown = columns_of(units.values_list("pk", "item_id", "first_id"), 3).astype(
         np.int64
@@ -199,7 +199,7 @@ def proposals_of(study: Study) -> Proposals:
     of_splits = np.array([pk for pk, (_, split) in items.items() if split in splits], dtype=np.int64)
     system, item, caption, rank, search = _outputs(study, splits)
     searched = search > 0
-    if searched.any():  # whole lists of captions that found an image of the splits
+    if searched.any():  # keep whole lists of captions if these contain an image of the splits
         here = np.isin(item, of_splits)
         wanted = ~searched | np.isin(caption, caption[searched & here])
         columns = (system, item, caption, rank, searched)
@@ -245,7 +245,7 @@ def proposals_of(study: Study) -> Proposals:
 
 
 def _credits_of_file(study: Study, units: Ints, position_of: Mapping[int, int]) -> Ints:
-    """Return ``JudgedUnits.of_file``."""
+    """Return ``JudgedUnits.of_file`` for (U,) row ids of units; ``position_of`` has the positions of systems."""
     rows = Unit.objects.filter(study=study, control=False, first__isnull=False).exclude(systems=[])
     credits = np.array(
         [
@@ -260,7 +260,7 @@ def _credits_of_file(study: Study, units: Ints, position_of: Mapping[int, int]) 
 
 
 def _outputs(study: Study, splits: set[str]) -> Ints:
-    """Return (5, N) system, image, caption, rank, and 1 for search results, by row id."""
+    """Return (5, N): system, image, caption, rank, and 1 for lists of images, in the order of row ids."""
     task = Case(When(task=Output.Task.SEARCH, then=1), default=0)
     rows = _outputs_of(study).filter(Q(item__split__in=sorted(splits)) | Q(task=Output.Task.SEARCH))
     columns = rows.order_by().values_list("system_id", "item_id", "caption_id", "rank", task, "pk")
@@ -273,10 +273,10 @@ class _Captions:
     """C captions.
 
     Attributes:
-        pk, item: (C,) row ids of captions and of the images that they were written for, 0 without one.
-        key: (C,) ids.
-        text: (C,) numbers of their texts.
-        texts: an id of a caption for each text, preferably of a judged one.
+        pk, item: (C,) row ids of captions and of the images for which they were written, 0 for none.
+        key: (C,) ids of the captions.
+        text: (C,) positions of the captions' texts in `texts`.
+        texts: for each text, the id of a caption with it, preferably of a judged one.
     """
 
     pk: Ints
@@ -294,7 +294,7 @@ class _Captions:
 
 
 def _captions(study: Study, items: Ints, proposed: Ints, shown: Ints) -> _Captions:
-    """Return captions written for ``items``, ``proposed`` or ``shown``."""
+    """Return the captions written for ``items``, and those with the row ids ``proposed`` or ``shown``."""
     import pyarrow as pa  # when it is first used
 
     rows = Caption.objects.filter(dataset=study.dataset_id).order_by("pk")
@@ -305,12 +305,12 @@ def _captions(study: Study, items: Ints, proposed: Ints, shown: Ints) -> _Captio
     wanted, parts = np.union1d(proposed, shown), []
     for some in batched(plain_rows(columns), READ_AT_ONCE):
         part = pa.record_batch(list(zip(*some, strict=True)), schema=schema)
-        first, last = np.searchsorted(wanted, (some[0][0], some[-1][0] + 1))  # both are in order
+        first, last = np.searchsorted(wanted, (some[0][0], some[-1][0] + 1))  # both are sorted
         needed = np.isin(part["pk"], wanted[first:last]) | np.isin(part["item"], items)
         parts.append(part.filter(needed))
     table = pa.Table.from_batches(parts, schema)
     pk, code = table["pk"].to_numpy(), _codes(table["text_key"])
-    # texts are numbered as they come: those of judged units, then the others
+    # Texts are numbered in order of occurrence: first those of judged units, then the others.
     order = np.concatenate([places_in(pk, shown), np.arange(len(pk))])
     _, first = np.unique(code[order], return_index=True)
     by_first = np.argsort(first)
@@ -321,13 +321,13 @@ def _captions(study: Study, items: Ints, proposed: Ints, shown: Ints) -> _Captio
 
 
 def _codes(column: pa.ChunkedArray) -> Ints:
-    """Return (N,) numbers of the values, below the count of different ones."""
-    coded = column.dictionary_encode().chunks  # all have one dictionary
+    """Return (N,) codes of the values, from 0 without gaps."""
+    coded = column.dictionary_encode().chunks  # all chunks have the same dictionary
     return np.concatenate([np.zeros(0, dtype=np.int64), *(chunk.indices.to_numpy() for chunk in coded)])
 
 
 def _original_ranks(captions: _Captions, item: Ints, caption: Ints, text: Ints, searched: Flags) -> Ints:
-    """Return ``Proposals.original``, comparing captions by their words."""
+    """Return ``Proposals.original``; captions are compared by their words."""
     with_image = captions.item > 0
     written_for = captions.item[places_in(captions.pk, caption)]
     width = len(captions.pk) + 1
@@ -338,7 +338,7 @@ def _original_ranks(captions: _Captions, item: Ints, caption: Ints, text: Ints, 
 
 
 def _ranks_are_positions(study: Study, systems: Mapping[int, str], system: Ints, searched: Flags) -> Flags:
-    """Return (N,) whether the rank is the position, as for systems known only from judgments."""
+    """Return (N,) flags: whether the rank is the position, as for systems known only from judgments."""
     partly = study.dataset.known_in_part
     placed = np.zeros(len(system), dtype=bool)
     for task, chosen in ((Output.Task.ANNOTATION, ~searched), (Output.Task.SEARCH, searched)):

@@ -51,7 +51,7 @@ from quorum.statistics.resampling import RESAMPLES
 
 _PROTOCOLS = ", ".join(f"{protocol} {kind.aggregation.level}" for protocol, kind in KINDS.items())
 STUDY_PREFIX = "study:"
-# What is said of a comparison alone; each is refused without --with.
+# Options of a comparison, which are refused without --with.
 COMPARISON_OPTIONS = (
     "first_at_least", "second_at_least", "missing", "first_format", "second_format", "first_protocol",
     "second_protocol",
@@ -88,7 +88,7 @@ class Agreement(QuorumCommand):
         "  manage.py agreement crowd.jsonl --with study:experts --first-at-least 0.66 --second-at-least 3.33"
     )
     named_errors = (QuorumError, StatisticsError)
-    # Figures of files: neither a database nor the rest of the site needs to be in order.
+    # The command reads only files, so it must work without a database and with a faulty site.
     requires_system_checks = []
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -158,7 +158,7 @@ class Agreement(QuorumCommand):
             self._compare(options)
             return
         for name in COMPARISON_OPTIONS:
-            # words for an empty cell are no word of this option's other use
+            # --missing has two uses; ignore words for an empty cell here
             if options[name] is not None and (name != "missing" or options[name] in MISSING):
                 raise EvaluationError(
                     f"--{name.replace('_', '-')} is about two sources, expected --with SECOND beside it."
@@ -178,13 +178,13 @@ class Agreement(QuorumCommand):
         table = self._read(options, chosen)
         level = chosen or table.level
         if level != "nominal" and table.values.dtype == object:
-            # The protocol asked for numbers and a text was found: reading again names its line.
+            # The protocol needs numbers, but a text was found: read again for an error with its line.
             table = self._read(options, level)
         drawn = {"resamples": options["resamples"], "seed": options["seed"]}
         ratings = ratings_of_judgments(table.units, table.workers, table.values)
         items: Any = encode(table.items, "items")[1][table.units] if table.items else []
         clusters = _clusters(table, items, naive=options["naive"])
-        if isinstance(clusters, Mapping):  # read once for several coefficients
+        if isinstance(clusters, Mapping):  # convert once for several coefficients
             clusters = Clusters.of_codes(clusters)
         sides = set(table.values.tolist()) <= {NO_DIFFERENCE, FIRST, SECOND, NEITHER}
         exchange = exchange_of(KINDS.get(table.protocol or "")) if sides else None
@@ -290,7 +290,7 @@ class Agreement(QuorumCommand):
         for name in ("level", "coefficient", "design"):
             if options[name] is not None:
                 raise EvaluationError(f"--{name} is about one judgments file, expected no --with beside it.")
-        how = mapping_of(options | {"missing": None}, options["path"])  # --missing is about units here
+        how = mapping_of(options | {"missing": None}, options["path"])  # here, --missing is about units
         sources = (options["path"], options["first_format"]), (options["second"], options["second_format"])
         if how is not None and all(
             str(path).startswith(STUDY_PREFIX) or format not in (None, *TEXT_TABLES)
@@ -324,7 +324,7 @@ class Agreement(QuorumCommand):
                 raise EvaluationError(
                     f"{slug} has a protocol of its own, expected no --{role}-format or --{role}-protocol."
                 )
-            # Only here: manage.py loads no models for files.
+            # Import here, as commands on files do not load models.
             from evaluation.results.comparing.studies import source_of_study
             from judgments.studies.studies import find_study
 
@@ -341,7 +341,7 @@ class Agreement(QuorumCommand):
 
 
 def _clusters(table: FileJudgments | OpenJudgments, items: Sequence[Any], *, naive: bool) -> Any:
-    """Return what judgments are grouped by, as a study's results group them; without (N,) `items`, by unit."""
+    """Return the clusters of judgments, as in a study's results: by (N,) `items`, or without them by unit."""
     if naive:
         return NAIVE
     if not len(items):
@@ -409,7 +409,7 @@ def _report(result: dict[str, Any]) -> list[str]:
 
 @cache
 def _line_count(path: Path) -> int:
-    """Estimate the number of lines for the progress bar; for a folder, of its largest file."""
+    """Return an estimate of the number of lines for the progress bar; for a folder, of its largest file."""
     if path.is_dir():
         path = max(
             (file for file in path.iterdir() if file.is_file()),

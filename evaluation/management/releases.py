@@ -1,4 +1,4 @@
-"""Commands about what leaves the installation: exports, reports, releases."""
+"""Commands that write files for others: exports, reports, releases."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands about results: compute, and import scores."""
+"""Commands on results: compute them, import scores."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Score candidate files against reference files."""
+"""The command that scores candidate files against reference files."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Score(QuorumCommand):
     help = HELP
     example = "manage.py score --candidates results.json --references captions.json --metrics cider-d,bleu-4"
     named_errors = (QuorumError, MetricsError)
-    # Figures of files: neither a database nor the rest of the site needs to be in order.
+    # The command reads only files, so it must work without a database and with a faulty site.
     requires_system_checks = []
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -1,4 +1,4 @@
-"""Report content as plain data: sections of unrounded numbers, sentences and plots."""
+"""The content of reports as plain data: sections with sentences, plots, and tables of unrounded numbers."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from common.amounts import (
     thousands,
 )
 
-# Sections that pages show first and with a figure open; the rest is folded.
+# Sections that pages show first, with an unfolded figure; other sections are folded.
 LEADING = ("verdict", "tournament", "grades", "ranking", "metrics")
 MOST_NAMED = 6
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A number with interval and n; None if undefined."""
+    """A number with its interval and n; fields are None if undefined."""
 
     value: float | None
     low: float | None = None
@@ -43,8 +43,9 @@ Cell = str | int | float | None | Estimate
 class Column:
     """A table column.
 
-    ``shows`` is text, count, share (per cent without the sign), percent, coefficient, score, number, fixed (two
-    digits), signed or p. ``verbatim``: the heading is a name, such as a metric's, and keeps its letters.
+    shows: the format of cells: text, count, share (per cent without the sign), percent, coefficient, score, number,
+    fixed (two digits), signed or p. verbatim: the heading is a name, such as a metric's, and is neither translated
+    nor changed.
     """
 
     name: str
@@ -57,7 +58,7 @@ class Column:
 
     @property
     def heading(self) -> str:
-        """The translated name with a capital, unless it begins with a symbol, as in "n of people" and "p, Holm"."""
+        """The translated name, capitalised unless it begins with a symbol, as in "n of people" and "p, Holm"."""
         text = gettext(self.name)
         return capfirst(text) if text[1:2].isalpha() and not self.verbatim else text
 
@@ -82,7 +83,7 @@ class Table:
         return any(cell is None for row in self.rows for cell in row)
 
     def lines(self) -> list[str]:
-        """Return the lines of a terminal: the first column is aligned left, the others right."""
+        """Return lines for a terminal, with the first column aligned left and the others right."""
         rows = [[column.name for column in self.columns], *self.texts()]
         widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
         return [
@@ -94,11 +95,11 @@ class Table:
         ]
 
     def heads(self) -> list[tuple[str, bool]]:
-        """Return translated headings, for a page, and whether their columns hold text."""
+        """Return the translated headings for a page, each with whether its column holds text."""
         return [(column.heading, column.is_text) for column in self.columns]
 
     def cells(self) -> list[list[dict[str, Any]]]:
-        """Return what a page shows of each cell: text, interval and n."""
+        """Return the text, interval and n of each cell for a page."""
         return [
             [_page_cell(cell, column.shows) for cell, column in zip(row, self.columns, strict=True)]
             for row in self.rows
@@ -154,7 +155,7 @@ def levels_of(label: str, estimate: Estimate) -> list[Level]:
 
 @dataclass(frozen=True, slots=True)
 class DotPanel:
-    """A panel of dots: an estimate per label of the plot."""
+    """A panel of dots: one estimate for each label of the plot."""
 
     title: str
     estimates: tuple[Estimate, ...]
@@ -173,7 +174,7 @@ class Dots:
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """A line; ``dashed`` marks a floor."""
+    """A line of a plot; floors are ``dashed``."""
 
     label: str
     x: tuple[float, ...]
@@ -183,7 +184,7 @@ class Curve:
 
 @dataclass(frozen=True, slots=True)
 class CurvePanel:
-    """A panel of curves; ``bounds`` are floors and ceilings that vary."""
+    """A panel of curves; ``bounds`` are floors and ceilings that are curves."""
 
     title: str
     curves: tuple[Curve, ...]
@@ -201,9 +202,9 @@ class Curves:
 
 @dataclass(frozen=True, slots=True)
 class HeatPanel:
-    """A matrix with blank cells for None, and levels on its scale; the last ``apart`` rows are separated.
+    """A matrix, blank where a value is None, with levels marked on its scale.
 
-    ``shows`` is coefficient, or share (as per cent).
+    apart: number of last rows that are separated from the others. shows: coefficient, or share (as per cent).
     """
 
     title: str
@@ -217,7 +218,7 @@ class HeatPanel:
 
 @dataclass(frozen=True, slots=True)
 class Heat:
-    """Matrices on one scale from ``least`` to 1."""
+    """Matrices that share one scale from ``least`` to 1."""
 
     panels: tuple[HeatPanel, ...]
     down: str
@@ -227,14 +228,14 @@ class Heat:
 
 @dataclass(frozen=True, slots=True)
 class Specifications:
-    """A specification curve: S ordered estimates above a matrix of their options.
+    """A specification curve: S ordered estimates above a matrix of the options that gave them.
 
     Attributes:
         holds: (S,) whether the claim holds.
-        reported: the position of the report's specification; None if it is not drawn.
-        choices: label and options of each choice.
-        taken: (S, C) positions of the options.
-        level: the value from which the claim holds.
+        reported: the position of the specification that the report uses; None if it is not drawn.
+        choices: label and options of each of C choices.
+        taken: (S, C) positions of the options taken.
+        level: the value from which on the claim holds.
     """
 
     estimates: tuple[Estimate, ...]
@@ -268,7 +269,7 @@ class Plot:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A heading with sentences, plots and tables; ``empty`` says why there are none."""
+    """A heading with sentences, plots and tables; if there are none, ``empty`` says why."""
 
     name: str
     title: str
@@ -306,10 +307,10 @@ class Report:
     """A report; its fields are the keys of ``report.json``.
 
     Attributes:
-        methods: paragraphs for a paper.
+        methods: paragraphs on methods for a paper.
         citations: distinct keys of ``references.bib``.
-        settings, signatures: by analysis.
-        parts: results of the parts that were asked for, by name; each a file of its own.
+        settings, signatures: by name of the analysis.
+        parts: results of the optional parts that were requested, by name; each becomes a file.
     """
 
     study: str
@@ -345,7 +346,7 @@ class Report:
 
 
 def reading_order(name: str) -> int:
-    """Return the position of a section on a page: the verdict and what it rests on, then the others."""
+    """Return the sort key of a section on a page: those of LEADING first."""
     return LEADING.index(name) if name in LEADING else len(LEADING)
 
 
@@ -400,7 +401,7 @@ def _number(value: str | int | float | None, shows: str) -> str:
 
 
 def join_names(names: Sequence[str]) -> str:
-    """Join names: a, b and c; count the last of many."""
+    """Join names as "a, b and c"; of many, only count the last."""
     shown, left = list(names[:MOST_NAMED]), len(names) - MOST_NAMED
     if left > 0:
         shown.append(gettext("%(n)s more") % {"n": left})
@@ -410,12 +411,12 @@ def join_names(names: Sequence[str]) -> str:
 
 
 def estimate_of(figure: Mapping[str, Any] | None, *, with_n: bool = True) -> Estimate:
-    """Return a figure as an estimate; ``with_n`` is false where n has a column of its own."""
+    """Return a figure as an estimate; without n if not ``with_n``, as n may have a column of its own."""
     figure = figure or {}
     n = figure.get("n") if with_n else None
     return Estimate(figure.get("value"), figure.get("low"), figure.get("high"), n)
 
 
 def rows_as_json(**columns: Iterable[Any]) -> list[dict[str, Any]]:
-    """Return columns of equal length as rows for JSON."""
+    """Return columns of equal length as a list of rows for JSON."""
     return [as_json(dict(zip(columns, row, strict=True))) for row in zip(*columns.values(), strict=True)]

@@ -41,20 +41,21 @@ TEX = {
 }  # fmt: skip
 LAST_LATIN = "\u017f"
 FOLDER = Path(__file__).parent
-# The number of the wording of reports and of the templates of releases; each states its own. `verify` writes texts of
-# this one again, and compares sections of others: change it with wording.toml or the templates.
+# Version of the wording of reports and of the templates of releases; each release states its own. `verify` renders
+# texts of this version again, and compares only sections for other versions. Raise it with wording.toml or the
+# templates.
 WORDING_VERSION = 1
 WORDING_TEMPLATES: dict[str, Any] = tomllib.loads((FOLDER / "wording.toml").read_text(encoding="utf-8"))
 
 
 def add_wording(path: Path) -> None:
-    """Add the titles of sections, the sentences and the tables of a feature's file."""
+    """Add a feature's file of section titles, sentences and tables."""
     for kind, texts in tomllib.loads(path.read_text(encoding="utf-8")).items():
         WORDING_TEMPLATES[kind] |= texts
 
 
 def text_templates(folder: Path, *, escape: Callable[[str], str] | None = None) -> Environment:
-    """Return an environment for plain text; ``escape`` applies to every value but ``Markup``."""
+    """Return a Jinja environment for plain text; ``escape`` is applied to all values except ``Markup``."""
 
     def escaped(value: Any) -> Any:
         return value if escape is None or isinstance(value, Markup) else escape(str(value))
@@ -96,7 +97,7 @@ def fill_template(text: str, values: dict[str, Any]) -> str:
 
 
 def say(name: str, /, *, wording: int = WORDING_VERSION, **values: Any) -> str:
-    """Return a sentence; an older ``wording`` is that of older releases."""
+    """Return the named sentence with these values; ``wording`` is lower for an older release."""
     earlier = WORDING_TEMPLATES["earlier"] if wording < WORDING_VERSION else {}
     return fill_template(earlier.get(name, WORDING_TEMPLATES["sentences"][name]), values)
 
@@ -130,9 +131,9 @@ def table(
     """Return the named table with its title, columns and note.
 
     Args:
-        columns: the fields of each ``Column``, if they depend on the study.
-        name: of the table's files; default: ``key``.
-        values: for the templates of title and note.
+        columns: the fields of each ``Column``, if these depend on the study.
+        name: name of the table's files; default: ``key``.
+        values: values for the templates of title and note.
     """
     entry = WORDING_TEMPLATES["tables"][key]
     return Table(
@@ -159,7 +160,7 @@ def markdown(text: str) -> str:
 
 
 def tex(text: str) -> str:
-    """Escape for LaTeX; characters that Latin fonts lack become code points."""
+    """Escape a text for LaTeX; characters that Latin fonts lack are written as code points."""
     letters = []
     for letter in re.sub(r"[^\S\u00a0]", " ", text):
         if letter in TEX:
@@ -216,7 +217,7 @@ def render_methods(report: Report, form: str) -> str:
 
 
 def csv_of(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """Return unrounded values; a cell that looks like a formula gets a leading '."""
+    """Return CSV with unrounded values; a cell that looks like a formula gets a leading '."""
     return "".join(
         f"{csv_line(guard_formula(cell) if isinstance(cell, str) else cell for cell in row)}\n"
         for row in (heads, *rows)

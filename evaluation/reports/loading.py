@@ -1,4 +1,4 @@
-"""Load a report's inputs from a study; ``evaluation.reports.releases.findings`` does so from a release."""
+"""Load a report's inputs from a study; ``evaluation.reports.releases.findings`` loads them from a release."""
 
 from __future__ import annotations
 
@@ -54,26 +54,26 @@ class ReportInputs:
     """The inputs of a report's sections.
 
     Attributes:
-        evaluation: metrics against the consensus, or None with ``why_not``.
-        scores: metric -> (N, 2) of pairs or (N, 1) of captions.
-        pks: their (N,) row ids; None if a scored caption is no unit.
-        people: (N,) consensus of each scored caption, nan without judgments; None for pairs.
+        evaluation: the comparison of metrics with the consensus, or None, with the reason in ``why_not``.
+        scores: by metric, (N, 2) scores of pairs or (N, 1) of captions.
+        pks: (N,) row ids of the scored pairs or units; None if a scored caption is no unit.
+        people: (N,) consensus on each scored caption, nan without judgments; None for pairs.
         captions: image and id of each scored caption; empty for pairs.
-        full_depth: units for agreement; None for all.
-        names: worker row id -> name.
-        systems: pair key -> systems of its captions.
-        images: pair row id -> its image.
-        unit_images: (U,) codes of the consensus's units' documents or images; None for an older release.
-        unit_weights: unit -> its weight of an audited one, where metrics were held against people with it.
-        documents: as ``first_of_documents`` has them, of images.
-        proposals: systems' outputs; None if units are no single captions.
-        texts: returns pairs with references, and the documents of document frequency.
-        wording: number of the wording of sentences, older for an older release.
-        live: whether pairs were drawn by the answers so far, as in an arena.
-        chosen: whether items were chosen by their usefulness.
-        clustered: whether intervals and tests are by image and worker; false for an older release.
-        raters_known: whether metrics are held against people by worker as well; false for an older release.
-        credited: whether units score for the systems that a file credits; false for an older release.
+        full_depth: units that agreement is limited to; None for all.
+        names: worker's name by row id.
+        systems: systems of both captions, by pair key.
+        images: image by pair row id.
+        unit_images: (U,) codes of the documents or images of the consensus's units; None for an older release.
+        unit_weights: weights of audited units, if metrics were compared with people with weights.
+        documents: ``first_of_documents`` for images.
+        proposals: systems' ranked lists; None if units are no single captions.
+        texts: returns pairs with references, and the documents for document frequencies.
+        wording: number of the wording of sentences, lower for an older release.
+        live: whether pairs were drawn depending on earlier answers, as in an arena.
+        chosen: whether items were drawn by their usefulness.
+        clustered: whether intervals and tests cluster by image and worker; false for an older release.
+        raters_known: whether intervals of metrics also cluster by worker; false for an older release.
+        credited: whether units score the systems that a file credits; false for an older release.
     """
 
     kind: Kind
@@ -104,12 +104,12 @@ class ReportInputs:
     chosen: bool = False
 
     def clusters_of(self, pks: Iterable[int]) -> ClusterColumns:
-        """Return what pairs are clustered by but for people, if by anything."""
+        """Return the clusters of pairs by item, without people; "naive" if not ``clustered``."""
         images = [self.images[pk] for pk in pks]
         return {ITEM: [self.documents.get(image, image) for image in images]} if self.clustered else NAIVE
 
     def people_clusters_of(self, pks: Sequence[int]) -> ClusterColumns:
-        """Return what pairs are clustered by, if by anything."""
+        """Return the clusters of pairs by item and people; "naive" if not ``clustered``."""
         columns = self.clusters_of(pks)
         if not isinstance(columns, Mapping):
             return columns
@@ -118,7 +118,7 @@ class ReportInputs:
 
     @cached_property
     def judgment_clusters(self) -> dict[str, Ints]:
-        """Return (N,) columns that judgments that count are clustered by: an older release has units and workers."""
+        """Return the (N,) columns of clusters of the judgments that count; for an older release, units and workers."""
         judged = self.table
         unit, worker = judged.unit[judged.counted], judged.worker[judged.counted]
         units, anonymous = self.consensus.units, not self.raters_known
@@ -127,18 +127,18 @@ class ReportInputs:
 
     @cached_property
     def winners(self) -> np.ndarray[Any, np.dtype[np.int64]]:
-        """Return (N,) winners of scored pairs: 1, 2, or 0 for none."""
+        """Return people's (N,) winners of the scored pairs: 1, 2, or 0 for none."""
         consensus = self.consensus.of_pair
         return np.array([consensus[pk].value or 0 for pk in self.pks or ()], dtype=np.int64)
 
     @cached_property
     def people_winners(self) -> PeoplesWinners:
-        """Return the winners of scored pairs with what they are clustered by."""
+        """Return people's winners of the scored pairs, with their clusters."""
         return PeoplesWinners.of(self.winners, clusters=self.people_clusters_of(self.pks or ()))
 
     @property
     def weights(self) -> Floats:
-        """Return (N,) weights of scored captions."""
+        """Return the (N,) weights of the scored captions."""
         known = self.unit_weights
         return np.array(
             [known.get(pk, 1.0) for pk in self.pks or range(len(self.captions))], dtype=np.float64
@@ -146,7 +146,7 @@ class ReportInputs:
 
     @cached_property
     def standings(self) -> Standings | None:
-        """Return what people's answers say of systems; None where they say nothing of two."""
+        """Return people's comparison of systems; None if no answers compare two systems."""
         if self.kind.compares_pairs:
             return standings_of_pairs(
                 self.table,
@@ -163,7 +163,7 @@ class ReportInputs:
 
     @cached_property
     def outputs(self) -> Outputs | None:
-        """Return ``outputs_of_answers`` of the proposals."""
+        """Return ``outputs_of_answers`` for the proposals."""
         assert self.proposals is not None
         assert self.kind.relevance is not None
         return outputs_of_answers(
@@ -176,14 +176,14 @@ class ReportInputs:
 
     @property
     def by_rater(self) -> bool:
-        """Return whether metrics' intervals are for other people, too."""
+        """Return whether the intervals of metrics generalise to other people."""
         if self.kind.compares_pairs:
             return self.people_winners.deletions is not None
         return self.evaluation is not None and known_raters(self.evaluation.result)
 
     @cached_property
     def kinds(self) -> np.ndarray[Any, np.dtype[np.str_]]:
-        """Return (N,) pair kinds; "" if unknown."""
+        """Return the (N,) kinds of the scored pairs; "" if unknown."""
         kind_of = {pair.pk: pair.kind for pair in self.consensus.pairs}
         return np.array([kind_of[pk] for pk in self.pks or ()], dtype=np.str_)
 
@@ -197,7 +197,7 @@ class ReportInputs:
 
 
 def people_of_units(consensus: StudyConsensus, pks: Sequence[int]) -> Floats:
-    """Return (N,) consensus of units, as a share if there is one; nan without."""
+    """Return the (N,) consensus values of units, as shares of votes if defined; nan without consensus."""
     return np.array([value_of_unit(consensus, pk) for pk in pks], dtype=np.float64)
 
 
@@ -208,7 +208,7 @@ def load_inputs(
     tokenizer: str = "",
     progress: Progress = no_progress,
 ) -> ReportInputs:
-    """Read and compute a report's inputs. Raise EvaluationError for an unknown metric or tokenizer."""
+    """Load and compute a report's inputs. Raise EvaluationError for an unknown metric or tokenizer."""
     kind = kind_of(study)
     progress(0.02, "reading judgments")
     table = loaders.load_judgments(study)
@@ -247,7 +247,7 @@ def load_inputs(
 
 @dataclass(frozen=True, slots=True)
 class EvaluationInputs:
-    """Metrics against people; all fields are those of ``ReportInputs``."""
+    """The fields of ``ReportInputs`` on the comparison of metrics with people."""
 
     evaluation: AnalysisResult
     scores: dict[str, Floats]
@@ -259,7 +259,7 @@ class EvaluationInputs:
 def evaluation_of(
     study: Study, consensus: StudyConsensus, metrics: Sequence[str] = (), tokenizer: str = ""
 ) -> tuple[EvaluationInputs | None, str]:
-    """Return metrics against the consensus, or None and the reason; reuse stored ones."""
+    """Return the comparison of metrics with the consensus, a stored one if possible; or None and the reason."""
     why_not = KINDS[study.protocol].comparison.refusal
     if why_not:
         return None, why_not
@@ -302,7 +302,7 @@ def _evaluation(
             continue
         if tokenizer and tokenizer != settings["tok"]:
             continue
-        # Imported scores may have been replaced since.
+        # Imported scores may have been replaced in the meantime.
         if settings.get("imported", "") != imported_hashes(study.dataset, settings["metrics"]):
             continue
         scores, pks = _stored_scores(analysis)
@@ -338,7 +338,7 @@ def _stored_scores(analysis: Analysis) -> tuple[dict[str, Floats], list[int]]:
     ).iterator(ROWS_AT_ONCE):
         values.setdefault(metric, []).append((first,) if second is None else (first, second))
         order.setdefault(metric, []).append(unit if pair is None else pair)
-    # In the analysis's order of metrics.
+    # In the order in which the analysis has its metrics.
     scores = {
         name: np.array(values[name], dtype=np.float64)
         for name in analysis.result["metrics"]

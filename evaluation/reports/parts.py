@@ -1,4 +1,4 @@
-"""Parts of a report that are made only if they are asked for; features add them."""
+"""Optional parts of a report, which features add."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ Result = Mapping[str, Any]
 
 
 class ReportPart(ABC):
-    """A part of a report that is made if it is asked for: a section, a signature, and a file of results.
+    """An optional part of a report: a section, a signature, and a file of results.
 
     Attributes:
-        name: of its parameter, of its section and signature, and of its file, ``<name>.json``.
-        label, help_text: of its parameter.
-        button, hint: of its button on the page of the report.
-        methods: the template of its sentence in the section on methods.
+        name: name of the parameter that requests it, of its section and signature, and of its file ``<name>.json``.
+        label, help_text: for the parameter.
+        button, hint: for the button on the page of the report.
+        methods: template of its sentence in the section on methods.
     """
 
     name: ClassVar[str]
@@ -36,7 +36,7 @@ class ReportPart(ABC):
 
     @abstractmethod
     def compute(self, study: Study, inputs: ReportInputs, progress: Progress) -> dict[str, Any]:
-        """Return the results as JSON, stored ones if they are of the same judgments."""
+        """Return the results as JSON; if results of the same judgments are stored, return those."""
 
     @abstractmethod
     def section(self, result: Result) -> Section: ...
@@ -46,9 +46,9 @@ class ReportPart(ABC):
 
     @abstractmethod
     def store(self, study: Study, result: Result, *, judgments: str) -> None:
-        """Store the results of a report that is stored; ``judgments`` is its signature."""
+        """Store the part's results when a report is stored; ``judgments`` is the judgment signature."""
 
 
 def optional_parts() -> dict[str, ReportPart]:
-    """Return the report parts of the active features (``Feature.report_parts``), by name."""
+    """Return the optional parts of the active features (``Feature.report_parts``) by name."""
     return {part.name: part() for part in of_features("report_parts")}

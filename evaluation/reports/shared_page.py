@@ -1,4 +1,4 @@
-"""The page of a report that a link opens to whoever has it."""
+"""The page of a report that anybody with its link can open."""
 
 from __future__ import annotations
 
@@ -29,7 +29,10 @@ def full_link(request: HttpRequest, study: Study) -> str:
 @never_cache
 @require_safe
 def shared_report(request: HttpRequest, entry: int, mark: str, name: str = PAGE) -> HttpResponseBase:
-    """Show the newest report of a link, or send a file of it. The page's own styles apply, and no script runs."""
+    """Show the newest report of the link's study, or send a file of it.
+
+    The page's content security policy allows its own styles, but no scripts.
+    """
     policy = {"style-src": [UNSAFE_INLINE], "script-src": None, "sandbox": ["allow-downloads"]}
     return csp_replace(policy)(lambda shared: _shared_report(shared, entry, mark, name))(request)
 

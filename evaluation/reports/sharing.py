@@ -1,7 +1,7 @@
 """A read-only link to a study's report, for co-authors and reviewers without an account.
 
-The address holds an entry of the study's log, which says who made it, and that entry's signature. It works while the
-entry is the newest about the link.
+The address contains the id of an entry in the study's log, which says who made the link, and that entry's signature. It
+works as long as no later entry is about the link.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _SIGNER = Signer(salt="report-link")
 
 
 def link_to_report(study: Study) -> str:
-    """Return the address that works now, without a host if PUBLIC_URL is not set, or ""."""
+    """Return the address that works at present, or "". It has no host if PUBLIC_URL is not set."""
     entry = _newest_entry(study)
     if entry is None or entry.what != MADE:
         return ""

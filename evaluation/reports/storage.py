@@ -1,6 +1,6 @@
-"""Assemble reports, with a methods section (``methods.toml``) and citations, and store them.
+"""Assemble reports, with a section on methods (``methods.toml``) and citations, and store them.
 
-Numbers are stored as an analysis, files as an archive.
+The numbers of a report are stored as an analysis, its files as an archive.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ from judgments.studies.generation.progress import Progress, no_progress
 from judgments.studies.stopping import describe_stopping
 from quorum.numeric.signatures import signature, versions
 
-# Prefix of a metric's name -> its works; the longest match counts.
+# Prefix of a metric's name -> works to cite; the longest matching prefix counts.
 METRICS = {
     "bleu": ("papineni2002",),
     "bleu-h13": ("hodosh2013", "papineni2002"),
@@ -65,7 +65,7 @@ METRICS = {
     "cider": ("vedantam2015",),
 }
 
-# Source format of an import -> the data's authors.
+# Source format of an import -> work of the data's authors.
 SOURCES = {
     "pascal-50s": ("vedantam2015",),
     "abstract-50s": ("vedantam2015",),
@@ -73,7 +73,7 @@ SOURCES = {
     "coco": ("lin2014coco", "chen2015coco"),
 }
 
-# The paper that a preset is named after.
+# Preset -> the paper that it follows.
 PRESETS = {
     "vedantam-2015": "vedantam2015",
     "hodosh-2013": "hodosh2013",
@@ -86,7 +86,7 @@ SENTENCES = tomllib.loads((FOLDER / "methods.toml").read_text(encoding="utf-8"))
 
 
 def _read(text: str) -> dict[str, str]:
-    """Return key -> entry of a .bib file whose closing braces have their own lines."""
+    """Return the entries of a .bib file by key; closing braces must be on lines of their own."""
     return {entry[1]: entry[0] for entry in re.finditer(r"^@\w+\{(\w+),\n.*?^\}\n", text, re.M | re.S)}
 
 
@@ -108,7 +108,7 @@ def bibtex(keys: Iterable[str]) -> str:
 
 
 def cite_in_text(key: str) -> str:
-    """Cite a work in running text: Vedantam et al., 2015."""
+    """Return a citation for running text, such as "Vedantam et al., 2015"."""
     fields = bibtex_fields_of(key)
     names = [name.split(",")[0] for name in fields["author"].split(" and ")]
     authors = f"{names[0]} et al." if len(names) > 2 else " and ".join(names)
@@ -118,7 +118,7 @@ def cite_in_text(key: str) -> str:
 def methods(
     inputs: ReportInputs, study: Study, sections: Sequence[Section]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the paragraphs, and their citation keys."""
+    """Return the paragraphs on methods, and their citation keys."""
     cited: dict[str, None] = {}
 
     def work(key: str) -> str:
@@ -191,9 +191,9 @@ def build_report(
     parts: Collection[str] = (),
     progress: Progress = no_progress,
 ) -> Report:
-    """Return a study's report without storing it, by default with the newest evaluation's metrics.
+    """Return a study's report, without storing it. By default it has the metrics of the newest evaluation.
 
-    ``parts`` names those that are made only if they are asked for. Raise EvaluationError for an unknown one.
+    ``parts`` names optional parts to include. Raise EvaluationError for an unknown part.
     """
     wanted = _parts_named(parts)
     inputs = load_inputs(study, metrics=metrics, tokenizer=tokenizer, progress=progress)
@@ -205,7 +205,7 @@ def build_report(
     sections = sections_of(inputs, progress)
     if verdict := inputs.aggregation.result.get("systems_verdict"):
         sections.insert(0, section("verdict", [systems_sentence(verdict)]))
-    # in files, too, the ranking of systems comes before what other features add
+    # keep the order in files, too: the ranking of systems before sections of other features
     more = [section_of(study) for section_of in of_features("report_sections")]
     sections += sorted(filter(None, more), key=lambda section: reading_order(section.name))
     sections += [part.section(results[part.name]) for part in wanted]
@@ -267,8 +267,8 @@ def assemble_report(
 
 
 def files_of(report: Report, progress: Progress = no_progress) -> Iterator[tuple[str, bytes]]:
-    """Yield name and content of every file but the manifest; equal reports give equal bytes."""
-    # Imported lazily: matplotlib costs 60 MB and 0.3 s.
+    """Yield the name and content of all files except the manifest; equal reports give equal bytes."""
+    # Import here, as matplotlib takes 60 MB and 0.3 s.
     from evaluation.presentation.plots import figures as drawing
 
     svgs: dict[str, str] = {}
@@ -293,7 +293,7 @@ def files_of(report: Report, progress: Progress = no_progress) -> Iterator[tuple
 
 
 def texts_of_report(report: Report, svgs: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Yield name and content of every file to read; ``svgs`` are the figures of ``index.html``."""
+    """Yield the name and content of all text files; ``svgs`` are the figures of ``index.html``."""
     for table in report.tables:
         for form in ("html", "tex", "md"):
             yield f"tables/{table.name}.{form}", render_table(table, form, report.signature)
@@ -324,9 +324,9 @@ def write_report(report: Report, folder: Path, *, progress: Progress = no_progre
 
 
 def write_folder(folder: Path, files: Iterable[tuple[str, bytes]], *, mark: str) -> list[str]:
-    """Write names and contents into ``folder``, all or none; return the names. Raise ExportError.
+    """Write files into ``folder`` atomically; return their names. Raise ExportError.
 
-    A folder that holds the file ``mark`` is replaced.
+    A folder that has a file ``mark`` is replaced.
     """
     check_folder(folder, mark=mark)
     beside = folder.with_name(f".{folder.name}.{uuid4().hex[:8]}.part")
@@ -356,7 +356,7 @@ def write_folder(folder: Path, files: Iterable[tuple[str, bytes]], *, mark: str)
 
 
 def check_folder(folder: Path, *, mark: str = MANIFEST) -> None:
-    """Raise ExportError for an unsuitable folder."""
+    """Raise ExportError unless the folder is new, empty, or has a file ``mark``."""
     if not folder.resolve().parent.is_dir():
         raise ExportError(f"The folder {folder.parent} does not exist; nothing was written.")
     if folder.exists() and not folder.is_dir():
@@ -372,7 +372,7 @@ def _json(value: object) -> bytes:
 def report_for_download(
     *, study: Study, job_id: int, parts: Collection[str] = (), progress: Progress = no_progress
 ) -> tuple[Report, str]:
-    """Build the report and write its archive; return report and archive name."""
+    """Build a report, and write its archive into the export folder; return the report and the archive's name."""
     report = build_report(study, parts=parts, progress=progress)
     folder = Path(settings.EXPORT_ROOT)
     folder.mkdir(parents=True, exist_ok=True)
@@ -385,7 +385,7 @@ def report_for_download(
 
 @transaction.atomic
 def store_report(*, study: Study, report: Report, file: str) -> Analysis:
-    """Store the numbers, replacing an earlier report of the same judgments, and the results of its parts."""
+    """Store a report's numbers, replacing an earlier report of the same judgments, and the results of its parts."""
     for part in _parts_named(report.parts):
         part.store(study, report.parts[part.name], judgments=report.signature)
     return Analysis.objects.replace(
@@ -428,7 +428,7 @@ def report_archive(analysis: Analysis) -> Path:
 
 
 def report_parts(analysis: Analysis, names: Sequence[str]) -> dict[str, str]:
-    """Return the texts of several files; {} if the archive was removed."""
+    """Return the texts of some files of a report by name; {} if its archive was removed."""
     try:
         path = report_archive(analysis)
     except NotThere:

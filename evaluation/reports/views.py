@@ -24,8 +24,8 @@ from judgments.studies.pages import Context, StudyPlace
 from judgments.studies.step_form import add_operation
 from judgments.studies.study_page import study_page
 
-ROWS_OPEN = 25  # longer tables are folded
-ROWS_TO_COPY = 60  # longer ones are only there as files
+ROWS_OPEN = 25  # rows; longer tables are folded
+ROWS_TO_COPY = 60  # rows; longer tables cannot be copied, only downloaded
 
 
 @study_page("report", "Report", order=60, group=StudyPlace.FINDINGS, help="reports.md")
@@ -60,7 +60,7 @@ def show_report(request: HttpRequest, study: Study, context: Context) -> HttpRes
 
 
 def _section(section: dict[str, Any], parts: dict[str, str]) -> dict[str, Any]:
-    shown = int(section["name"] in LEADING and bool(section["figures"]))  # figures that are not folded
+    shown = int(section["name"] in LEADING and bool(section["figures"]))  # number of figures that are not folded
     captions = {figure["sentence"] for figure in section["figures"]} if shown else set()
     sentences = [text for text in section["sentences"] if text not in captions]
     figures = [
@@ -90,19 +90,19 @@ def _section(section: dict[str, Any], parts: dict[str, str]) -> dict[str, Any]:
 
 
 def _environment(report: str, figure: str) -> str:
-    """Return a figure's environment in the report's LaTeX."""
+    """Return the LaTeX environment of a figure in the report."""
     end = report.find(rf"\label{{fig:{figure}}}")
     start = report.rfind(r"\begin{figure}", 0, max(end, 0))
     if start < 0:
         return ""
-    # its own command fits the page of the report, which a paper does not have
+    # Replace the report's own command, which a paper does not define.
     return report[start : report.find("\n\n", end)].replace(
         r"\fitted{", r"\includegraphics[width=\linewidth]{"
     )
 
 
 def without_stamp(table: str) -> str:
-    """Remove a table's signature, which the page has once, at its end."""
+    """Return a table without signature, which the page shows only once, at its end."""
     return re.sub(r'<p class="stamp">.*?</p>', "", table, flags=re.DOTALL)
 
 

@@ -88,14 +88,14 @@ MEANS = {"mean": "fixed", "yes": "coefficient", "z": "coefficient", "describes":
 
 @dataclass(frozen=True, slots=True)
 class StudyAggregation:
-    """The result of ``aggregate`` with its provenance.
+    """The result of ``aggregate``, with its settings and signature.
 
     Attributes:
-        contents: unit row id -> content shown by an open kind.
+        contents: content of units that an open kind adds to the file, by row id.
         model: Dawid and Skene's model with every unit; empty if answers are no categories.
-        others: name -> another requested model, with every unit.
-        result: the stored part, without the consensus. ``outputs`` is the row id of the last system output
-            behind it; None for pairs.
+        others: other requested models by name, with every unit.
+        result: what is stored, without the consensus. Its ``outputs`` is the row id of the last system output that
+            was used; None for pairs.
     """
 
     study: Study
@@ -111,7 +111,7 @@ class StudyAggregation:
     judgments: str
 
     def as_json(self, *, with_units: bool = True) -> dict[str, Any]:
-        """Return the content of `aggregate --output` (docs/evaluation.md), optionally without units."""
+        """Return the content of the file that `aggregate --output` writes (docs/evaluation.md); units are optional."""
         consensus, result = self.consensus, self.result
         keys = {pair.pk: pair.key for pair in consensus.pairs}
         adjudicated = consensus.adjudicated_pairs()
@@ -171,13 +171,13 @@ def _pair_dict(pair: PairRow, outcome: PairConsensus) -> dict[str, Any]:
 
 
 def _scale_dict(scale: Scale) -> dict[str, float]:
-    """Return a study's own scale; ``describes_above`` is its middle, above which a mean says that a text describes."""
+    """Return a study's own scale as JSON; a mean above its middle, ``describes_above``, says that a text describes."""
     ends = {name: getattr(scale, name) for name in ("low", "high", "step")}
     return {**ends, "describes_above": plain_number(scale.middle)}
 
 
 def scale_sentence(result: Mapping[str, Any]) -> str:
-    """Say on which scale the answers are, and which share of it counts; "" on the usual one of the kind."""
+    """Return a sentence on the scale of the answers and its middle; "" for the kind's usual scale."""
     if "scale" not in result:
         return ""
     *ends, above = result["scale"].values()
@@ -211,7 +211,7 @@ def _systems_of(
     consensus: StudyConsensus,
     audit: Mapping[str, Any],
 ) -> tuple[list[dict[str, Any]], dict[str, Any], SystemsVerdict | None]:
-    """Return the systems' figures, their rankings and orders by task, and which of them wins."""
+    """Return the systems' figures, further results on them (such as rankings), and the verdict on systems."""
     if (relevance := kind.relevance) is not None:
         proposals, anonymous = proposals_of(study), loaders.is_anonymous(study)
         answers = partial(outputs_of_answers, proposals, table, consensus.decisions, anonymous=anonymous)
@@ -229,7 +229,7 @@ def _content_of_systems(
 ) -> tuple[dict[str, Any], SystemsVerdict | None]:
     if not (kind.system_content and judged):
         return {}, None
-    # Imported lazily: the metrics' machine code would cost every web process memory.
+    # Import here, as the machine code of the metrics would take memory in every web process.
     from evaluation.results.system_content.scoring import content_of_systems
 
     stored = SystemContent.objects.of_study(study, kind.system_content)
@@ -244,7 +244,7 @@ def _content_of_systems(
 
 
 def _standardised(table: JudgmentTable) -> Floats:
-    """Return (N,) answers standardised per worker, nan where they do not count."""
+    """Return the (N,) answers standardised by worker; nan for answers that do not count."""
     counted, z = table.counted, np.full(len(table), np.nan)
     rows = np.arange(int(counted.sum()))
     z[counted] = standardised_mean(rows, table.worker[counted], table.value[counted]).z
@@ -258,18 +258,19 @@ def compute_aggregation(
     clusters: str = CLUSTERED[0],
     progress: Progress = no_progress,
 ) -> StudyAggregation:
-    """Compute consensus, agreement and workers; ``clusters`` "naive" gives naive intervals of agreement.
+    """Compute consensus, agreement and workers' figures, without storing them.
 
-    ``method`` names other worker models (``WORKER_MODELS``).
+    ``clusters`` "naive" takes judgments as independent in intervals of agreement. ``method`` names further worker
+    models (``WORKER_MODELS``).
     """
     kind, design = kind_of(study), design_of(study)
     progress(0.05, "reading judgments")
     units = loaders.study_units(study)
     table = loaders.load_judgments(study, units=units)
     items = units.judged
-    del units  # the judged ones are copied
+    del units  # frees memory: the judged units were copied
     judged = loaders.judged_answers(study, table) if kind.results else []
-    progress(0.35, "measuring agreement")  # before there is a consensus, to hold less at once
+    progress(0.35, "measuring agreement")  # before the consensus is computed, to save memory
     workers = loaders.worker_rows(study)
     agreement = measure_agreement(
         kind,
@@ -336,7 +337,7 @@ def compute_aggregation(
 
 @transaction.atomic
 def store_aggregation(aggregation: StudyAggregation) -> Analysis:
-    """Update the stored consensus, and store the rest as an analysis."""
+    """Update the stored consensus, and store the other results as an analysis."""
     study, consensus = aggregation.study, aggregation.consensus
     analysis = Analysis.objects.replace(
         study=study,
@@ -372,14 +373,14 @@ def store_aggregation(aggregation: StudyAggregation) -> Analysis:
 
 
 def _store_changes(study: Study, field: str, pks: Sequence[int], rows: list[tuple[Any, ...]]) -> None:
-    """Store ``rows`` of CONSENSUS_FIELDS about these units or pairs, writing only changes.
+    """Store ``rows`` with CONSENSUS_FIELDS for these units or pairs; write only what changed.
 
     Args:
-        field: what names the unit or pair.
-        pks: row ids, ascending; those without a row have no consensus.
+        field: the field of the unit or pair.
+        pks: their row ids, ascending; those without a row in ``rows`` have no consensus.
     """
     index = CONSENSUS_FIELDS.index(field)
-    # Do not filter by study: SQLite would read all rows of the study for each call.
+    # Do not filter by study, for which SQLite would read all rows of the study at each call.
     between = Consensus.objects.filter(**{f"{field}__gte": pks[0], f"{field}__lte": pks[-1]}).order_by(field)
     if list(plain_rows(between.values_list(*CONSENSUS_FIELDS))) == rows:
         return
@@ -409,7 +410,7 @@ def _comparison_key(row: Sequence[Any]) -> tuple[Any, ...]:
 
 @lru_cache(ROWS_AT_ONCE)
 def _sort_names(text: str | None) -> str | None:
-    """Sort the names of JSON: PostgreSQL has its own order."""
+    """Return JSON with sorted keys, because PostgreSQL orders them otherwise."""
     return None if text is None else json.dumps(json.loads(text), sort_keys=True)
 
 
@@ -442,7 +443,7 @@ def _unit_rows(
             judged = pks[batch][in_columns].tolist()
             answers = [_as_text(figures.units.get(pk)) for pk in judged] if figures.units else repeat(None)
             common = repeat(study.pk), judged, repeat(None), repeat(JUDGMENTS)
-            # As many rows as ``judged``: the repeated cells have no end.
+            # The shortest column ends the rows, as repeated cells are infinite.
             rows = list(zip(*common, n, value, answers, *outcomes, votes, strict=False))
         others = [pk for pk in pks[batch][~in_columns].tolist() if pk in single] if single else []
         for pk in others:
@@ -465,7 +466,7 @@ def _votes_as_text(wins: int, losses: int, ties: int) -> str:
 
 
 def _pair_rows(study: Study, consensus: StudyConsensus) -> Iterator[tuple[list[int], list[tuple[Any, ...]]]]:
-    """Yield batches of pair row ids, and CONSENSUS_FIELDS of those with a winner or votes."""
+    """Yield batches of pair row ids, each with rows of CONSENSUS_FIELDS for pairs with a winner or votes."""
     adjudicated = consensus.adjudicated_pairs()
     for pairs in batched(sorted(consensus.pairs, key=attrgetter("pk")), ROWS_AT_ONCE):
         rows: list[tuple[Any, ...]] = []
@@ -494,7 +495,7 @@ def run_aggregation(
     clusters: str = CLUSTERED[0],
     progress: Progress = no_progress,
 ) -> StudyAggregation:
-    """Compute and store consensus, agreement and workers (docs/evaluation.md)."""
+    """Compute and store consensus, agreement and workers' figures (docs/evaluation.md)."""
     with many_objects():
         blocks.extend_blocks(study)
         aggregation = compute_aggregation(study=study, method=method, clusters=clusters, progress=progress)
@@ -505,12 +506,12 @@ def run_aggregation(
 
 
 def aggregate_study(*, study: Study, progress: Progress = no_progress) -> dict[str, Any]:
-    """Compute and store as ``run_aggregation``; return the content of `aggregate --output`."""
+    """Call ``run_aggregation``; return the content of the file that `aggregate --output` writes."""
     return run_aggregation(study=study, progress=progress).as_json()
 
 
 def unused_answers(study: Study, table: JudgmentTable) -> dict[str, Any]:
-    """Count unused answers by reason, except on control items."""
+    """Count unused answers by reason, without those on control items."""
     below = np.array([worker for worker, record in table.records.items() if not record.used], dtype=np.int64)
     unused = ~table.used & ~table.control
     of_below = unused & np.isin(table.worker, below)
@@ -528,7 +529,7 @@ def unused_answers(study: Study, table: JudgmentTable) -> dict[str, Any]:
 
 
 def unused_sentence(counts: Mapping[str, Any]) -> str:
-    """Describe unused answers; "" without any."""
+    """Return a sentence on unused answers; "" if there are none."""
     below, excluded, other = counts["below"], counts["excluded"], counts["other"]
     unused = below["answers"] + excluded["answers"] + other
     if not unused:
@@ -566,7 +567,7 @@ def unused_sentence(counts: Mapping[str, Any]) -> str:
 
 
 def unused_context(result: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a result's context for pages; {} from earlier versions."""
+    """Return the template context on unused answers; {} for results of earlier versions."""
     counts = result.get("unused")
     if not counts:
         return {}
@@ -615,9 +616,9 @@ def worker_table(
     records: Mapping[int, ControlRecord],
     wall_times: Mapping[int, Sequence[float]],
 ) -> list[dict[str, Any]]:
-    """Return one row per worker by name, except anonymous ones.
+    """Return a row for each worker, sorted by name, without anonymous workers.
 
-    ``seconds`` is the median time per unit, measured by the page or else by wall time.
+    ``seconds`` is the median time for a unit, as measured by the page, else by wall time.
     """
     rows = []
     order = order_of(table.worker)
@@ -658,7 +659,7 @@ def worker_table(
 def system_tallies(consensus: StudyConsensus, systems: Mapping[str, tuple[str, str]]) -> list[dict[str, Any]]:
     """Count how often each system beat another (V15 §7.3); people are a system too.
 
-    ``systems``: pair -> systems of its captions.
+    ``systems`` has the systems of both captions, by pair key.
     """
     tallies: defaultdict[str, Counter[str]] = defaultdict(Counter)
     winners = ((*systems[pair.key], consensus.of_pair[pair.pk]) for pair in consensus.pairs)
@@ -679,7 +680,7 @@ def system_tallies(consensus: StudyConsensus, systems: Mapping[str, tuple[str, s
 
 
 def consensus_tables(result: Mapping[str, Any]) -> list[Table]:
-    """Return the tables of a stored aggregation; of single pairs only if it holds them."""
+    """Return the tables of a stored aggregation; a table of single pairs only if the result contains them."""
     bounds = result.get("figures", {}).get("leave_one_out", {})
     tables = [*_pairs_tables(result.get("pairs", ())), *_systems_tables(result.get("systems", ()))]
     if result.get("rankings"):
@@ -746,7 +747,7 @@ def workers_table(workers: Iterable[Mapping[str, Any]]) -> Table:
 
 
 def leave_one_out_tables(bounds: Mapping[str, Any]) -> list[Table]:
-    """Return what people reach, and, since version 0.6, how metrics rank captions within items."""
+    """Return the tables of people's leave-one-out scores, and since version 0.6 of metrics' rankings within items."""
     rows = [
         (name, Estimate(figures["macro"], figures["low"], figures["high"], bounds["images"]),
          Estimate(figures.get("floor"), figures.get("floor_low"), figures.get("floor_high")),
@@ -768,20 +769,20 @@ def rank_correlations_table(orders: Mapping[str, Any]) -> Table:
         )
         for row, (name, figures) in enumerate(zip(orders["names"], orders["rho"], strict=True))
     ]
-    names = orders["names"][:-1]  # the last row is no metric
+    names = orders["names"][:-1]  # the last row is not a metric
     return rendering.table(
         "rank-correlations", rows, [("metric", "text"), *((name, "coefficient", True) for name in names)]
     )
 
 
 def content_table(content: Mapping[str, Any]) -> Table:
-    """Return what systems name, people and baselines, each best first, with the mean of each measure."""
+    """Return the table of boxes or keywords by systems, people and baselines, best first, with all measures."""
     rows = [
         (
             row["name"] if row["who"] == "system" else _(row["name"]),
             _(row["who"]),
             *(
-                # The modes are of fewer images: of those with a single most frequent tag.
+                # The mode measures have fewer images: those with a single most frequent tag.
                 estimate_of(figure, with_n=figure["n"] != row["figures"][content["decides"]]["n"])
                 for figure in map(row["figures"].get, content["measures"])
             ),
@@ -794,7 +795,7 @@ def content_table(content: Mapping[str, Any]) -> Table:
 
 
 def captions_table(rows: Iterable[Mapping[str, Any]], *, ends: int) -> Table:
-    """Return scores of captions, best first; of more than twice ``ends`` only so many at each end."""
+    """Return the table of captions' scores, best first; of many, only the first and the last ``ends``."""
     ordered = sorted(rows, key=lambda row: (-row["score"], row["image"], row["text"]))
     shown = ordered if len(ordered) <= 2 * ends else ordered[:ends] + ordered[-ends:]
     with_worst = all("worst" in row for row in ordered)
@@ -808,7 +809,7 @@ def captions_table(rows: Iterable[Mapping[str, Any]], *, ends: int) -> Table:
 
 
 def questions_tables(questions: Iterable[Mapping[str, Any]]) -> list[Table]:
-    """Return agreement on each question of a form, votes, numbers and texts, as far as there are any."""
+    """Return the tables on a form's questions: agreement, votes, numbers and texts, without empty tables."""
     listed = list(questions)
     agreement = [
         (

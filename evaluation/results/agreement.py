@@ -1,4 +1,4 @@
-"""Agreement of judges, of a study and of one against the others, from arrays."""
+"""Agreement of judges in a study, and of one judge with the others, from arrays."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ from quorum.statistics.significance import LEVEL
 from quorum.statistics.variance_components import components_of_clusters
 
 COEFFICIENTS = ("percent", "fleiss", "gwet")
-# Gwet's weights for a level of alpha; identity gives AC1.
+# Level of alpha -> Gwet's weights; identity gives AC1.
 WEIGHTS = {"nominal": "identity", "ordinal": "ordinal", "interval": "quadratic", "ratio": "ratio"}
 UNEQUAL_JUDGMENTS = "units have different numbers of judgments, expected equally many (alpha takes any)"
 RESAMPLES = 1000
@@ -71,12 +71,12 @@ def agreement_coefficients(
     clusters: ClusterColumns | Clusters,
     exchange: Exchange | None = None,
 ) -> dict[str, dict[str, Any]]:
-    """Return name -> coefficient with its interval.
+    """Return coefficients with their intervals, as JSON by name.
 
     Args:
-        exchange: of choices between two texts, as in ``BothOrders``.
-        clusters: as in ``agreement``.
-        categories: the whole scale; default: the values that occur.
+        exchange: for choices between two texts, see ``BothOrders``.
+        clusters: see ``quorum.statistics.agreement.agreement``.
+        categories: the whole scale; by default the values that occur.
     """
     scale = list(categories) or None
     coefficients: dict[str, dict[str, Any]] = {}
@@ -111,7 +111,7 @@ def _fleiss(
     clusters: ClusterColumns | Clusters,
     exchange: Exchange | None,
 ) -> dict[str, Any]:
-    """Compute Fleiss' kappa over units with two or more judgments, equally many each."""
+    """Return Fleiss' kappa over the units with two or more judgments, which must have equally many."""
     sizes = np.bincount(ratings.unit, minlength=len(ratings.units))
     several = sizes >= 2
     if len(np.unique(sizes[several])) > 1:
@@ -144,19 +144,18 @@ def measure_agreement(
     images: Ints | None = None,
     both_orders: bool = True,
 ) -> dict[str, Any]:
-    """Compute agreement of included judgments, with intervals by image and worker.
+    """Return the agreement of included judgments as JSON, with intervals that cluster by image and worker.
 
-    Keys: ``alpha`` at the kind's level; ``ordinal`` for interval levels, and for pairs with more than two
-    answers from "first by far" to "second by far", without "neither"; ``coefficients`` on short scales;
-    ``by_kind``; ``one_against_rest``; ``side_bias``; ``per_worker``: whether single workers can be assessed;
-    ``full_depth``.
+    Keys: ``alpha`` at the kind's level; ``ordinal`` (alpha) for interval levels, and for pairs with more than two
+    answers from "first by far" to "second by far", without "neither"; ``coefficients`` on short scales; ``by_kind``;
+    ``one_against_rest``; ``side_bias``; ``per_worker``: whether single workers can be assessed; ``full_depth``.
 
     Args:
-        judged: open answers, compared by their kind's codes.
-        full_depth: the unstopped units, to which results are limited: units that stop once two agree would
-            bias agreement.
-        images: (U,); None takes judgments as independent, as releases before 0.6 did.
-        both_orders: whether choices between two texts count in both orders; not before 0.6.
+        judged: open answers, which are compared by their kind's codes.
+        full_depth: the units that early stopping did not end, to which results are limited: units that stop when two
+            agree would bias agreement.
+        images: (U,) images of the units; None takes judgments as independent, as releases before 0.6 did.
+        both_orders: whether choices between two texts count in both orders; false before 0.6.
     """
     anonymous = any(worker.anonymous for worker in workers)
     per_worker = {"available": not anonymous, "reason": ANONYMOUS if anonymous else ""}
@@ -187,7 +186,7 @@ def measure_agreement(
     figures: dict[str, Any] = {"alpha": alpha(ratings)}
     if kind.aggregation.level == "interval":
         figures["ordinal"] = alpha(ratings, level="ordinal")
-    # Preferences need more answers than which side is better.
+    # Ordinal alpha needs degrees of preference, not only sides.
     if kind.two_sided and len({value % SURE for value in kind.values}) > len(SIDES):
         preference = preferences_of(table.full_value[counted])
         compared = ~np.isnan(preference)
@@ -233,7 +232,7 @@ def agreement_alpha(
     images: Ints | None,
     anonymous: bool,
 ) -> dict[str, Any]:
-    """Return alpha at a level, or of open answers; arguments as in ``measure_agreement``."""
+    """Return alpha at a level, or alpha of open answers; for the arguments see ``measure_agreement``."""
     if kind.is_open:
         return _alpha_of_open(kind, judged, units, images, seed=seed, anonymous=anonymous)
     counted = agreement_rows(table, full_depth)
@@ -259,14 +258,14 @@ def alpha_of_ratings(
 
 
 def components_of(kind: Kind, value: Floats, clusters: Clusters) -> dict[str, Any]:
-    """Return variance components of answers: images, workers and residual, and errors with more of each.
+    """Return the variance components of answers (images, workers, residual), and errors with twice as many of each.
 
-    For two candidates the answer is whether the first was chosen; neither side counts half.
+    For two candidates the answer is 1 if the first was chosen, 0 if the second was, 1/2 for neither.
     """
     answer = preference_scores(value) if kind.two_sided else value
     components = components_of_clusters(answer, clusters)
     n = {"items": components.items, "raters": components.raters, "judgments": components.judgments}
-    # Answers may be uneven over items and people, so that only the ratio is that of the model.
+    # Answers may be unbalanced over items and people, so use only ratios of the model's errors.
     even = 0.0 if components.reason else components.error_with(**n)
     more = {name: n | {name: 2 * n[name], "judgments": 2 * n["judgments"]} for name in n}
     errors = {name: components.error_with(**of) / even for name, of in more.items() if even}
@@ -276,7 +275,7 @@ def components_of(kind: Kind, value: Floats, clusters: Clusters) -> dict[str, An
 
 
 def components_sentence(components: Mapping[str, Any]) -> str:
-    """Describe variance components, and what doubling the study would gain; "" if unknown."""
+    """Return a sentence on variance components, and on the effect of doubling the study; "" if unknown."""
     if not components.get("twice"):
         return ""
     total = components["item"] + components["rater"] + components["residual"]
@@ -301,14 +300,14 @@ def components_sentence(components: Mapping[str, Any]) -> str:
 
 
 def agreement_rows(table: JudgmentTable, full_depth: Collection[int] | None) -> Flags:
-    """Return (N,) bool: included judgments, of ``full_depth`` units if given."""
+    """Return (N,) bool: included judgments, if given only of the units ``full_depth``."""
     return table.counted if full_depth is None else table.counted & np.isin(table.unit, list(full_depth))
 
 
 def judgment_clusters(
     units: Sequence[UnitRow], images: Ints | None, unit: Ints, worker: Ints, *, anonymous: bool
 ) -> dict[str, Ints]:
-    """Return (N,) images and workers of judgments; {} without images, no workers if anonymous."""
+    """Return the clusters of (N,) judgments: images, and workers unless anonymous; {} without images."""
     if images is None:
         return {}
     item = images[places_in(Units.of(units).pk, unit)] if len(unit) else unit
@@ -350,7 +349,7 @@ def _alpha_of_open(
 def alpha_dict(result: AgreementResult) -> dict[str, Any]:
     """Return a coefficient as JSON; ``n`` is the number of units with two or more judgments.
 
-    ``scope``: for whom its interval holds; two raters are one pair, and say nothing of others.
+    ``scope`` is the population to which its interval generalises: not other people if there are only two raters.
     """
     raters = result.clusters.get(RATER, 0)
     return {
@@ -367,7 +366,7 @@ def alpha_dict(result: AgreementResult) -> dict[str, Any]:
 def counted_ratings(
     table: JudgmentTable, units: Sequence[UnitRow], counted: Flags, images: Ints | None, *, anonymous: bool
 ) -> tuple[Ratings, Clusters | None]:
-    """Return the judgments ``counted``, and what they are grouped by; None without images."""
+    """Return the judgments that ``counted`` marks as ratings, and their clusters, None without images."""
     columns = (table.unit[counted], table.worker[counted], table.value[counted])
     return ratings_by_image(*columns, Units.of(units).pk, images, anonymous=anonymous)
 
@@ -375,7 +374,10 @@ def counted_ratings(
 def ratings_by_image(
     unit: Ints, worker: Ints, value: Floats, units: Ints, images: Ints | None, *, anonymous: bool
 ) -> tuple[Ratings, Clusters | None]:
-    """Return (N,) judgments, and what they are grouped by; ``units`` and ``images`` (U,) are those of each other."""
+    """Return (N,) judgments as ratings, and their clusters by image, and by worker unless anonymous.
+
+    images: (U,) images of the units ``units`` (U,); without them, clusters are None.
+    """
     ratings = ratings_of_judgments(unit, worker, value)
     if images is None:
         return ratings, None
@@ -392,9 +394,9 @@ def side_bias(
     anonymous: bool,
     of_counted: Clusters | None = None,
 ) -> dict[str, Any]:
-    """Return how often the option on the left was chosen of two; {} where the first one never changed sides.
+    """Return how often included judgments chose the option on the left; {} if the first option was always on one side.
 
-    Of included judgments, with the p of one half, which is to be expected of sides that were drawn. ``images`` as in
+    ``p`` tests the share against one half, which is expected if sides are random. ``images`` is as in
     ``measure_agreement``; ``of_counted`` are the clusters of all included judgments, if known.
     """
     rows = table.counted & table.sided
@@ -419,15 +421,15 @@ def side_bias(
 
 
 def is_biased(bias: Mapping[str, Any] | None, *, drawn: bool) -> bool:
-    """Return whether people favour a side, which only sides that were ``drawn`` can show.
+    """Return whether people favour a side, which can be concluded only if sides were ``drawn`` at random.
 
-    Where sides come from a file, better systems may have been on the left more often.
+    In a file, better systems may have been on the left more often.
     """
     return drawn and bias is not None and bias["p"] is not None and bool(bias["p"] <= LEVEL)
 
 
 def side_sentence(bias: Mapping[str, Any], *, drawn: bool) -> str:
-    """Word the share of choices of the left option, with its p if sides were ``drawn``; "" without sides."""
+    """Return a sentence on the share of choices of the left option, with p if sides were ``drawn``, or ""."""
     if not bias:
         return ""
     parts = {
@@ -445,7 +447,7 @@ def side_sentence(bias: Mapping[str, Any], *, drawn: bool) -> str:
 
 
 def _kinds_of(unit: Ints, units: Sequence[UnitRow]) -> tuple[Ints, dict[int, str]]:
-    """Return (U,) codes of the kinds of units, and the occurring names in order."""
+    """Return the (U,) codes of the units' kinds, and the names of the kinds that occur, by code, in order."""
     if not len(unit):
         return unit, {}
     units = Units.of(units)
@@ -462,10 +464,10 @@ def one_against_rest(
     images: Ints | None = None,
     anonymous: bool = False,
 ) -> dict[str, Any]:
-    """Measure how often one judge agrees with the majority of the unit's others, by pair kind and overall.
+    """Return how often a judge agrees with the majority of the unit's other judges, by pair kind and overall.
 
-    Judgments whose others are tied or missing are excluded and counted. ``counted`` masks judgments;
-    ``images`` are as in ``measure_agreement``.
+    Judgments whose others are tied or missing are left out and counted. ``counted`` marks the judgments to use;
+    ``images`` is as in ``measure_agreement``.
     """
     ratings, grouped = counted_ratings(table, units, counted, images, anonymous=anonymous)
     return _one_against_rest(ratings, units, grouped)
@@ -487,13 +489,13 @@ def _one_against_rest(ratings: Ratings, units: Sequence[UnitRow], grouped: Clust
 
 
 def _agreement_with_others(ratings: Ratings) -> tuple[Flags, Flags]:
-    """Return (N,) bool: whether the unit's other judges have a majority, and whether this judge is of it."""
+    """Return (N,) bool: whether the unit's other judges have a majority, and whether the judgment agrees with it."""
     labels, size = len(ratings.labels), len(ratings.units)
     cell = ratings.code * size + ratings.unit
     answers = np.bincount(cell, minlength=labels * size).reshape(labels, size)
     decided, same = np.zeros((2, labels, size), dtype=np.bool_)
     for label in range(labels):
-        answers[label] -= 1  # the judge's own
+        answers[label] -= 1  # leave out the judge's own answer
         most = answers.max(axis=0)
         decided[label] = (most > 0) & ((answers == most).sum(axis=0) == 1)
         same[label] = decided[label] & (answers[label] == most)
@@ -502,7 +504,7 @@ def _agreement_with_others(ratings: Ratings) -> tuple[Flags, Flags]:
 
 
 def clustered_share(right: Flags, rows: Flags, clusters: Mapping[str, Ints] | Clusters) -> dict[str, Any]:
-    """Return the share of rows ``here`` that are ``right``, with its interval by clusters, as JSON."""
+    """Return the share of ``right`` ones among the rows that ``rows`` marks, with its interval, as JSON."""
     n = int(rows.sum())
     if not n:
         return share_with_interval(0, 0)
@@ -517,6 +519,6 @@ def clustered_share(right: Flags, rows: Flags, clusters: Mapping[str, Ints] | Cl
 
 
 def share_with_interval(count: int, of: int) -> dict[str, Any]:
-    """Return a share with Wilson's 95 % interval as JSON; null if ``of`` is 0."""
+    """Return the share count / of with Wilson's 95 % interval as JSON; values are null if ``of`` is 0."""
     low, high = wilson_interval(count, of)
     return {"value": count / of if of else None, "low": json_float(low), "high": json_float(high), "n": of}

@@ -1,4 +1,4 @@
-"""Compute how many new items and people would decide the comparisons of systems and of metrics that are undecided."""
+"""Compute the number of new items and people that would decide comparisons of systems and metrics."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import product
 from typing import Any, TypedDict
 
-import scipy  # its parts load when they are first used
+import scipy  # its submodules load at first use
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
@@ -17,17 +17,17 @@ from quorum.statistics.crossed import FEWEST, Contrast, Spread
 from quorum.statistics.significance import LEVEL
 
 POWER = 0.8
-MOST_TIMES = 20  # as large as the study is: more would hardly be asked
-SAME_PEOPLE_FACTOR = 1.25  # times the items of a study with more people: then the same people do
-MOST_FACTOR = 1e6  # times the items
-VARIANCE_QUANTILES = (0.1, 0.3, 0.5, 0.7, 0.9)  # of the distribution of a variance
+MOST_TIMES = 20  # largest factor of the study's size that is proposed
+SAME_PEOPLE_FACTOR = 1.25  # do not ask for more people if it saves less than this factor of items
+MOST_FACTOR = 1e6  # largest factor that is searched
+VARIANCE_QUANTILES = (0.1, 0.3, 0.5, 0.7, 0.9)  # quantiles of the distribution of a variance
 
 
 class LargerStudy(TypedDict):
-    """A study of new items that settles what is open in four of five cases, if differences are as they look.
+    """A study of new items that would decide the open comparisons with power 0.8, if the observed differences are true.
 
-    ``more`` items are judged by ``more_raters`` people more than now; None where more than twenty times as many are
-    needed, and for one person. ``more_of_same``: items with the same people; None where no number is enough.
+    more, more_raters: additional items and people; None if more than twenty times as many are needed, or if one person
+    judged. more_of_same: additional items if the same people judge; None if no number is enough.
     """
 
     more: int | None
@@ -39,10 +39,10 @@ NO_LARGER_STUDY = LargerStudy(more=None, more_raters=None, more_of_same=None)
 
 
 def larger_study(contrasts: Sequence[Contrast], items: int, raters: int | None) -> LargerStudy:
-    """Return the size of a study that would tell both sides of each contrast apart, with Holm's correction.
+    """Return the size of a study that would find all contrasts significant, with Holm's correction.
 
-    Power is that of the t test with this study's variance by items and raters, scaled to the larger numbers of both
-    (Brennan 2001), and averaged over the uncertainty of that variance.
+    The power is that of the t test with this study's variance by items and raters, scaled to the larger numbers
+    (Brennan 2001), and averaged over the uncertainty of the variance.
     """
     if raters is not None and raters < FEWEST:
         return NO_LARGER_STUDY
@@ -73,7 +73,7 @@ def _expected_power(contrast: Contrast, times: float, people: float, level: floa
 
 
 def _plausible_spreads(spread: Spread) -> list[Spread]:
-    """Return what a spread may be in truth, by the chi-squared distributions of its parts by items and by raters."""
+    """Return equally likely true spreads, by the chi-squared distributions of variances by items and by raters."""
     by_items, by_rater = spread.variance - spread.by_raters, spread.by_raters + spread.within
     items_df = max(spread.number, FEWEST) - 1
     raters_df = max(spread.raters, FEWEST) - 1
@@ -86,7 +86,7 @@ def _plausible_spreads(spread: Spread) -> list[Spread]:
 
 
 def _scales(df: float) -> list[float]:
-    """Return quantiles of the ratio of the true variance to an estimated one."""
+    """Return VARIANCE_QUANTILES of the ratio of the true variance to an estimate with these degrees of freedom."""
     scales: list[float] = (
         (df / scipy.special.chdtri(df, VARIANCE_QUANTILES)).tolist() if df < math.inf else [1.0]
     )
@@ -94,7 +94,7 @@ def _scales(df: float) -> list[float]:
 
 
 def fewest_times(settles: Callable[[float], bool], most: float) -> float | None:
-    """Return the smallest factor of a study's size that `settles`, to a thousandth; None if `most` does not suffice."""
+    """Return the smallest factor of a study's size for which `settles` is true, to 0.001; None if above `most`."""
     low, high = 0.0, math.log(most)
     if not settles(most):
         return None
@@ -107,7 +107,7 @@ def fewest_times(settles: Callable[[float], bool], most: float) -> float | None:
 
 
 def larger_study_sentence(verdict: Mapping[str, Any]) -> str:
-    """Describe the larger study in the reader's language; "" if nothing is undecided."""
+    """Return a sentence on the larger study in the reader's language; "" if nothing is undecided."""
     if "more" not in verdict or verdict["settled"] or len(verdict["leaders"]) < 2:
         return ""
     if verdict.get("raters") == 1:

@@ -1,6 +1,6 @@
 """Compare automatic metrics with people, and store the evaluation.
 
-Readings supplement the usual figures: other pairs, references, grades and thresholds.
+Optional "readings" supplement the usual figures, with other pairs, references, grades or thresholds.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ from quorum.statistics.meta import (
 )
 from quorum.statistics.meta.pairwise import CALIBRATE
 
-DRAWS = 10  # random subsets of references of each size
+DRAWS = 10  # number of random subsets of references for each size
 SINGLE_COEFFICIENTS = {"kendall_tau_b": "kendall-tau-b", "kendall_tau_c": "kendall-tau-c"}
 FEWEST_RESAMPLES, MOST_RESAMPLES, GRADES_DRAWN = 50, 1000, 2_000_000
 ESTIMATE = ("value", "low", "high", "n", "reason")
@@ -87,19 +87,19 @@ ROWS_AT_ONCE = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Readings:
-    """The requested readings.
+    """Options of an evaluation: which readings to compute in addition to the usual figures.
 
     Attributes of pairs:
-        all_pairs: accuracy over all pairs; a pair without a consensus is half right.
-        references: sizes of random subsets of references to score against.
+        all_pairs: accuracy over all pairs, where a pair without a consensus counts as half right.
+        references: accuracy with random subsets of references of these sizes.
         ties: accuracy where a metric's tie is right if people see no difference, and soft pairwise accuracy.
 
     Attributes of captions:
         tau_c: Kendall's tau-c with people's share or mean.
         single_grades: correlation with every single judgment instead of the mean.
-        own_kept: keep references equal to the caption.
-        without_own: leave out captions equal to a reference.
-        people_at_least, metric_at_least: thresholds of kappa, instead of the usual ones.
+        own_kept: scores against all references, including those equal to the caption.
+        without_own: leave out captions that are equal to a reference.
+        people_at_least, metric_at_least: thresholds of kappa to use instead of the usual ones.
     """
 
     all_pairs: bool = False
@@ -121,7 +121,7 @@ class Readings:
         }
 
     def check(self, *, compares_pairs: bool) -> None:
-        """Raise EvaluationError for a reading that the protocol lacks, or two that exclude each other."""
+        """Raise EvaluationError for a reading that the protocol does not have, or for two that exclude each other."""
         for name in OF_CAPTIONS if compares_pairs else OF_PAIRS:
             if getattr(self, name):
                 expected, has = ("captions", "pairs") if compares_pairs else ("pairs", "captions")
@@ -138,7 +138,7 @@ class Readings:
 def accuracy_over_all(
     scores: Floats, people: PeoplesWinners, kinds: Sequence[str] | None
 ) -> dict[str, dict[str, Any]]:
-    """Return accuracy over all pairs by kind from (N, 2) scores; a pair without a consensus is half right."""
+    """Return accuracy over all pairs, by kind, from (N, 2) scores; a pair without a consensus is half right."""
     named = metric_winners(scores[:, 0], scores[:, 1])
 
     def credit(pairs: Ints, winners: Floats) -> Floats:
@@ -158,10 +158,11 @@ def accuracy_over_all(
 def accuracy_with_ties(
     scores: Floats, people: PeoplesWinners, judged: Flags, systems: Sequence[tuple[str, str]], seed: int
 ) -> dict[str, Any]:
-    """Compare (N, 2) scores with people's winners of the pairs that were judged; a metric's tie gets a tie right.
+    """Return accuracies on the judged pairs in which a metric's tie is right if people tie the pair.
 
-    Return accuracy with the gap of a metric's tie at zero (``plain``), and at the best one on these pairs
-    (``calibrated``, Deutsch et al. 2023); and ``soft`` pairwise accuracy of systems, which are those of judged pairs.
+    scores: (N, 2). systems: systems of both texts of the judged pairs. ``plain`` takes equal scores as ties,
+    ``calibrated`` scores up to the gap that is best on these pairs (Deutsch et al. 2023). ``soft`` is the soft pairwise
+    accuracy of systems.
     """
     outcomes, judged_scores = people.winners[judged], scores[judged]
     sides = np.stack([outcomes == 1, outcomes == 2], axis=1).astype(np.float64)
@@ -198,7 +199,7 @@ def _is_right(named: Ints, pairs: Ints, winners: Floats) -> Floats:
 
 
 def metric_outcomes(scores: Floats, epsilon: float) -> Ints:
-    """Return (N,) 1 or 2 for the better of (N, 2) scores, 0 if they differ by up to ``epsilon``."""
+    """Return (N,) winners by (N, 2) scores: 1 or 2, or 0 if scores differ by at most ``epsilon``."""
     gap = scores[:, 0] - scores[:, 1]
     slack = ROUNDING * float(np.abs(scores).max(initial=0.0))
     return np.where(np.abs(gap) <= epsilon + slack, 0, np.where(gap > 0, 1, 2)).astype(np.int64)
@@ -227,7 +228,7 @@ def compute_pair_readings(
     people: PeoplesWinners,
     clusters: ClusterColumns,
 ) -> dict[str, Any]:
-    """Return the requested readings of pairs, by metric."""
+    """Return the requested readings for pairs, by metric."""
     kinds = [pair.kind or UNKNOWN_KIND for pair in pairs] if any(pair.kind for pair in pairs) else None
     figures: dict[str, Any] = {}
     if readings.all_pairs:
@@ -262,13 +263,14 @@ def scores_by_random_subsets(
     tokenizer: str,
     seed: int | np.random.Generator,
 ) -> dict[str, dict[int, tuple[Floats, Floats]]]:
-    """Return metric -> number of references -> (D, N) scores of first and second candidates.
+    """Return (D, N) scores of first and of second candidates, by metric and number of references.
 
-    Each pair draws its own subsets, as pairs may have different numbers of references (decision 0012). A seed begins
-    anew for each size, a generator goes on; all references of the pair with the fewest are drawn once.
+    Each pair has its own random subsets, as pairs may have different numbers of references (decision 0012). With a
+    seed, each size starts a new generator; a given generator goes on. If the size is the number of references of the
+    pair with the fewest, D is 1.
 
     Raises:
-        EvaluationError: a pair has fewer references.
+        EvaluationError: a pair has fewer references than a size.
     """
     most = min(len(pair.references) for pair in pairs)
     scores: dict[str, dict[int, tuple[Floats, Floats]]] = {name: {} for name in metrics}
@@ -303,7 +305,7 @@ def compute_caption_readings(
     seed: int,
     clusters: ClusterColumns,
 ) -> dict[str, Any]:
-    """Return the requested readings of captions that need no other scores, by metric. Raise EvaluationError."""
+    """Return the requested readings for captions that need no further scores, by metric. Raise EvaluationError."""
     people = np.array([caption.people for caption in captions], dtype=np.float64)
     weights = weights_of_captions(captions)
     figures: dict[str, Any] = {}
@@ -339,10 +341,10 @@ def compute_caption_readings(
 def _single_grades(
     captions: Sequence[CaptionTexts], table: JudgmentTable, clusters: ClusterColumns
 ) -> tuple[Ints, Floats, ClusterColumns]:
-    """Return every used judgment of the captions: which caption, its value, and what judgments are clustered by.
+    """Return all counted judgments of the captions: position of the caption, value, and clusters.
 
     Raises:
-        EvaluationError: the judgments are of lists of captions, or no numbers.
+        EvaluationError: the judgments are of lists of captions, or their values are no numbers.
     """
     units = [caption.unit for caption in captions]
     if None in units:
@@ -374,7 +376,7 @@ class MetaEvaluation:
 
 
 def compared_kind(study: Study) -> Kind:
-    """Return the study's kind. Raise EvaluationError if its answers are not compared with metrics."""
+    """Return the study's kind. Raise EvaluationError if its answers cannot be compared with metrics."""
     kind = kind_of(study)
     if kind.comparison.refusal:
         raise EvaluationError(
@@ -394,12 +396,12 @@ def compute_evaluation(
 ) -> MetaEvaluation:
     """Compare metrics with the study's consensus, without storing the result.
 
-    With ``clusters`` "naive", intervals and tests take pairs, captions and judgments as independent; ``requested``
-    are ``Readings``.
+    With ``clusters`` "naive", intervals and tests take pairs, captions and judgments as independent. ``requested`` are
+    fields of ``Readings``.
 
     Raises:
-        EvaluationError: an unknown metric or tokenizer, or a reading of another protocol.
-        NothingToCompare: no references. EvaluationError: no consensus.
+        EvaluationError: an unknown metric or tokenizer, a reading of another protocol, or no consensus.
+        NothingToCompare: no references.
     """
     kind, clustered = compared_kind(study), clusters != NAIVE
     readings = Readings(**requested)
@@ -444,7 +446,7 @@ def compute_evaluation(
 
 @dataclass(frozen=True, slots=True)
 class _Inputs:
-    """A study's judgments, references and imported scores, and how metrics are compared with people on them."""
+    """The data and options of an evaluation."""
 
     study: Study
     table: JudgmentTable
@@ -458,12 +460,12 @@ class _Inputs:
 
     @property
     def computed(self) -> list[str]:
-        """Return the metrics that are scored again with other references."""
+        """The metrics that Quorum computes, and so can compute with other references; the others were imported."""
         return [name for name in self.metrics if name not in self.imported.names]
 
 
 def _compare_on_pairs(inputs: _Inputs) -> tuple[MetricResults, dict[str, Any], dict[str, Any]]:
-    """Return the metrics' figures, and what pairs add to the settings and the result."""
+    """Return the metrics' figures, and the settings and results that only pairs have."""
     study, table, consensus, clustered = inputs.study, inputs.table, inputs.consensus, inputs.clustered
     pairs, documents, leading = pair_texts(study, consensus, inputs.references)
     kinds = [pair.kind or UNKNOWN_KIND for pair in pairs]
@@ -502,7 +504,7 @@ def _compare_on_pairs(inputs: _Inputs) -> tuple[MetricResults, dict[str, Any], d
 
 
 def _compare_on_captions(inputs: _Inputs) -> tuple[MetricResults, dict[str, Any], dict[str, Any]]:
-    """Return the metrics' figures, and what captions add to the settings and the result."""
+    """Return the metrics' figures, and the settings and results that only captions have."""
     study, table, consensus, readings = inputs.study, inputs.table, inputs.consensus, inputs.readings
     comparison, seed = kind_of(study).comparison, design_of(study).seed
     captions, counts = judged_captions(
@@ -526,7 +528,7 @@ def _compare_on_captions(inputs: _Inputs) -> tuple[MetricResults, dict[str, Any]
         settings["audited"] = float(weights.max())
     cuts = readings.people_at_least or comparison.cuts
     further = compute_caption_readings(readings, captions, judged, table, cuts=cuts, seed=seed, clusters=by)
-    if readings.own_kept and inputs.computed:  # with references equal to the caption (H13 §4.1.1)
+    if readings.own_kept and inputs.computed:  # with references that equal the caption (H13 §4.1.1)
         whole = [
             replace(caption, references=[text for _, text in inputs.references.of_item[caption.item]])
             for caption in captions
@@ -541,9 +543,9 @@ def _compare_on_captions(inputs: _Inputs) -> tuple[MetricResults, dict[str, Any]
 def texts_of_pairs(
     study: Study, references: loaders.ReferenceSet
 ) -> tuple[list[PairTexts], list[References], int]:
-    """Return ``find_references_of_pairs`` of the study, with the systems of each pair.
+    """Return ``find_references_of_pairs`` for the study, with the systems of each pair.
 
-    If every pair uses the same number of leading references (PASCAL-50S: 48 of 50), so do documents.
+    If all pairs use the same number of first references (in PASCAL-50S 48 of 50), documents consist of so many, too.
 
     Raises:
         NothingToCompare: an image has no references.
@@ -562,7 +564,7 @@ def texts_of_pairs(
 def pair_texts(
     study: Study, consensus: StudyConsensus, references: loaders.ReferenceSet
 ) -> tuple[list[PairTexts], list[References], int]:
-    """Return ``texts_of_pairs`` with the winners of the consensus, at least one."""
+    """Return ``texts_of_pairs`` with the winners of the consensus. Raise EvaluationError without any winner."""
     texts, documents, used = texts_of_pairs(study, references)
     pairs = []
     for pair in texts:
@@ -576,7 +578,7 @@ def pair_texts(
 
 
 def stored_winners(study: Study) -> tuple[dict[str, Ints], PeoplesWinners | None, list[str]]:
-    """Return the winners that each metric of the newest evaluation names, people's, and the pairs' kinds."""
+    """Return, for the pairs of the newest evaluation, each metric's winners, people's winners, and the kinds."""
     newest = Analysis.objects.newest(study, Analysis.What.META_EVALUATION)
     rows = MetricScore.objects.filter(analysis=newest, pair__isnull=False).order_by(
         "metric", "pair__position"
@@ -606,7 +608,7 @@ def stored_winners(study: Study) -> tuple[dict[str, Ints], PeoplesWinners | None
 def pair_clusters(
     study: Study, table: JudgmentTable, consensus: StudyConsensus, pairs: Sequence[PairTexts]
 ) -> dict[str, Any]:
-    """Return ``clusters_of_pairs`` of a study's pairs."""
+    """Return ``clusters_of_pairs`` for a study's pairs."""
     pks = np.array([pair.pk for pair in pairs], dtype=np.int64)
     images = loaders.clusters_of_items(study, [pair.image for pair in pairs])
     return clusters_of_pairs(table, consensus, pks, images, anonymous=loaders.is_anonymous(study))
@@ -615,7 +617,7 @@ def pair_clusters(
 def caption_clusters(
     study: Study, table: JudgmentTable, consensus: StudyConsensus, captions: Sequence[CaptionTexts]
 ) -> dict[str, Any]:
-    """Return ``clusters_of_captions`` of a study's captions."""
+    """Return ``clusters_of_captions`` for a study's captions."""
     units = [caption.unit for caption in captions]
     return clusters_of_captions(
         table,
@@ -629,7 +631,7 @@ def caption_clusters(
 
 @dataclass(frozen=True, slots=True)
 class CaptionConsensus:
-    """A caption with its consensus value; ``unit`` is None if several units judged it."""
+    """A caption with its consensus value, ``score``; ``unit`` is None if several units judge the caption."""
 
     unit: int | None
     item: int
@@ -641,11 +643,11 @@ class CaptionConsensus:
 
 
 def value_of_unit(consensus: StudyConsensus, pk: int) -> float | None:
-    """Return a unit's value: adjudicated, else the answer's share, else the mean; None without one."""
+    """Return a unit's value: the decision if adjudicated, else the share of yes or the mean; None without consensus."""
     outcome = consensus.of_unit.get(pk)
     if outcome is None or outcome.value is None:
         return None
-    decided = pk in consensus.decisions  # the share of votes reflects what was disputed
+    decided = pk in consensus.decisions  # ignore the share of votes, which were in dispute
     return outcome.value if outcome.share is None or decided else outcome.share
 
 
@@ -657,7 +659,7 @@ def judged_captions(
     *,
     without_own: bool = False,
 ) -> tuple[list[CaptionTexts], dict[str, int]]:
-    """Return ``caption_texts`` of the study's judged captions."""
+    """Return ``caption_texts`` for the study's judged captions."""
     kind = kind_of(study)
     scores = kind.results.caption_scores(loaders.judged_answers(study, table)) if kind.results else None
     if scores is None:
@@ -682,9 +684,9 @@ def caption_texts(
     *,
     without_own: bool = False,
 ) -> tuple[list[CaptionTexts], dict[str, int]]:
-    """Return the captions with consensus and reference, and counts of the others.
+    """Return the captions that have a consensus and a reference, and counts of those left out.
 
-    A caption that equals a reference loses this reference, or is left out ``without_own``.
+    A reference that equals the caption is removed, or with ``without_own`` the caption is left out.
     """
     of_item = {item: tuple(text for _, text in rows) for item, rows in references.of_item.items()}
     counts = {"units": len(judged), "no_consensus": 0, "no_reference": 0, "own_reference_dropped": 0}
@@ -725,7 +727,7 @@ def _next_step(study: Study) -> str:
 
 @transaction.atomic
 def store_evaluation(evaluation: MetaEvaluation) -> Analysis:
-    """Store the result and its scores, replacing those of older data."""
+    """Store the evaluation and its scores, replacing those of older data."""
     study, judged = evaluation.study, evaluation.judged
     analysis = Analysis.objects.replace(
         study=study,
@@ -755,7 +757,7 @@ def _score_rows(analysis: Analysis, judged: MetricResults) -> Iterator[MetricSco
 
 
 def evaluate_study(*, study: Study, progress: Progress = no_progress, **how: Any) -> dict[str, Any]:
-    """Compute and store how metrics agree with the consensus (docs/evaluation.md), as ``compute_evaluation``."""
+    """Store the result of ``compute_evaluation``, with the options ``how``, and return it (docs/evaluation.md)."""
     evaluation = compute_evaluation(study=study, progress=progress, **how)
     progress(0.85, "storing scores")
     store_evaluation(evaluation)

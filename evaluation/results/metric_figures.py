@@ -1,4 +1,4 @@
-"""Score candidates, and compute what each metric reaches: accuracy over pairs, correlation over captions."""
+"""Score candidates, and compute the figures of each metric: accuracy over pairs, correlation over captions."""
 
 from __future__ import annotations
 
@@ -46,17 +46,17 @@ if TYPE_CHECKING:
     from quorum.metrics import Scores
 
 ONE_JUDGE = "one judge"
-# Reading -> what its coefficients are called.
+# Reading -> name of its coefficients.
 READINGS = {
     "tau_c": {"": "tau-c"},
     "single_grades": {"kendall_tau_b": "tau-b", "kendall_tau_c": "tau-c"},
     "own_kept": {"kendall_tau_b": "tau-b", "spearman": "rho"},
 }
 RESAMPLES = 1000
-# A rank correlation's bootstrap costs observations times resamples; large studies, with narrow intervals,
-# take fewer.
+# The bootstrap of a rank correlation takes time in proportion to observations times resamples. Large studies have
+# narrow intervals, so they take fewer resamples.
 FEWEST_RESAMPLES, OBSERVATIONS_DRAWN = 200, 10_000_000
-# Quantiles at which metrics are cut for kappa, as each metric has its own scale.
+# Thresholds of metrics for kappa, as quantiles, because each metric has its own scale.
 METRIC_QUANTILES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
 ACCURACY = (
     "value", "low", "high", "n", "correct", "metric_ties", "no_consensus", "value_ties_half", "value_all_pairs",
@@ -66,14 +66,14 @@ COEFFICIENT = ("value", "low", "high", "n", "p", "confidence", "resamples", "see
 COEFFICIENTS = {"kendall_tau_b": "kendall-tau-b", "spearman": "spearman", "pearson": "pearson"}
 COEFFICIENT_HEADINGS = {"kendall_tau_b": "tau-b", "spearman": "rho", "pearson": "r"}
 UNKNOWN_KIND = "unknown"
-SIDES = (1, -1, 0)  # of a vote: for the first, for the second, for neither
+SIDES = (1, -1, 0)  # a vote for the first, for the second, for neither
 
 References = Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)
 class PairTexts:
-    """A candidate pair; ``winner`` is 1, 2, or 0 for none; ``tied`` if people judged it without a winner."""
+    """A candidate pair. winner: 1, 2, or 0 for none. tied: whether it was judged and has no winner."""
 
     pk: int
     kind: str
@@ -88,10 +88,11 @@ class PairTexts:
 
 @dataclass(frozen=True, slots=True)
 class CaptionTexts:
-    """A judged caption of an image; ``unit`` is None if several units judged it.
+    """A judged caption of an image.
 
-    ``people`` is the share of yes, the mean grade, or a score; ``ratings`` are what makes up the score if several
-    units did. ``systems`` are those that a file credits. ``weight`` is that of an audited one (``weights_of_units``).
+    unit: row id; None if several units judge the caption. people: the share of yes, the mean grade, or a score.
+    ratings: if several units judge the caption, the (worker, rating) pairs that give the score. systems: those that a
+    file credits. weight: not 1 if the unit is audited (``weights_of_units``).
     """
 
     unit: int | None
@@ -110,10 +111,10 @@ class MetricResults:
     """Results, signatures and scores of each metric.
 
     Attributes:
-        pks: (N,) int64 row ids of scored pairs or units; None if captions are no units.
-        scores: metric -> (N, 2) or (N, 1) float64.
-        people: (N,) consensus of each scored caption; None for pairs.
-        captions: row id of the image and id of each scored caption; empty for pairs.
+        pks: (N,) int64 row ids of the scored pairs or units; None if captions are no units.
+        scores: by metric, (N, 2) or (N, 1) float64.
+        people: (N,) consensus on each scored caption; None for pairs.
+        captions: row id of the image, and id, of each scored caption; empty for pairs.
     """
 
     metrics: dict[str, dict[str, Any]]
@@ -134,14 +135,14 @@ def score_texts(
     tokenizer: str,
     imported: Mapping[str, tuple[Floats, str]] | None = None,
 ) -> Scores:
-    """Score ``candidates``, with document frequency over ``documents``.
+    """Score ``candidates``, with document frequencies in ``documents``.
 
-    ``imported`` maps metrics computed elsewhere to scores of the candidates and signatures.
+    ``imported`` has the scores of the candidates, and the signatures, of metrics computed elsewhere.
 
     Raises:
         EvaluationError: a metric or tokenizer is unknown or unavailable.
     """
-    # Imported lazily: the metrics load a compiler that workers' pages never need.
+    # Import here, as the metrics load a compiler that most pages do not need.
     from quorum.metrics import MetricsError, score
     from quorum.metrics.registry import VERSION, MetricScore, Scores
 
@@ -166,10 +167,10 @@ def find_references_of_pairs(
     pairs: Iterable[tuple[int, str, Any, str, str, Sequence[str]]],
     of_image: Mapping[Any, Sequence[tuple[str, str]]],
 ) -> tuple[list[PairTexts], list[References], int] | None:
-    """Return pairs without winner, documents, and references per document (0: all).
+    """Return pairs with their references, documents, and the number of references in a document (0 for all).
 
-    None if an image has no references. ``pairs`` has number, kind, image, both texts and reference ids of
-    each, ``of_image`` the ordered (id, text) references of each image.
+    Return None if an image has no references. ``pairs`` are (row id, kind, image, first text, second text, reference
+    ids); ``of_image`` has the (id, text) references of each image in order. The pairs returned have no winners.
     """
     texts_of_pairs, leading = [], set()
     for pk, kind, image, first, second, keys in pairs:
@@ -186,7 +187,7 @@ def find_references_of_pairs(
 
 
 def pair_kinds(names: Iterable[str]) -> list[str]:
-    """Return the pair kinds without "all", those of the papers first."""
+    """Return the distinct pair kinds, except "all", with those of the papers first."""
     kinds = set(names) - {"all"}
     return [kind for kind in PAIR_KINDS if kind in kinds] + sorted(kinds.difference(PAIR_KINDS))
 
@@ -199,7 +200,7 @@ def score_pairs(
     tokenizer: str,
     imported: ImportedScores = NO_SCORES,
 ) -> tuple[Scores, dict[str, Floats]]:
-    """Score both candidates of each pair; return also metric -> (N, 2) float64."""
+    """Score both candidates of each pair; return the scores, and by metric as (N, 2) float64."""
     named = [(pair.image, pair.first, pair.second) for pair in pairs]
     systems = [pair.systems for pair in pairs]
     known = {
@@ -248,8 +249,8 @@ def judge_pairs(
 ) -> MetricResults:
     """Compute each metric's accuracy by pair kind (V15 §3).
 
-    A metric's tie is wrong and an undecided pair is excluded; both are counted. Alternatives:
-    ``value_ties_half``, and ``value_all_pairs``, where an undecided pair is won at random.
+    A metric's tie is wrong, and an undecided pair is left out; both are counted. The alternatives are
+    ``value_ties_half``, and ``value_all_pairs``, in which a winner named for an undecided pair counts half.
     """
     scored, scores = score_pairs(pairs, documents, metrics=metrics, tokenizer=tokenizer, imported=imported)
     kinds = [pair.kind for pair in pairs]
@@ -263,9 +264,9 @@ def judge_pairs(
 
 
 def accuracy_of_pairs(scores: Floats, people: PeoplesWinners, kinds: Sequence[str]) -> dict[str, Any]:
-    """Compute accuracy by pair kind from (N, 2) scores.
+    """Return accuracy by pair kind as JSON, from (N, 2) scores.
 
-    Without clusters pairs are taken as independent (Wilson), as releases before 0.6 did.
+    Without clusters, pairs are taken as independent (Wilson's interval), as in releases before 0.6.
     """
     names = [kind or UNKNOWN_KIND for kind in kinds] if any(kinds) else None
     fields = (*ACCURACY, "clusters", "reason") if people.clustered else ACCURACY
@@ -276,9 +277,10 @@ def accuracy_of_pairs(scores: Floats, people: PeoplesWinners, kinds: Sequence[st
 def preference_for_longer(
     texts: Sequence[tuple[str, str]], people: PeoplesWinners, kinds: Mapping[str, Flags]
 ) -> dict[str, dict[str, Any]]:
-    """Return how often people's winner is the text of more words, by pair kind (V15, appendix III).
+    """Return how often people's winner is the text with more words, by pair kind (V15, appendix III).
 
-    ``liked`` is the share of pairs where one has more; ``rule`` is over all, where as many words are a tie, and wrong.
+    ``liked`` is over pairs of texts with different numbers of words. ``rule`` is the accuracy of naming the longer
+    text, where equal numbers are a tie, and wrong.
     """
     words = np.array([[len(text.split()) for text in both] for both in texts], dtype=np.float64)
     longer = metric_winners(*words.reshape(-1, 2).T)
@@ -305,12 +307,12 @@ def judge_captions(
 ) -> MetricResults:
     """Correlate each metric with people over image-caption pairs, with kappa at thresholds.
 
-    A reference equal to the caption is excluded: H13 §4.1.1 reports how much BLEU gains from it.
+    References equal to the caption must have been removed: H13 §4.1.1 reports how much BLEU gains from them.
 
     Args:
-        cuts: thresholds of people's scores; without any there is no kappa.
-        per_image: add coefficients within each image, averaged over images.
-        clusters: as in ``correlation_of_captions``.
+        cuts: thresholds of people's scores for kappa; without them there is no kappa.
+        per_image: whether to add coefficients within images, averaged over images.
+        clusters: see ``correlation_of_captions``.
     """
     scored = score_captions(captions, documents, metrics=metrics, tokenizer=tokenizer, imported=imported)
     people = np.array([caption.people for caption in captions], dtype=np.float64)
@@ -349,7 +351,7 @@ def judge_captions(
 
 
 def weights_of_captions(captions: Sequence[CaptionTexts]) -> Floats | None:
-    """Return (N,) weights; None where all are 1."""
+    """Return the (N,) weights of captions, or None if all are 1."""
     weights = np.array([caption.weight for caption in captions], dtype=np.float64)
     return None if (weights == 1).all() else weights
 
@@ -366,10 +368,11 @@ def correlation_of_captions(
     clusters: ClusterColumns,
     weights: Floats | None = None,
 ) -> dict[str, Any]:
-    """Correlate a metric with people.
+    """Return the correlations of a metric with people, as JSON.
 
-    ``clusters`` are those of ``clusters_of_captions``; "naive" takes captions as independent, as releases before 0.6.
-    ``weights`` (N,) say how many captions each stands for; a pair of captions counts by their product in tau.
+    ``clusters`` is a result of ``clusters_of_captions``, or "naive", which takes captions as independent, as releases
+    before 0.6 did. ``weights`` (N,) say how many captions each stands for; in tau, a pair of captions has the product
+    of weights.
     """
     resamples = int(np.clip(OBSERVATIONS_DRAWN // len(people), FEWEST_RESAMPLES, RESAMPLES))
     fields = COEFFICIENT if clusters == NAIVE else (*COEFFICIENT, "clusters")
@@ -417,7 +420,7 @@ def kappa_at_cuts(
     at_least: Sequence[float] = (),
     weights: Floats | None = None,
 ) -> list[dict[str, Any]]:
-    """Return kappa at every pair of thresholds; those of the metric are quantiles, unless ``at_least`` has some."""
+    """Return kappa at every pair of thresholds; the metric's are quantiles, unless ``at_least`` gives others."""
     if not cuts:
         return []
     of_metric = sorted(at_least) or np.unique(np.quantile(metric, METRIC_QUANTILES)).tolist()
@@ -455,9 +458,10 @@ def _grouped(result: GroupedCorrelationResult) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class HalvesWithoutRaters:
-    """(V,) halves of a pair's votes without one rater, for each rater of each pair.
+    """The halves of each pair's votes if one rater is left out.
 
-    `deletions` has the pairs, the raters, and how many votes are left.
+    halves: (V,), one for each rater of each pair. deletions: the pairs and raters of these, and the numbers of votes
+    left.
     """
 
     deletions: RaterDeletions
@@ -467,9 +471,10 @@ class HalvesWithoutRaters:
 def halves_of_pairs(
     table: JudgmentTable, units: Sequence[UnitRow], pairs: Ints, *, anonymous: bool
 ) -> tuple[Halves, HalvesWithoutRaters | None]:
-    """Return the halves of (P,) pairs, by row id, and the halves without each rater, None if raters are anonymous.
+    """Return the halves of (P,) pairs, given by row id, and the halves without each rater.
 
-    A pair's votes are split in halves. A pair of several units (triplets) has its units split, each won by a majority.
+    The latter are None if raters are anonymous. The votes on a pair are split into halves. If pairs have several
+    units (triplets), the units are split, each counting as one vote by its majority.
     """
     units, counted = Units.of(units), table.counted
     unit = places_in(units.pk, table.unit[counted])
@@ -478,12 +483,12 @@ def halves_of_pairs(
     unit, pair = unit[here], pair[here]
     worker, side = table.worker[counted][here], table.value[counted][here]
     vote = (side == 1) * 1 - (side == 2)
-    # What is split of a pair, and what it has less without each vote: the vote itself.
+    # The votes to split of each pair, and the decrease without each vote, which is the vote itself.
     split, pair_of_split = _by_side(vote), pair
     lost = split
     known = units.pair != NO_PAIR
     if np.bincount(places_in(pairs, units.pair[known]) + 1, minlength=1)[1:].max(initial=0) > 1:
-        # Units are split. Without a vote a unit has the winner of its others, or goes with its only one.
+        # Split units. Without a vote, a unit has the winner of its other votes; without its only vote, it is gone.
         votes, balance = np.bincount(unit), np.bincount(unit, weights=vote)
         judged = np.flatnonzero(votes)
         split, pair_of_split = _by_side(np.sign(balance[judged])), places_in(pairs, units.pair[judged])
@@ -503,7 +508,7 @@ def halves_of_pairs(
 
 
 def _by_side(votes: Ints | Floats) -> Ints:
-    """Return (N, 3) of votes: for the first, for the second, for neither."""
+    """Return (N, 3) indicators of votes for the first, for the second, for neither."""
     return np.asarray(votes[:, np.newaxis] == np.array(SIDES), dtype=np.int64)
 
 
@@ -514,12 +519,12 @@ def compare_on_same_halves(
     kinds: Mapping[str, Any],
     images: Sequence[Any] | Ints | None,
 ) -> dict[str, Any]:
-    """Return pair kind -> ``people``, ``ceiling``, and ``metrics`` by name; {} without a pair of two votes.
+    """Return ``people``, ``ceiling`` and ``metrics`` by name, for each pair kind; {} if no pair has two votes.
 
     Args:
-        scores: metric -> (P, 2).
-        kinds: pair kind -> (P,) bool.
-        images: (P,); None takes pairs as independent.
+        scores: by metric, (P, 2) scores of the candidates.
+        kinds: by pair kind, (P,) flags of its pairs.
+        images: (P,) images of the pairs; None takes pairs as independent.
     """
     known = halves.decided > 0
     columns = {ITEM: np.arange(len(known)) if images is None else np.array(images, dtype=object)}
@@ -530,7 +535,8 @@ def compare_on_same_halves(
         share = float(values[rows].sum()) / decided
 
         def widen(spread: Spread, clusters: Clusters) -> tuple[Spread, Clusters]:
-            # How often halves agree depends on the number of votes, so that fewer do not show a rater's part.
+            # How often halves agree depends on the number of votes, so leaving out a vote does not show the rater's
+            # influence.
             if winners is None or without is None:
                 return spread, clusters
             pair, left = without.deletions.row, without.halves
@@ -564,7 +570,7 @@ def compares_pairs(result: Mapping[str, Any]) -> bool:
 def accuracy_by_metric(
     metrics: Mapping[str, Mapping[str, Any]],
 ) -> tuple[list[str], dict[str, Mapping[str, Any]]]:
-    """Return pair kinds, "all" last, and accuracy by metric and kind, best first."""
+    """Return the pair kinds, "all" last, and accuracy by metric and kind, best metric first."""
     accuracy = {name: figures["accuracy"] for name, figures in metrics.items()}
     kinds = pair_kinds(kind for by_kind in accuracy.values() for kind in by_kind)
     kinds = kinds if len(kinds) == 1 else [*kinds, "all"]
@@ -578,7 +584,7 @@ def accuracy_table(
     *,
     clustered: bool = True,
 ) -> Table:
-    """Return accuracy by pair kind, best metric first; ``levels`` of people by pair kind are the last rows."""
+    """Return the table of accuracy by pair kind, best metric first; the last rows are ``levels`` of people."""
     kinds, accuracy = accuracy_by_metric(result["metrics"])
     if levels is None:
         people = {} if "halves" in result else result.get("people") or {}
@@ -614,12 +620,12 @@ def accuracy_and_ties_table(result: Mapping[str, Any]) -> Table:
 
 
 def tables_beside_metrics(result: Mapping[str, Any]) -> list[Table]:
-    """Return the tables that page and command show beside the metrics, as far as a result has them."""
+    """Return the tables that the page and the command show with that of metrics, if the result has them."""
     return [*longer_tables(result), *readings_tables(result), *ties_tables(result)]
 
 
 def longer_tables(result: Mapping[str, Any]) -> list[Table]:
-    """Return how often people choose the longer text; results from before 0.6, and of captions, have none."""
+    """Return the table of how often people choose the longer text; [] for captions and for results before 0.6."""
     by_kind: Mapping[str, Any] = result.get("longer", {})
     kinds = pair_kinds(by_kind)
     rows = [
@@ -636,7 +642,7 @@ def longer_tables(result: Mapping[str, Any]) -> list[Table]:
 
 
 def heads_of(metrics: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
-    """Return coefficient -> its column; results of versions before 0.6 have no r."""
+    """Return the names of columns by coefficient; results of versions before 0.6 have no r."""
     return {
         key: head
         for key, head in COEFFICIENT_HEADINGS.items()
@@ -645,7 +651,7 @@ def heads_of(metrics: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
 
 
 def correlation_table(result: Mapping[str, Any]) -> Table:
-    """Return correlations with people, best metric first, with the best kappa of the thresholds."""
+    """Return the table of correlations with people, best metric first, with the highest kappa over thresholds."""
     metrics = result["metrics"]
     within = any("per_image" in figures for figures in metrics.values())
     kappas = any(figures["kappa"] for figures in metrics.values())
@@ -665,7 +671,7 @@ def correlation_table(result: Mapping[str, Any]) -> Table:
 
 
 def within_items_sentence(result: Mapping[str, Any]) -> str:
-    """Say over how many items correlations within items are means; "" where none are left out."""
+    """Return a sentence on the number of items over which correlations are averaged; "" if none was left out."""
     cells = [row["per_image"]["kendall_tau_b"] for row in result["metrics"].values() if "per_image" in row]
     if not any(cell["images_undefined"] for cell in cells):
         return ""
@@ -688,7 +694,7 @@ def _best_kappa(cells: Sequence[Mapping[str, Any]]) -> tuple[Any, str]:
 
 
 def known_raters(result: Mapping[str, Any]) -> bool:
-    """Return whether an evaluation's intervals are for other people, too."""
+    """Return whether an evaluation's intervals generalise to other people."""
     cells = (
         figures["accuracy"].get("all", {}) if "accuracy" in figures else figures["kendall_tau_b"]
         for figures in result["metrics"].values()
@@ -734,7 +740,7 @@ def readings_tables(result: Mapping[str, Any]) -> list[Table]:
 
 
 def ties_tables(result: Mapping[str, Any]) -> list[Table]:
-    """Return the table of metrics' accuracies by the reading of their ties. Reports do not have it."""
+    """Return the table of metrics' accuracies with ties, which reports do not have; [] without that reading."""
     ties = result.get("readings", {}).get("ties", {})
     rows = [
         (name, *(estimate_of(accuracies[key]) for key in ("plain", "calibrated", "soft")))

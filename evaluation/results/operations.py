@@ -1,4 +1,4 @@
-"""Operations that compute results, for anyone who may view the study."""
+"""Operations that compute results; everybody who may view the study may start them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from judgments.models import Study
 from judgments.operations import background_operation
 
 MOST_REFERENCES = 1000
-MOST_OFFERED = 100  # imported metrics in a form
+MOST_OFFERED = 100  # most imported metrics offered in a form
 ROUGE_BY_RECALL = "rouge-1|measure:recall"
 LARGEST_SEED = 2**31 - 1
 
@@ -52,7 +52,7 @@ def start_aggregation(*, study: Study, **how: Any) -> dict[str, Any]:
     return how
 
 
-# The names are looked up late: the metrics bring a compiler along, which pages of workers never need.
+# Look up names only when needed, as the metrics load a compiler that most pages do not need.
 def metric_names(study: Study) -> list[tuple[str, str]]:
     from quorum.metrics.inputs import MetricsError
     from quorum.metrics.registry import METRICS, metric_named, package_names
@@ -63,7 +63,7 @@ def metric_names(study: Study) -> list[tuple[str, str]]:
             metric = metric_named(name)
             metric.check(metric.settings({}))
         except MetricsError:
-            continue  # a form offers what can be computed; whoever names it is told what it lacks
+            continue  # the form offers only metrics that can be computed; naming another gives an error
         names.append((name, name))
         if name == "rouge-1":
             names.append((ROUGE_BY_RECALL, _("%(name)s by recall, as in V15") % {"name": name}))

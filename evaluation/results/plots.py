@@ -1,4 +1,4 @@
-"""Plot a study's progress and agreement, its workers' control results, and metrics against people."""
+"""Plots of a study's progress and agreement, of workers' results on control items, and of metrics."""
 
 from __future__ import annotations
 
@@ -48,13 +48,13 @@ NO_WORKERS = gettext_noop("No page of work submitted yet.")
 CHANCE = 0.5
 NO_METRICS = gettext_noop("No metric has been compared with people's judgments yet.")
 PEOPLE = gettext_noop("one judge")
-# Krippendorff's customary threshold for reliable conclusions.
+# Krippendorff's threshold for reliable conclusions.
 RELIABLE = 0.8
 NO_AGREEMENT = gettext_noop("No item has two judgments yet.")
 
 
 def progress_figure(progress: Mapping[str, Any], zone: str = "UTC") -> str:
-    """Plot judgments over time, in a time zone, and the wanted number; "" before the first."""
+    """Return a plot of judgments over time, in the time zone, with the wanted number; "" before the first judgment."""
     timeline: Sequence[Sequence[Any]] = progress["timeline"]
     if not timeline:
         return ""
@@ -72,7 +72,7 @@ def progress_figure(progress: Mapping[str, Any], zone: str = "UTC") -> str:
         axes.axhline(wanted, **LEVEL, linestyle=DASH)
         label = _("target: %(n)s") % {"n": thousands(wanted)}
         axes.text(0.0, wanted, label, transform=axes.get_yaxis_transform(), **SOFT, va="bottom")
-    # below the level where it would run through the number
+    # write below the line if it would run through the number
     offset = (8, -10) if abs(wanted - counts[-1]) < 0.06 * wanted else (8, 0)
     write_beside(axes, thousands(counts[-1]), (times[-1], counts[-1]), offset, color=ACCENT, va="center")
     _name_times(axes, times[0], span, zone)
@@ -123,7 +123,7 @@ def progress_sentence(progress: Mapping[str, Any]) -> str:
 
 
 def workers_figure(workers: Sequence[Mapping[str, Any]], threshold: float) -> str:
-    """Plot control accuracy per worker, or seconds per unit without controls; "" without workers."""
+    """Return a plot of workers' accuracy on control items, or without these of seconds per unit; "" without workers."""
     seen = [row for row in workers if row["controls_seen"]]
     timed = [row for row in workers if row["seconds"] is not None]
     if not seen and not timed:
@@ -193,10 +193,10 @@ def workers_sentence(workers: Sequence[Mapping[str, Any]], threshold: float) -> 
 
 
 def accuracy_figure(result: Mapping[str, Any]) -> str:
-    """Plot each metric's accuracy by pair kind, or its tau-b; "" without data.
+    """Return a plot of each metric's accuracy by pair kind, or of its tau-b; "" without data.
 
-    ``result`` comes from ``evaluate_study``. People have no level, as their own consensus is the standard;
-    results from before 0.6 have how often one judge agrees with the majority of others.
+    ``result`` is that of ``evaluate_study``. There is no human level, because people's consensus is the standard;
+    results from before 0.6 have one: how often a judge agrees with the majority of the others.
     """
     metrics = result.get("metrics", {})
     if not metrics:
@@ -216,7 +216,7 @@ def accuracy_figure(result: Mapping[str, Any]) -> str:
     for index, (axes, kind) in enumerate(zip(panels, kinds, strict=True)):
         style_axes(axes)
         axes.set_xlim(least - 0.04, 1.02)
-        # A long axis leaves no room for the number in the middle.
+        # If the axis begins low, there is no room for the number in the middle.
         middle = "75" if least > 0.2 else ""
         axes.set_xticks([0.5, 0.75, 1.0], ["50 %" if index == 0 else "50", middle, "100"])
         cells = [metrics[name]["accuracy"][kind] for name in names]
@@ -239,7 +239,7 @@ def accuracy_figure(result: Mapping[str, Any]) -> str:
 
 
 def accuracy_sentence(result: Mapping[str, Any]) -> str:
-    """Return the verdict, and levels to compare with."""
+    """Return sentences on the verdict, and on levels to compare with."""
     if not result.get("metrics"):
         return _(NO_METRICS)
     if "verdict" not in result:
@@ -292,13 +292,13 @@ def _describe_accuracies(metrics: Mapping[str, Any]) -> str:
 
 
 def agreement_figure(agreement: Mapping[str, Any]) -> str:
-    """Plot alpha by level and pair kind; "" without data."""
+    """Return a plot of alpha by level and pair kind; "" without data."""
     if not agreement or not agreement["alpha"]["n"]:
         return ""
     figures = {_all_items(agreement["alpha"]["level"]): agreement["alpha"]}
     if "ordinal" in agreement:
         figures[_all_items("ordinal")] = agreement["ordinal"]
-    if len(agreement.get("by_kind", {})) > 1:  # one kind alone is all items
+    if len(agreement.get("by_kind", {})) > 1:  # a single kind would repeat the row of all items
         figures |= agreement["by_kind"]
     dots = [_dot(label, cell, accent=cell is agreement["alpha"]) for label, cell in figures.items()]
     figure, axes = draw_coefficients(
@@ -340,7 +340,7 @@ def agreement_sentence(agreement: Mapping[str, Any]) -> str:
     if alpha["reason"]:
         sentence += " " + _("There is no interval: %(why)s.") % {"why": _(alpha["reason"])}
     kinds = agreement.get("by_kind", {})
-    if any(figure["low"] is None for figure in kinds.values()):  # nothing parts it from the others
+    if any(figure["low"] is None for figure in kinds.values()):  # without interval: not distinguishable
         return sentence
     best, *others = sorted(kinds, key=lambda name: -kinds[name]["value"]) or [""]
     if others and all(kinds[best]["low"] > kinds[name]["high"] for name in others):

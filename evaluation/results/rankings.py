@@ -1,4 +1,4 @@
-"""Evaluate systems' ranked lists by people's judgments, and audit the filter before them (H13 §4.3)."""
+"""Evaluate systems' ranked lists by people's judgments, and audit the filter applied before judging (H13 §4.3)."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ TASKS = {
     ),
 }  # fmt: skip
 CUTS = (1, 5, 10)
-UNJUDGED, IRRELEVANT, RELEVANT = -1, 0, 1  # as `JudgedRankings.codes` has them
-# Of H13's Table 7: what people say, and what is computed of the original item.
+UNJUDGED, IRRELEVANT, RELEVANT = -1, 0, 1  # codes as in `JudgedRankings.codes`
+# Measures of H13's Table 7: by people's judgments, and by the original item.
 TABLE_7 = (
     *((f"S@{k}", f"R@{k}") for k in CUTS),
     *(("R-precision", automatic) for automatic in (*(f"R@{k}" for k in CUTS), MEDIAN_RANK)),
@@ -72,24 +72,25 @@ def rankings_of(
     *,
     unjudged: bool = False,
 ) -> dict[str, dict[str, Any]]:
-    """Return ``rankings``: task -> a row per system, best first; {} if no list has two items.
+    """Return ``rankings``: for each task a row for each system, best first; {} if no list has two items.
 
-    ``system_orders``: task -> how alike people's measures and those of the original order two systems or more.
+    Also return ``system_orders``: for each task, rank correlations between the orders of systems by people's measures
+    and by measures of the original.
 
-    Systems that nobody judged have a row if `unjudged`, as in releases by 0.5.
-    S@k and R-precision exclude queries that are ``not_judged`` (no item judged) or have ``nothing_relevant``.
-    With an audit of the filter, ``audited`` has S@k over all queries; if originals can be found, ``original``
-    has R@k and the median rank (H13 §4.3.1).
+    S@k and R-precision leave out queries that are ``not_judged`` (no item was judged) or have ``nothing_relevant``.
+    With an audit of the filter, ``audited`` has S@k over all queries; if lists can contain the original, ``original``
+    has R@k and the median rank (H13 §4.3.1). Systems of which nothing was judged have a row only if `unjudged`, as in
+    releases by 0.5.
     """
     judged = answers.map_values(lambda value: relevance.grade(value) > 0)
     codes = np.where(np.isnan(judged.value), UNJUDGED, judged.value).astype(np.int8)
     good = judged.keys[judged.of_text > 0]
-    rankings, orders = {}, {}  # by task
+    rankings, orders = {}, {}  # both by task
     for task, chosen in ((ANNOTATION, ~proposals.search), (SEARCH, proposals.search)):
         rows = np.flatnonzero(chosen)
         if not (proposals.position[rows] > 1).any():
             continue
-        # By image, or by the query caption's text.
+        # The query of each relevant item: the image, or the text of the query caption.
         asking = good // judged.width if task == ANNOTATION else good % judged.width
         relevant = np.bincount(asking, minlength=max(len(proposals.images), len(proposals.texts)))
         owners = proposals.system[rows]
@@ -97,7 +98,7 @@ def rankings_of(
         for system in np.unique(owners).tolist():
             of_system = rows[owners == system]
             if not unjudged and (codes[of_system] == UNJUDGED).all() and (codes[rows] != UNJUDGED).any():
-                continue  # the dataset has it, but the study does not
+                continue  # the system is in the dataset, but not in the study
             name = proposals.systems[system]
             row, figures[name] = _row(proposals, of_system, codes[of_system], relevant, audit, task=task)
             table.append({"system": name, **row})
@@ -113,7 +114,7 @@ def rankings_of(
 
 
 class SystemFigures(NamedTuple):
-    """A system's measures by name, over (Q,) queries and their documents."""
+    """A system's measures by name, over (Q,) queries, with the queries' documents."""
 
     queries: Ints
     documents: Ints
@@ -121,7 +122,7 @@ class SystemFigures(NamedTuple):
 
 
 def _order_row(systems: Sequence[SystemFigures], people: str, automatic: str) -> dict[str, Any]:
-    """Return rho and tau-b between the orders of systems by two measures (H13 Table 7)."""
+    """Return rho and tau-b between the orders of systems by two measures, as JSON (H13 Table 7)."""
     first, second = ([system.measures[name] for system in systems] for name in (people, automatic))
     orders = {name: order_correlation(first, second, name) for name in ORDER_COEFFICIENTS}
     values = {name: json_float(order.value) for name, order in orders.items()}
@@ -129,7 +130,7 @@ def _order_row(systems: Sequence[SystemFigures], people: str, automatic: str) ->
 
 
 def _compare(figures: Mapping[str, SystemFigures]) -> Mapping[str, float | None]:
-    """Return the p of the best system's R-precision against each other one's, by t tests over what asks."""
+    """Return the p of t tests, over queries, of the best system's R-precision against each other system's."""
     names = list(figures)
     if len(names) < 2:
         return {}
@@ -148,7 +149,7 @@ def _compare(figures: Mapping[str, SystemFigures]) -> Mapping[str, float | None]
 
 
 def leading_systems(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return a task's first system and those that are not significantly worse."""
+    """Return the first system of a task, and the systems that are not significantly worse."""
     defined = [row for row in rows if row["R-precision"]["value"] is not None]
     first = defined[0]["R-precision"]["value"] if defined else 0.0
     return [
@@ -160,12 +161,12 @@ def leading_systems(rows: Sequence[Mapping[str, Any]]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class JudgedOutputs:
-    """What people say of N places in systems' lists, and of M images with a text, whoever gave it.
+    """People's consensus on N entries of systems' lists, and on M judged pairs of an image and a text of any system.
 
     Attributes:
-        value: (N,) by place; nan where nobody judged it.
-        keys: (M,) ascending numbers of images and texts, ``width`` of which are an image's.
-        of_text: (M,) values.
+        value: (N,) consensus on entries; nan if not judged.
+        keys: (M,) ascending numbers of pairs: image * ``width`` + text.
+        of_text: (M,) consensus on the pairs.
     """
 
     value: Floats
@@ -175,7 +176,7 @@ class JudgedOutputs:
 
     @classmethod
     def of(cls, proposals: Proposals, values: GroupValues) -> JudgedOutputs:
-        """Take each place's value from the units that score for it."""
+        """Compute the values of entries and pairs from the units that score them."""
         units = proposals.units
         row, unit = proposals.credits()
         keys, number = np.unique(proposals.text_keys(units.image, units.text), return_inverse=True)
@@ -184,7 +185,7 @@ class JudgedOutputs:
         return cls(values(row, unit, len(proposals)), keys[known], of_text[known], len(proposals.texts) + 1)
 
     def map_values(self, into: Callable[[float], float]) -> JudgedOutputs:
-        """Map the values, computing each distinct one once."""
+        """Return the outputs with mapped values; the function is called once for each distinct value."""
         values = map_distinct_values(np.concatenate([self.value, self.of_text]), into)
         return replace(self, value=values[: len(self.value)], of_text=values[len(self.value) :])
 
@@ -197,7 +198,7 @@ def judged_outputs(
     *,
     credited: bool = True,
 ) -> JudgedOutputs:
-    """Return the consensus of each place in systems' lists; without ``credited``, of the first unit with its text."""
+    """Return people's consensus on systems' lists; if not ``credited``, that of the first unit with a text."""
     pks = proposals.units.pk
     if not credited:
         return JudgedOutputs.of(proposals, partial(first_of_groups, values_at(consensus.of_unit, pks)[0]))
@@ -213,16 +214,17 @@ def _row(
     *,
     task: str,
 ) -> tuple[dict[str, Any], SystemFigures]:
-    """Compute one system's row and figures.
+    """Return a system's row in the table of a task, and its figures.
 
     Args:
-        rows: its rows of the task, sorted by list; ``codes`` has their values.
+        rows: the system's entries for the task, sorted by list.
+        codes: relevance of these entries.
         relevant: number of known relevant items by query.
     """
     query, rank = proposals.query[rows], proposals.position[rows]
-    queries, first = np.unique(query, return_index=True)  # rows are sorted by query
+    queries, first = np.unique(query, return_index=True)  # first entries of queries, as entries are sorted by query
     number = np.searchsorted(queries, query)
-    lengths = np.maximum.reduceat(rank, first)  # of a list with unknown items: down to the last known one
+    lengths = np.maximum.reduceat(rank, first)  # if a list has unknown items, its length up to the last known one
     starts = np.concatenate([[0], np.cumsum(lengths)])
     at = starts[number] + rank - 1
 
@@ -253,7 +255,7 @@ def _row(
     original = proposals.original[rows]
     findable = np.minimum.reduceat(original, first) > NO_ORIGINAL
     if findable.any():
-        # Of several captions written for the image, take the first.
+        # If several captions were written for the image, take the first.
         is_first = np.zeros(len(rows), dtype=bool)
         hits = np.flatnonzero(original == 1)
         is_first[hits[np.unique(number[hits], return_index=True)[1]]] = True
@@ -274,7 +276,7 @@ def _row(
 
 
 def _share(result: RankingResult, documents: Ints) -> dict[str, Any]:
-    """Return the mean over (Q,) queries of `documents`, from 0 to 1."""
+    """Return the mean of a measure from 0 to 1 over (Q,) queries, with an interval clustered by `documents`."""
     defined = ~np.isnan(result.per_query)
     interval = share_of_rows(result.per_query, {ITEM: documents}, CONFIDENCE, keep=defined)
     return _figure(result, (interval.low, interval.high), int(defined.sum()))
@@ -289,10 +291,10 @@ def _figure(result: RankingResult, interval: tuple[float, float], n: int) -> dic
 
 
 def corrected_success(judged: JudgedRankings, k: int, audit: Mapping[str, Any]) -> CrossedEstimate:
-    """Estimate S@k over all queries if rejected captions are relevant with the audited share q.
+    """Estimate S@k over all queries, if captions rejected by the filter are relevant with the audited share q.
 
-    A query with a relevant caption in its first k counts 1; otherwise 1 - (1 - q)^m for m unjudged captions
-    there. The interval covers q only.
+    A query with a relevant caption among its first k counts 1, any other 1 - (1 - q)^m, where m of its first k are
+    unjudged. The interval covers only the uncertainty of q.
     """
     ends = np.minimum(judged.starts[:-1] + k, judged.starts[1:])
     hits, blank = (np.concatenate([[0], np.cumsum(judged.codes == code)]) for code in (RELEVANT, UNJUDGED))
@@ -311,10 +313,10 @@ def judged_systems(
     outputs: Outputs,
     standardised: Outputs | None,
 ) -> list[dict[str, Any]]:
-    """Return people's scores of each system's captions at any rank, by name.
+    """Return people's scores of each system's captions, at all ranks; rows are sorted by the system's name.
 
-    ``mean`` is the mean answer, ``yes`` the share of yes; ``describes`` the share of captions that describe their item,
-    ``z`` the mean of answers ``standardised`` per worker.
+    mean: mean answer. yes: share of yes. describes: share of captions that describe their item. z: mean of answers
+    ``standardised`` by worker.
     """
     answers = measure_of(relevance)
     describing = outputs.map_scores(lambda mean: float(relevance.mean_describes(mean)))
@@ -342,16 +344,17 @@ def audit_filter(
     pairs: int,
     passed_pairs: int,
 ) -> dict[str, Any]:
-    """Estimate the share of good captions among the rejected ones, and their total.
+    """Estimate the share, and the number, of good captions among those that the filter rejected.
 
     Args:
-        consensus: of each unit, by row id.
-        passed, audited: units that passed the filter, and sampled rejected ones.
-        pairs, passed_pairs: numbers of all image-caption pairs, and of those that passed.
+        consensus: consensus of units by row id.
+        passed, audited: row ids of units that passed the filter, and of sampled rejected units.
+        pairs, passed_pairs: number of all image-caption pairs, and of those that passed.
 
     Returns:
-        Counts; ``share`` of judged rejected pairs that describe their image; ``weight``: rejected pairs per
-        sampled one; ``missed_in_all``; ``recall`` of the filter. Undefined values are None.
+        Counts; ``share`` of judged rejected pairs that describe their image; ``weight``: number of rejected pairs for
+        each sampled one; ``missed_in_all``: estimated number of missed pairs; ``recall`` of the filter. Undefined
+        values are None.
     """
     values = {unit: consensus[unit].value for unit in audited if unit in consensus}
     judged = [unit for unit, value in values.items() if value is not None]
@@ -366,7 +369,7 @@ def audit_filter(
         unanimous += not any(count and relevance.describes(float(answer)) for answer, count in votes)
     known = [consensus[unit].value for unit in passed if unit in consensus]
     right = [relevance.describes(value) for value in known if value is not None]
-    good = sum(right) / len(right) * passed_pairs if right else None  # as many among those not judged yet
+    good = sum(right) / len(right) * passed_pairs if right else None  # the same share as of judged pairs
     return {
         "dropped": dropped,
         "sampled": len(audited),
@@ -427,7 +430,7 @@ def audit_sentence(audit: Mapping[str, Any]) -> str:
 
 
 def rankings_tables(result: Mapping[str, Any], *, digits: int = 0) -> list[Table]:
-    """Return the tables of an aggregation's rankings, by task."""
+    """Return the tables of rankings of an aggregation, for each task."""
     audit, orders = result.get("filter_audit", {}), result.get("system_orders", {})
     tables = []
     for task, rows in result["rankings"].items():
@@ -496,5 +499,5 @@ def _orders_table(task: str, rows: Sequence[Mapping[str, Any]]) -> Table:
 
 
 def _cell(figure: Mapping[str, Any]) -> Any:
-    """Return an estimate, without interval for old releases."""
+    """Return a figure as an estimate; figures of old releases are numbers without interval."""
     return figure["value"] if figure.get("low") is None else estimate_of(figure)

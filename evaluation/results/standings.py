@@ -1,4 +1,4 @@
-"""Hold systems against each other by what people say of their outputs: means, differences, and how far these vary."""
+"""Compare systems by people's answers on their outputs: means, differences, and their variances."""
 
 from __future__ import annotations
 
@@ -40,18 +40,19 @@ from quorum.statistics.meta import PeoplesWinners, compare_with_best
 from quorum.statistics.significance import BestResult
 
 WON, BEST, YES, MEAN, DESCRIBES = "won", "best", "yes", "mean", "describes"
-F1, OOT = "f1", "oot"  # of what systems name
+F1, OOT = "f1", "oot"  # measures of boxes and keywords that systems name
 
 
-# Of the positions of two systems, the first less the second.
+# A function of the positions of two systems, which returns the contrast of the first minus the second.
 Contrasts = Callable[[int, int], Contrast]
 
 
 @dataclass(frozen=True, slots=True)
 class Standings:
-    """What people's answers say of K systems.
+    """A comparison of K systems by people's answers.
 
-    figures: value, interval and n by system. strength: (K,) what systems are ordered by. contrast: of two of them.
+    figures: value, interval and n by system. strength: (K,) values by which systems are ordered. contrast: returns the
+    contrast of two systems.
     """
 
     measure: str
@@ -67,7 +68,7 @@ class Standings:
         return scope_of(self.raters)
 
     def compare(self) -> BestResult:
-        """Compare the best with each other one by t tests of their differences, with Holm's correction."""
+        """Compare the best system with every other one by t tests, with Holm's correction."""
         return compare_with_best(
             self.strength, self.names, lambda first, second: self.contrast(first, second).p
         )
@@ -78,7 +79,10 @@ def figures_of(value: float, low: float, high: float, n: int) -> dict[str, Any]:
 
 
 def contrasts_of_fit(strength: Floats, covariance: Floats, freedom: Floats) -> Contrasts:
-    """Return the contrasts of (K,) fitted strengths, by covariance and degrees of freedom, infinite if empty."""
+    """Return the contrasts of (K,) fitted strengths.
+
+    covariance: (K, K). freedom: (K,) degrees of freedom of t; empty for infinite ones.
+    """
 
     def contrast(first: int, second: int) -> Contrast:
         both = np.ix_([first, second], [first, second])
@@ -92,7 +96,7 @@ def contrasts_of_fit(strength: Floats, covariance: Floats, freedom: Floats) -> C
 
 
 def contrasts_where_compared(strength: Floats, contrast: Contrasts) -> Contrasts:
-    """Return the contrasts on the items of both systems, but no difference where its sign contradicts the strengths."""
+    """Return contrasts on the items of both systems, but with difference 0 if its sign contradicts `strength`."""
 
     def of_both(first: int, second: int) -> Contrast:
         difference = contrast(first, second)
@@ -103,7 +107,7 @@ def contrasts_where_compared(strength: Floats, contrast: Contrasts) -> Contrasts
 
 
 def with_parts_of(contrasts: Contrasts, direct: Contrasts) -> Contrasts:
-    """Return the contrasts with variance divided between items and raters as in the `direct` ones with a variance."""
+    """Return the contrasts with their variances split into items and raters in the ratio of `direct` contrasts."""
 
     def of_parts(first: int, second: int) -> Contrast:
         contrast, parts = contrasts(first, second), direct(first, second).spread
@@ -117,7 +121,7 @@ def with_parts_of(contrasts: Contrasts, direct: Contrasts) -> Contrasts:
 
 
 def map_distinct_values(values: Floats, into: Callable[[float], float]) -> Floats:
-    """Map the values that are not nan, computing each distinct one once."""
+    """Return the values mapped by `into`, which is called once for each distinct value; nan stays nan."""
     distinct, number = np.unique(values, return_inverse=True)
     results: Floats = np.array(
         [value if math.isnan(value) else into(value) for value in distinct.tolist()], dtype=np.float64
@@ -131,11 +135,11 @@ def raters_of(deletions: RaterDeletions | None) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class Outputs:
-    """R outputs with scores; an item has some of each of K systems.
+    """R outputs of K systems with scores; an item may have several outputs of a system.
 
-    item, system: (R,) codes. cluster: of items, their documents or themselves. score: (R,).
-    deletions: scores without the outputs' raters, where these are known. ends: the lowest and the highest score.
-    proposal: (R,) positions of the outputs in systems' ranked lists; empty if there are none.
+    item, system: (R,) codes. cluster: by item, the code of its document, or of the item. score: (R,). deletions: scores
+    without each rater, if raters are known. ends: the lowest and the highest possible score. proposal: (R,) positions
+    of the outputs in `Proposals`; empty if outputs are not from ranked lists.
     """
 
     names: Sequence[str]
@@ -155,9 +159,10 @@ class Outputs:
         return Standings(measure, self.names, figures, strength, contrasts, items, raters)
 
     def figures(self, measure: str) -> dict[str, dict[str, Any]]:
-        """Return each system's mean with its interval, within the scale.
+        """Return each system's mean with its interval, limited to the scale.
 
-        Where nothing varies, as many clusters as an exact share allows may be at the ends of the scale, unseen.
+        If scores do not vary, the limits are means of a study in which a share of clusters is at an end of the scale:
+        the upper limit of that share when none was seen (Clopper and Pearson).
         """
         figures = {}
         for code, name in enumerate(self.names):
@@ -175,10 +180,10 @@ class Outputs:
         return figures
 
     def compare(self, first: int, second: int) -> Contrast:
-        """Compare the means of two systems on the items of both.
+        """Compare the means of two systems on the items that have outputs of both.
 
-        Where the difference is the same on every item, its variance is 0, so the share of items on which the first is
-        better, 1 or 0, is tested against a half.
+        If the difference is the same on all items, its variance is 0, so instead the share of items on which the
+        first is better, 1 or 0, is tested against a half.
         """
         mean, spread, clusters = self.contrast({first: 1.0, second: -1.0})
         if spread.variance == 0:
@@ -189,14 +194,14 @@ class Outputs:
         return Contrast(mean, spread)
 
     def map_scores(self, into: Callable[[float], float]) -> Outputs:
-        """Return the outputs with each score, and what it is without a rater, mapped."""
+        """Return the outputs with mapped scores, and mapped scores without raters."""
         deletions = self.deletions
         if deletions is not None:
             deletions = replace(deletions, value=map_distinct_values(deletions.value, into))
         return replace(self, score=map_distinct_values(self.score, into), deletions=deletions)
 
     def subset(self, rows: Flags) -> Outputs:
-        """Return some of the (R,) outputs."""
+        """Return the outputs that `rows` (R,) marks."""
         systems, system = np.unique(self.system[rows], return_inverse=True)
         items, item = np.unique(self.item[rows], return_inverse=True)
         return Outputs(
@@ -210,9 +215,10 @@ class Outputs:
         )
 
     def contrast(self, signs: Mapping[int, float]) -> tuple[float, Spread, int]:
-        """Return the sum of the systems' means times their signs, on items with outputs of all.
+        """Return the sum of signs times means of systems, its spread, and the number of clusters.
 
-        Also return its spread, without variance where it varies by rounding alone, and the number of clusters.
+        Only items with outputs of all systems in `signs` (system's code -> sign) count. The variance is 0 if
+        differences are only rounding errors.
         """
         size, sign = len(self.cluster), np.array([signs.get(code, 0.0) for code in range(len(self.names))])
         here = sign[self.system] != 0
@@ -242,7 +248,10 @@ class Outputs:
     def _widen(
         self, spread: Spread, items: Clusters, here: Flags, weight: Floats, influence: Floats
     ) -> Spread:
-        """Add the raters' part to the spread of the outputs `here` (R,) with these (R,) weights in the contrast."""
+        """Return the spread with the variance of raters added.
+
+        here: (R,) flags of the contrast's outputs. weight, influence: their weights and influences in the contrast.
+        """
         assert self.deletions is not None
         deletions = self.deletions.subset(here)
         row, raters = deletions.row, deletions.raters
@@ -251,7 +260,7 @@ class Outputs:
         changes: Floats = np.bincount(at, np.nan_to_num(lost) * weight[row], minlength=len(key)).astype(
             np.float64
         )
-        # Without its only rater an output is gone, and its item with it.
+        # Without its only rater, an output has no score, and its item is lost.
         gone = np.bincount(at, np.isnan(lost), minlength=len(key)) > 0
         changes[gone] = influence[key[gone] // raters]
         value = np.where(gone, math.nan, changes)
@@ -269,13 +278,13 @@ def standings_of_pairs(
     anonymous: bool,
     clustered: bool = True,
 ) -> Standings | None:
-    """Compare systems by the pairs that they won; None without a pair of two.
+    """Compare systems by the pairs that they won; return None if no pair is of two systems.
 
     Args:
-        systems: pair key -> systems of its texts.
-        items: pair row id -> its item.
-        documents: as `first_of_documents` has them.
-        clustered: false takes pairs as independent, as in an older release.
+        systems: systems of both texts, by pair key.
+        items: items by pair row id.
+        documents: a result of `first_of_documents`.
+        clustered: false takes pairs as independent, as older releases did.
     """
     rows = []
     for pair in consensus.pairs:
@@ -325,12 +334,12 @@ def standings_of_pairs(
 
 
 def credit_of_side(sides: Ints, pairs: Ints, winners: Floats) -> Floats:
-    """Return the credit of a system for some `pairs`, where it is on these (P,) `sides`: 1 for a win, 0.5 for a tie."""
+    """Return a system's credits in `pairs`: 1 for a win, 0.5 for a tie, 0 for a loss; `sides` (P,) has its sides."""
     return np.where(winners == 0, 0.5, winners == sides[pairs])
 
 
 def measure_of(relevance: RelevanceScale) -> str:
-    """Name the measure that the mean of a protocol's answers is: a mean, or a share of yes."""
+    """Return the name of the measure that the mean of answers is: a mean, or a share of yes."""
     return MEAN if relevance.averaged else YES
 
 
@@ -343,11 +352,11 @@ def outputs_of_answers(
     ends: tuple[float, float] = (-math.inf, math.inf),
     answers: Floats | None = None,
 ) -> Outputs | None:
-    """Return systems' captions with the mean answer to each; None without answers.
+    """Return systems' captions with the mean of people's answers as scores; None without answers.
 
     Args:
-        ends: the lowest and the highest answer.
-        answers: (N,) other values of the judgments, nan for none; decisions are none of these.
+        ends: the lowest and the highest possible answer.
+        answers: (N,) other values of the judgments to use, nan for none; decisions are then ignored.
     """
     units = proposals.units
     output, unit = proposals.credits()
@@ -395,13 +404,13 @@ def compared_table(
     heads: tuple[str, str],
     value: tuple[str, str],
 ) -> list[Table]:
-    """Return a table of what the best was compared with; [] for fewer than two.
+    """Return the table of comparisons of the best with the others; [] if there is none.
 
     Args:
-        groups: group -> its verdict.
-        cells: group -> name -> estimate.
-        heads: headings of group and item; "" omits the group column.
-        value: heading and format of the estimates.
+        groups: verdicts by group.
+        cells: estimates by group and name.
+        heads: headings of the columns of group and name; "" omits the group column.
+        value: heading and format of the column of estimates.
     """
     rows = [
         (*((group,) if heads[0] else ()), name, estimate_of(cells[group][name]), compared.get(name))

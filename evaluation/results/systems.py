@@ -1,6 +1,6 @@
-"""Decide which system people like best, with what confidence.
+"""Decide which system people like best, and how certain that is.
 
-The verdict has the same words on results, dashboard and report, in calls and commands.
+Pages, reports, API and commands show the verdict in the same words.
 """
 
 from __future__ import annotations
@@ -45,13 +45,12 @@ SHARES = (WON, BEST, YES)
 
 
 class SystemsVerdict(LargerStudy):
-    """The best systems, as JSON.
+    """The verdict on systems, as JSON.
 
-    ``systems`` are best first, with the ``measure`` and its interval, and ``n`` comparisons or captions; ``value``,
-    ``low`` and ``high`` are the first one's. ``leaders`` are the first and those not separable from it; ``p`` is the
-    largest adjusted p of the ``rest`` against the first if there is one leader, else that of the leader most like it.
-    ``compared`` has the p of each other system. ``scope``: whether all this holds for other people, too. ``items`` were
-    compared.
+    systems: best first, each with its value of ``measure``, the interval, and ``n`` comparisons or captions. value,
+    low, high: of the first system. leaders: the first system, and those not significantly worse. rest: the others. p:
+    if there is one leader, the largest adjusted p of the ``rest``, else the largest of the other leaders. compared:
+    adjusted p of each other system. scope: the population to which this generalises. items: number of items compared.
     """
 
     settled: bool
@@ -73,9 +72,9 @@ class SystemsVerdict(LargerStudy):
 def verdict_of_systems(
     study: Study, table: JudgmentTable, consensus: StudyConsensus, outputs: Outputs | None = None
 ) -> SystemsVerdict | None:
-    """Return which system wins; None where answers say nothing of two systems.
+    """Return the verdict on systems; None if no answers compare two systems.
 
-    ``outputs`` are those of answers to single captions.
+    ``outputs`` are systems' captions with answers, if units are single captions.
     """
     kind = kind_of(study)
     if kind.compares_pairs:
@@ -93,7 +92,7 @@ def verdict_of_systems(
 
 
 def verdict_on_systems(standings: Standings) -> SystemsVerdict:
-    """Separate the systems from the first by t tests of their differences, with Holm's correction."""
+    """Return the verdict from t tests of the first system's differences to the others, with Holm's correction."""
     names, best = list(standings.names), standings.compare()
     first, leaders, rest = best.names[0], best.leaders, best.rest
     settled, larger = len(leaders) == 1, NO_LARGER_STUDY
@@ -124,7 +123,10 @@ def verdict_on_systems(standings: Standings) -> SystemsVerdict:
 
 
 def items_left(study: Study) -> int:
-    """Return how many items of the split that is judged no study asked about that this one's draw leaves out."""
+    """Return the number of items in the judged split that can still be drawn for a larger study.
+
+    Items of this study, and of studies whose items its draw excludes, are not counted.
+    """
     sampling = design_of(study).sampling
     studies = Study.objects.filter(dataset=study.dataset_id, slug__in=[study.slug, *sampling.not_in])
     judged = Unit.objects.filter(study__in=studies, control=False).values("item")
@@ -135,7 +137,7 @@ def items_left(study: Study) -> int:
 
 
 def items_to_order(study: Study, verdict: SystemsVerdict | None) -> dict[str, int] | None:
-    """Return how many new items would settle the verdict, and how many can be ordered; None where none are needed."""
+    """Return the number of new items that would settle the verdict, and how many are left; None if none are needed."""
     if verdict is None or verdict["settled"] or verdict["more"] is None:
         return None
     if study.source == Study.Source.IMPORTED or study.simulated:
@@ -144,7 +146,7 @@ def items_to_order(study: Study, verdict: SystemsVerdict | None) -> dict[str, in
 
 
 def verdict_context(study: Study, result: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a page shows of a stored verdict, in the reader's language."""
+    """Return the template context of a stored verdict, with sentences in the reader's language."""
     verdict = result.get("systems_verdict")
     if verdict is None:
         return {}
@@ -155,7 +157,7 @@ def verdict_context(study: Study, result: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def systems_sentence(verdict: SystemsVerdict) -> str:
-    """Word a verdict in the reader's language."""
+    """Return the verdict as a sentence in the reader's language."""
     first, leaders, rest = verdict["systems"][0], verdict["leaders"], verdict["rest"]
     parts = {
         "leader": _name(first["system"]),

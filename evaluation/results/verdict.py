@@ -1,7 +1,7 @@
-"""Decide which metrics are ahead, in the same words for pages, dashboard, report, API and commands.
+"""Decide which metrics are best, in the same words for pages, reports, API and commands.
 
-The highest is compared with each other metric by t tests of their differences over items and raters, with Holm's
-correction: differences of accuracies on pairs, of Kendall's tau-b on captions.
+The highest metric is compared with every other one by t tests over items and raters, with Holm's correction: of
+differences of accuracies on pairs, or of Kendall's tau-b on captions.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ OF_PAIRS = {
     TESTS: gettext_noop("exact McNemar tests, Holm’s correction"),
     BY_ITEM: gettext_noop("t tests by item, Holm’s correction"),
     BY_ITEM_AND_RATER: gettext_noop("t tests by item and participant, Holm’s correction"),
-    # Of results that earlier versions stored.
+    # Names in results that earlier versions stored.
     "mcnemar-by-image-holm": gettext_noop("McNemar tests by item, Holm’s correction"),
     "difference-by-image-and-rater-holm": gettext_noop("t tests by item and participant, Holm’s correction"),
 }
@@ -60,14 +60,14 @@ OF_CAPTIONS = {
     TAU + TESTS: gettext_noop("t tests without clusters, Holm’s correction"),
     TAU + BY_ITEM: OF_PAIRS[BY_ITEM],
     TAU + BY_ITEM_AND_RATER: OF_PAIRS[BY_ITEM_AND_RATER],
-    "intervals": gettext_noop("by their intervals"),  # of earlier versions
+    "intervals": gettext_noop("by their intervals"),  # in results of earlier versions
 }
 NO_PAIRS = gettext_noop("None of these pairs has a winner yet, so metrics cannot be compared with people.")
 NO_METRIC = gettext_noop("No metric has been compared with people yet.")
 UNTESTED_NOTE = gettext_noop(
     "These results are from an earlier version; press “Compute now” to test which metric is ahead."
 )
-# Why a correlation with people is undefined, in words of texts.
+# Why a correlation with people is undefined: reason of the statistics -> words for users.
 UNDEFINED_REASONS = {
     CONSTANT.format("the first variable"): gettext_noop("every text has the same score by the metric"),
     CONSTANT.format("the second variable"): gettext_noop("every text has the same score by people"),
@@ -76,11 +76,11 @@ Cells = Mapping[str, Mapping[str, Any]]
 
 
 class Verdict(LargerStudy):
-    """The best metrics, as JSON.
+    """The verdict on metrics, as JSON.
 
-    ``leaders`` are the metric with the highest value and those not separable from it; ``p`` is the largest
-    adjusted p of the ``rest`` against the highest, else that of the leader most like it. ``compared`` has the p of
-    each other metric. ``raters``: how many, if they are known.
+    leaders: the metric with the highest value, and those not significantly worse. rest: the others. p: if there is one
+    leader, the largest adjusted p of the ``rest``, else the largest of the other leaders. compared: adjusted p of
+    each other metric. raters: their number, if known.
     """
 
     settled: bool
@@ -96,24 +96,24 @@ class Verdict(LargerStudy):
 
 
 def winners_named(scores: Mapping[str, Floats]) -> dict[str, Ints]:
-    """Return the (N,) winners that each metric names by its (N, 2) scores."""
+    """Return the (N,) winners that each metric names, from its (N, 2) scores."""
     return {name: metric_winners(both[:, 0], both[:, 1]) for name, both in scores.items()}
 
 
 def name_of_test(clusters: object, deletions: RaterDeletions | None) -> str:
-    """Return the name of the test by which metrics are told apart."""
+    """Return the name of the test that compares metrics."""
     if deletions is not None and deletions.raters >= FEWEST:
         return BY_ITEM_AND_RATER
     return BY_ITEM if clusters else TESTS
 
 
 def pair_verdict(named: Mapping[str, Ints], people: PeoplesWinners, pairs: Flags, cells: Cells) -> Verdict:
-    """Judge metrics on the pairs of one kind.
+    """Return the verdict on metrics for the pairs of one kind.
 
     Args:
-        named: metric -> the (N,) winners that it names.
-        pairs: (N,) the pairs of the kind.
-        cells: metric -> its share of right pairs with an interval.
+        named: by metric, the (N,) winners that it names.
+        pairs: (N,) flags of the pairs of the kind.
+        cells: by metric, the share of right pairs with an interval.
     """
     decided = pairs & (people.winners != 0)
     names = list(named)
@@ -137,12 +137,12 @@ def pair_verdict(named: Mapping[str, Ints], people: PeoplesWinners, pairs: Flags
 def pair_verdicts(
     scores: Mapping[str, Floats], people: PeoplesWinners, kinds: Sequence[str], accuracy: Mapping[str, Cells]
 ) -> dict[str, Verdict]:
-    """Judge metrics by pair kind, and overall as "all".
+    """Return the verdicts on metrics by pair kind, and over all pairs as "all".
 
     Args:
-        scores: metric -> (N, 2).
-        kinds: (N,) names.
-        accuracy: metric -> pair kind -> share of right pairs.
+        scores: by metric, (N, 2) scores of both candidates.
+        kinds: (N,) kinds of the pairs.
+        accuracy: by metric and pair kind, the share of right pairs.
     """
     named, names = winners_named(scores), np.array(kinds, dtype=np.str_)
     everywhere = np.ones(len(names), dtype=np.bool_)
@@ -164,14 +164,14 @@ def correlation_verdict(
     cells: Cells,
     weights: Floats | None = None,
 ) -> Verdict:
-    """Judge metrics by Kendall's tau-b of their (U,) scores with people's, over captions.
+    """Return the verdict on metrics by Kendall's tau-b with people, over captions.
 
     Args:
-        scores: metric -> (U,), nan where missing.
-        people: (U,) mean judgments, nan where missing.
-        clusters: of the captions, as in ``correlation``.
-        cells: metric -> its tau-b with an interval.
-        weights: (U,) of the captions, if they differ.
+        scores: by metric, (U,) scores of captions, nan if missing.
+        people: (U,) mean judgments, nan if missing.
+        clusters: clusters of the captions, as in ``correlation``.
+        cells: by metric, tau-b with an interval.
+        weights: (U,) weights of the captions, if they differ.
     """
     names = [name for name in scores if cells[name]["value"] is not None]
 
@@ -200,8 +200,8 @@ def settles(best: BestResult) -> bool:
 
 
 def verdict_sentence(verdict: Verdict, cells: Cells) -> str:
-    """Word a verdict in the reader's language; ``cells``: metric -> its estimate with interval."""
-    # Naive tests know of no items.
+    """Return the verdict as a sentence in the reader's language; ``cells`` has each metric's estimate with interval."""
+    # Naive tests do not cluster by item, so they cannot say how many items are needed.
     larger = "" if verdict["by"].endswith(TESTS) else larger_study_sentence(verdict)
     return " ".join(filter(None, (_sentence(verdict, cells), larger)))
 
@@ -293,7 +293,7 @@ def _correlation_sentence(leaders: int, rest: int) -> str:
 
 
 def cells_of(result: Mapping[str, Any]) -> Cells:
-    """Return each metric's estimate behind an evaluation's overall verdict."""
+    """Return each metric's estimate on which an evaluation's overall verdict is based."""
     metrics = result["metrics"]
     if result["verdict"]["all"]["by"] in OF_PAIRS:
         return {name: row["accuracy"]["all"] for name, row in metrics.items() if "all" in row["accuracy"]}
@@ -301,13 +301,13 @@ def cells_of(result: Mapping[str, Any]) -> Cells:
 
 
 def scope_fields(deletions: RaterDeletions | None) -> dict[str, Any]:
-    """Return for whom intervals and tests hold, and the number of raters if they are by rater."""
+    """Return the fields ``scope`` and ``raters`` of a verdict; the latter is None if tests are not over raters."""
     raters = raters_of(deletions)
     return {**({} if raters is None else {"raters": raters}), "scope": scope_of(raters)}
 
 
 def levels_sentence(result: Mapping[str, Any]) -> str:
-    """Describe the levels to compare a verdict with, chance and one judge, and what weakens it."""
+    """Return sentences on levels to compare a verdict with (chance, one judge), and on its limitations."""
     if not result["verdict"]["all"]["leaders"]:
         return ""
     return " ".join(filter(None, (_levels(result), scope_sentence(result))))
@@ -329,7 +329,7 @@ def _levels(result: Mapping[str, Any]) -> str:
 
 
 def halves_sentence(result: Mapping[str, Any]) -> str:
-    """Describe people and leading metrics on the same halves of the votes; "" without votes."""
+    """Return a sentence on people and the leading metrics on the same halves of votes; "" without votes."""
     halves = result["halves"].get("all")
     if halves is None:
         return ""

@@ -1,4 +1,4 @@
-"""The page "Results" of a study, and results over HTTP."""
+"""The page "Results" of a study, and results in the API."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ from quorum.statistics.aggregation.pair_answers import SURE
 
 DAY_SECONDS = 86_400
 Drawn = TypeVar("Drawn")
-LEAST_JUDGMENTS = 20  # judgments from which a habit is worth a note
+LEAST_JUDGMENTS = 20  # fewest judgments for a note on a worker's habit
 SIDE_SHARE = 0.9
 PIECES_SHOWN = 10
 MODEL_ROWS_SHOWN = 8
@@ -98,7 +98,7 @@ WAYS = {
     "report": gettext_noop("Report: figures, tables, methods"),
 }
 
-# the words of the page "Metrics", by the steps of features on it
+# Names of the page "Metrics", depending on the steps that features add to it.
 METRICS_BY_STEPS = {
     ("compare-metrics", "import-scores"): gettext_noop("Comparison of two metrics, imported scores"),
     ("compare-metrics",): gettext_noop("Comparison of two metrics"),
@@ -106,7 +106,7 @@ METRICS_BY_STEPS = {
 
 
 def as_markup(markup: str) -> SafeString:
-    return mark_safe(markup)  # noqa: S308  # its makers escape what people wrote
+    return mark_safe(markup)  # noqa: S308  # the functions that return it escape people's texts
 
 
 def cached_drawing(draw: Callable[..., Drawn], *arguments: Any) -> Drawn:
@@ -134,7 +134,7 @@ def worker_note(row: Mapping[str, Any], threshold: Any) -> str:
 
 
 def model_sentence(model: Mapping[str, Any]) -> str:
-    """Describe how Dawid and Skene's model differs from the consensus."""
+    """Return a sentence on differences between Dawid and Skene's model and the consensus."""
     if not model or model["reason"] or not model["compared"]:
         return ""
     differ, ties = model["differ"], model["breaks_ties"]
@@ -288,7 +288,7 @@ def show_results(request: HttpRequest, study: Study, context: Context) -> HttpRe
         context["ways"] = [
             {"label": _(label), "link": study_page_address(study, name)}
             for name, label in ways.items()
-            if name in PAGES  # its feature may be off
+            if name in PAGES  # the feature of a page may be off
             and PAGES[name].shown(study)
             and PAGES[name].permission in context["rights"]
         ]
@@ -316,7 +316,7 @@ def _leading_findings(
 
 
 def _newest(study: Study, what: str) -> Subquery:
-    return Subquery(Analysis.objects.newest_first(study, what).values("pk")[:1])  # results are large
+    return Subquery(Analysis.objects.newest_first(study, what).values("pk")[:1])  # do not load results, they are large
 
 
 def _ended_leases(study: Study, progress: dict[str, Any]) -> list[Assignment]:
@@ -329,8 +329,8 @@ def _ended_leases(study: Study, progress: dict[str, Any]) -> list[Assignment]:
 def _draw_plots(
     study: Study, aggregation: Analysis | None, evaluation: Analysis | None, progress: dict[str, Any]
 ) -> dict[str, tuple[SafeString, str, str]]:
-    """Return name -> plot, its sentence and its signature; plots escape every word."""
-    # Imported lazily: matplotlib costs every process 60 MB and 0.3 s.
+    """Return plots by name, each with a sentence and a signature; plots escape all texts."""
+    # Import here, as matplotlib takes 60 MB and 0.3 s.
     from evaluation.results import plots
 
     drawings: dict[str, tuple[SafeString, str, str]] = {}
@@ -338,8 +338,8 @@ def _draw_plots(
     def draw(name: str, sentence: str, signature: str, figure: Callable[..., str], *arguments: Any) -> None:
         drawings[name] = as_markup(cached_drawing(figure, *arguments)), sentence, signature
 
-    if study.source == Study.Source.DESIGNED:  # an import has no course of work
-        newest = aggregation or evaluation  # what is counted has the signature of what was computed last
+    if study.source == Study.Source.DESIGNED:  # imported judgments have no progress to plot
+        newest = aggregation or evaluation  # counts are shown with the signature of the latest analysis
         signature = newest.judgments if newest else ""
         counted = {**progress, "revised_at": None}
         zone = timezone.get_current_timezone_name()
@@ -361,10 +361,10 @@ def _draw_plots(
 def _freshness(
     study: Study, aggregation: Analysis | None, evaluation: Analysis | None, progress: dict[str, Any]
 ) -> dict[str, bool]:
-    """Return whether results are older than the data.
+    """Return whether each result is older than the data.
 
-    Judgments are only ever added, except when people are erased, so their number and the last revision's time
-    suffice; imported scores can be replaced, which changes their hashes.
+    It is enough to compare the number of judgments and the time of the last revision, because judgments are only added,
+    except when people are erased. Imported scores can be replaced, which changes their hashes.
     """
     current = aggregation is not None and aggregation.result["counts"]["judgments"] == progress["judgments"]
     if aggregation is not None and current:
@@ -472,7 +472,7 @@ def _add_compute(name: str, readings: tuple[str, ...], offered: Callable[[Study]
     )
 
 
-# A form has the readings of what the study judges. "compute" is also the button on top, without a form.
+# The form has the readings for what the study judges. "compute" is also a button at the top, without a form.
 _add_compute("compute", OF_PAIRS, lambda study: study.state in (Study.State.OPEN, Study.State.CLOSED))
 _add_compute("compute-captions", OF_CAPTIONS, never)
 add_operation(

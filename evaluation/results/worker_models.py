@@ -1,4 +1,4 @@
-"""Models of workers beside the consensus: Dawid-Skene, GLAD, MACE."""
+"""Models of workers, computed in addition to the consensus: Dawid-Skene, GLAD, MACE and others."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 
 
 NOTHING_JUDGED = "Nobody has judged anything that counts yet."
-SMOOTHING = 1.0  # a prior against perfect scores of workers with few judgments
+SMOOTHING = 1.0  # prior counts, so that workers with few judgments do not get perfect scores
 MOST_DIFFERING = 50
 SMOOTHED_DAWID_SKENE = partial(dawid_skene, smoothing=SMOOTHING)
 
-# Models of workers that `aggregate` fits beside Dawid and Skene's, and their names on pages.
+# Models of workers that `aggregate` fits in addition to Dawid and Skene's -> their names on pages.
 WORKER_MODELS = {
     "mace": gettext_noop("MACE: competence and guessing of participants"),
     "glad": gettext_noop("GLAD: ability of participants and difficulty of items"),
@@ -51,7 +51,7 @@ _FITS: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
 
 @dataclass(frozen=True, slots=True)
 class ModelRows:
-    """(U,) keys of units, their most likely values (None if equally likely), and probabilities."""
+    """(U,) keys of units, their most likely values (None if several are), and the probabilities of these."""
 
     key: pa.Array
     value: list[Any]
@@ -70,7 +70,7 @@ class ModelRows:
 
 
 def _largest(values: Floats, among: Ints, count: int) -> Ints:
-    """Return the positions ``among`` of the ``count`` largest values, and ties with the last."""
+    """Return the positions of the ``count`` largest values at the positions ``among``, and of ties with the last."""
     if len(among) <= count:
         return among
     least = np.partition(values[among], -count)[-count]
@@ -79,7 +79,7 @@ def _largest(values: Floats, among: Ints, count: int) -> Ints:
 
 @dataclass(frozen=True, slots=True)
 class ModelInput:
-    """What models of workers are fitted to; ``reason`` says why single workers cannot be assessed, or is empty."""
+    """The data that models of workers are fitted to; ``reason``: why single workers cannot be assessed, or ""."""
 
     kind: Kind
     table: JudgmentTable
@@ -101,11 +101,11 @@ def model_answers(
     fit: Callable[..., Any] = SMOOTHED_DAWID_SKENE,
     parameters: Sequence[str] = ("accuracy",),
 ) -> dict[str, Any]:
-    """Fit a worker model, to show which units depend on the rule; {} if answers are no categories.
+    """Fit a worker model, and compare its values with the consensus; return {} if answers are no categories.
 
-    Keys: ``units``: ``ModelRows``; ``workers``: the model's ``parameters``; ``differing``: the first of the
-    ``differ`` units where model and consensus differ, by probability; ``breaks_ties``: tied units that the
-    model decides. Adjudicated units are not compared.
+    Keys: ``units``: ``ModelRows``; ``workers``: the model's ``parameters``; ``differ``: number of units for which
+    model and consensus differ; ``differing``: the most probable of these; ``breaks_ties``: number of tied units that
+    the model decides. Adjudicated units are not compared.
     """
     kind, table, consensus = fitting.kind, fitting.table, fitting.consensus
     if kind.is_open or kind.aggregation.level != "nominal":
@@ -116,7 +116,7 @@ def model_answers(
     fitted = fit(table.unit[counted], table.worker[counted], table.value[counted], labels=kind.outcomes)
     keys = consensus.units.key.take(places_in(consensus.units.pk, fitted.units))
     rows = ModelRows(keys, fitted.values(), fitted.posterior.max(axis=1))
-    model_values = np.array(rows.value, dtype=np.float64)  # None becomes nan
+    model_values = np.array(rows.value, dtype=np.float64)  # turns None into nan
     consensus_values, comparable = values_at(consensus.of_unit, fitted.units)
     compared = ~np.isin(fitted.units, list(consensus.decisions))
     comparable &= compared & ~np.isnan(model_values)
@@ -141,7 +141,7 @@ def model_answers(
 def model_workers(
     fitted: Any, workers: Ints, names: Mapping[int, str], parameters: Sequence[str]
 ) -> list[dict[str, Any]]:
-    """Return (W,) worker parameters as rows, by name."""
+    """Return the (W,) parameters of workers as rows, sorted by name."""
     columns = [getattr(fitted, name).tolist() for name in parameters]
     rows = (
         {"worker": names[pk], **dict(zip(parameters, cells, strict=True))}
@@ -155,10 +155,10 @@ def without_units(model: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def worker_model(name: str, fitting: ModelInput) -> dict[str, Any]:
-    """Return a model of WORKER_MODELS as ``model_answers`` does, with its worker parameters.
+    """Return a model of WORKER_MODELS as ``model_answers`` does, with the parameters of workers.
 
-    The response model treats answers as right or wrong. Its keys: ``workers`` (ability, deviation), ``units``
-    (discrimination, difficulty) and ``answers``, their number.
+    The item response model takes answers as right or wrong. Its keys are ``workers`` (ability, deviation), ``units``
+    (discrimination, difficulty) and ``answers`` (their number).
     """
     kind, table, units = fitting.kind, fitting.table, fitting.consensus.units
     if kind.is_open or kind.aggregation.level != "nominal":
@@ -188,7 +188,10 @@ def worker_model(name: str, fitting: ModelInput) -> dict[str, Any]:
 
 
 def _by_confidence(fitting: ModelInput) -> dict[str, Any]:
-    """Weigh votes by confidence; `levels` has how often answers of each are those of most others, and their weight."""
+    """Return votes weighted by confidence.
+
+    `levels`: for each level, how often its answers agree with most others, and its weight.
+    """
     if not fitting.kind.two_sided:
         return {"reason": NOT_ASKED}
     confidences = confidences_of(fitting.table.full_value[fitting.table.counted])

@@ -1,1 +1,1 @@
-"""The older names of four modules of `quorum.statistics`, which the README of 0.5.0 gave."""
+"""The older names of four modules of `quorum.statistics`, as in the README of version 0.5.0."""

@@ -47,7 +47,7 @@ def export_judgments(
 ) -> Export:
     """Write the judgments of ``study`` to ``output``, and ``output``.manifest.json.
 
-    The file is a snapshot as of its start.
+    The file has the state of the study at the start of the export.
 
     Args:
         task: for qrels: ``annotation`` or ``search``.
@@ -77,7 +77,7 @@ def export_judgments(
 
         try:
             file, votes = write_in_parts(begun, encoding, output, progress=report)
-        except (ExportError, FileProblem):  # a full disk needs the space of the parts
+        except (ExportError, FileProblem):  # remove the parts, as the disk may be full
             remove_parts(output)
             raise
         progress(end, "signing")

@@ -1,8 +1,8 @@
 """Take a snapshot of a study, and write long files in parts, so that a stopped export can be resumed.
 
-A part holds the judgments of thousands of units at the export's snapshot, which row ids and sets describe: so that
-several processes may write parts, in any order and at any time. They are written atomically to a hidden folder beside
-the file, which is joined from them.
+A part holds the judgments of thousands of units. The snapshot, which consists of row ids and sets of ids, determines
+its content, so several processes may write parts, in any order and at any time. Parts are written atomically to a
+hidden folder next to the file, and then joined into the file.
 """
 
 from __future__ import annotations
@@ -48,25 +48,25 @@ from quorum.numeric.packing import declare
 from quorum.numeric.parallel import map_parts
 from quorum.numeric.signatures import Signature, Value, quorum_version
 
-TRIES, PAUSE = 60, 0.5  # on PostgreSQL, while a long transaction (an import) is writing judgments
+TRIES, PAUSE = 60, 0.5  # to wait, on PostgreSQL, for a long transaction (an import) that writes judgments
 UNITS_A_PART = 20_000
-UNITS_AT_ONCE = 500  # units per query, where rows of some units are requested
-COPIED_AT_ONCE = 1 << 20  # bytes
+UNITS_AT_ONCE = 500  # units per query when only some units are requested
+COPIED_AT_ONCE = 1 << 20  # bytes copied at once
 STATE = "state.json"
-EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest time in an archive: equal files give equal archives
+EPOCH = (1980, 1, 1, 0, 0, 0)  # time stamp of all files in an archive, so that equal files give equal archives
 LAYOUT = 5  # format version of the folder; other versions are not resumed
-VOTES = ".votes"  # what is hashed of a part's judgments
-JOINED = "joined"  # the file, which is moved to its place when it is whole
+VOTES = ".votes"  # suffix of the file with the lines to hash of a part's judgments
+JOINED = "joined"  # name of the joined file before it is moved to its place
 
 
 @dataclass(frozen=True, slots=True)
 class ExportSnapshot:
-    """A study at the start of its export, stored beside the parts.
+    """The state of a study at the start of its export, stored with the parts.
 
     Attributes:
         moment: which judgments exist and are included.
-        material, circumstances: for the judgment signature.
-        texts_read: versions of consent text and instructions in finished work.
+        material, circumstances: fields of the judgment signature.
+        texts_read: versions of the consent text and instructions that finished work was done with.
     """
 
     study: Study
@@ -88,7 +88,7 @@ class ExportSnapshot:
 
 
 def take_export_snapshot(study: Study) -> ExportSnapshot:
-    """Take a snapshot to export. Raise ExportError if a long transaction is storing judgments."""
+    """Return a snapshot to export. Raise ExportError if a long transaction is storing judgments."""
     moment = take_snapshot(study)
     return ExportSnapshot(
         study, moment, material_of(study), uncommon_fields(study, moment=moment), _read_texts(study)
@@ -128,7 +128,7 @@ def take_snapshot(study: Study) -> Snapshot:
                 raise
             time.sleep(PAUSE)
         else:
-            # From the values above only: this may take long, and holds no lock.
+            # Uses only the values read above, without a lock, as it may take long.
             return replace(moment, excluded_workers=excluded_workers(study, moment=moment))
     raise ExportError(
         "Judgments or systems are being stored in one long step, such as an import; export again when it is over."
@@ -171,10 +171,10 @@ class ExportWork:
     Attributes:
         task: for qrels, whether an image asks for captions, or a caption for images.
         prepared: the result of ``Encoding.prepare``.
-        counts: rows written, for the manifest.
+        counts: numbers of written rows, for the manifest.
         stage: number of the encoding's stage, from 0.
-        pieces: row ids of the part, in order.
-        tally: collects the part's judgments for the judgment signature.
+        pieces: row ids of the part's pieces, in order.
+        tally: counts and hashes the part's judgments for the judgment signature.
     """
 
     study: Study
@@ -189,7 +189,7 @@ class ExportWork:
     tally: JudgmentTally = field(init=False)
 
     def votes(self) -> Iterator[tuple[list[int], dict[int, list[tuple[int, Any]]]]]:
-        """Yield (next units, unit -> (worker's row id, answer) of included judgments by worker name)."""
+        """Yield batches of units, each with unit -> (worker's row id, answer) of included judgments, by worker name."""
         for some in batched(self.pieces, UNITS_AT_ONCE):
             votes: defaultdict[int, list[tuple[int, Any]]] = defaultdict(list)
             for unit, worker, _, answer in included_votes(self.study, self.moment, self.tally, units=some):
@@ -207,7 +207,10 @@ def units_of(study: Study) -> QuerySet[Any]:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """A pass over pieces by ``position`` and row id; ``each`` is the work per piece, in units."""
+    """A pass over pieces (rows such as units), ordered by ``position`` and row id.
+
+    pieces: returns their queryset. suffix: of a part's file. each: work for one piece, in units of a study.
+    """
 
     suffix: str
     pieces: Callable[[Study], QuerySet[Any]] = units_of
@@ -215,18 +218,18 @@ class Stage:
     each: int = 1
 
 
-# Of the judgments, for the signature; before the others, where none of them reads all judgments.
+# A pass over the judgments for the signature, before the others, if none of these reads all judgments.
 READING, READING_NUMBER = Stage("none"), -1
 
 
 class Encoding(ABC):
-    """Encode pieces as parts, and parts as a file.
+    """Encode pieces as parts, and join parts to a file.
 
-    Both depend only on the study at the snapshot, so rewriting after a kill gives the same bytes.
+    Both depend only on the snapshot, so writing again after a kill gives the same bytes.
 
     Attributes:
-        tallies: whether every judgment passes ``ExportWork.tally``.
-        progress_count: the count to show; "" for the number of pieces.
+        tallies: whether ``write_part`` adds every judgment to ``ExportWork.tally``.
+        progress_count: name of the count to show as progress; "" for the number of pieces.
     """
 
     suffix = "lines"
@@ -238,21 +241,21 @@ class Encoding(ABC):
         declare(cls)
 
     def prepare(self, study: Study, moment: Snapshot) -> dict[str, Any]:
-        """Return JSON about the whole study, stored beside the parts."""
+        """Return data about the whole study, as JSON, to be stored with the parts."""
         return {}
 
     def stages(self, work: ExportWork) -> Sequence[Stage]:
         return (Stage(self.suffix),)
 
     def load(self, work: ExportWork) -> None:  # noqa: B027 - most load nothing
-        """Load what all parts of ``work.stage`` share."""
+        """Load the data that all parts of ``work.stage`` share."""
 
     @abstractmethod
     def write_part(self, work: ExportWork, file: HashedFile) -> None:
-        """Write ``work.pieces`` of ``work.stage``, and update ``work.counts``."""
+        """Write ``work.pieces`` to the part's file, and update ``work.counts``."""
 
     def join(self, work: ExportWork, file: HashedFile, parts: Iterator[Path]) -> None:
-        """Write the file of the parts of the last stage, which are written meanwhile; those before are there."""
+        """Write the file from the parts of the last stage. ``parts`` yields each as soon as it is written."""
         for path in parts:
             with path.open("rb") as part:
                 shutil.copyfileobj(part, file, COPIED_AT_ONCE)
@@ -271,7 +274,7 @@ def read_part_lines(parts: Iterable[Path]) -> Iterator[Any]:
 @declare
 @dataclass(frozen=True, slots=True)
 class ExportPart:
-    """A part with ``size`` pieces of a stage: those beyond ``after`` up to ``last``, each a position and a row id."""
+    """A part of a stage: the ``size`` pieces after ``after`` up to ``last``, both (position, row id)."""
 
     number: int
     stage: int
@@ -286,9 +289,9 @@ def parts_folder(output: Path) -> Path:
 
 @contextmanager
 def lock_output(output: Path) -> Iterator[None]:
-    """Lock out concurrent exports of this file, which would mix snapshots. Raise Busy.
+    """Hold a lock that excludes other exports of this file, which would mix snapshots. Raise Busy.
 
-    The lock is on the folder itself, so a kill releases it.
+    The lock is on the open folder, so the system releases it if the process is killed.
     """
     folder = parts_folder(output)
     with _folder_problems(folder):
@@ -297,7 +300,7 @@ def lock_output(output: Path) -> Iterator[None]:
         yield
     finally:
         with suppress(OSError):
-            folder.rmdir()  # remove the folder if empty; with parts in it, it stays
+            folder.rmdir()  # fails, as intended, if parts are in the folder
         os.close(lock)
 
 
@@ -317,7 +320,7 @@ def _lock_folder(folder: Path, output: Path) -> int:
             raise Busy(f"{output} is being written by another export; wait until it is done.") from None
         except FileNotFoundError:
             pass
-        os.close(lock)  # another export replaced the folder in between
+        os.close(lock)  # another export has replaced the folder
 
 
 def remove_parts(output: Path) -> None:
@@ -328,7 +331,7 @@ def remove_parts(output: Path) -> None:
 
 
 def _empty_folder(folder: Path) -> None:
-    # Remove the state first: without it, nothing left by a kill is resumed.
+    # Remove the state first: without it, files left by a kill are not resumed.
     (folder / STATE).unlink(missing_ok=True)
     for path in folder.iterdir():
         if path.is_dir():
@@ -338,10 +341,10 @@ def _empty_folder(folder: Path) -> None:
 
 
 def request_of(study: Study, *, format: str, task: str, revisions: bool) -> dict[str, Any]:
-    """Return the request that identifies parts; only an equal one resumes them."""
+    """Return the request that parts are stored with; only an equal request resumes them."""
     return {
         "study": study.slug,
-        "created_at": study.created_at.isoformat(),  # the key, as another study may reuse a deleted study's slug
+        "created_at": study.created_at.isoformat(),  # tells it from a deleted study with its slug
         "format": format,
         "task": task,
         "revisions": revisions,
@@ -360,7 +363,7 @@ class StartedExport:
 def begin_parts(
     study: Study, output: Path, encoding: Encoding, *, request: dict[str, Any], resume: bool
 ) -> StartedExport:
-    """Resume a stopped export, or take a new snapshot; call it inside ``lock_output``.
+    """Resume a stopped export, or take a new snapshot. Call it within ``lock_output``.
 
     Raises:
         ExportError: ``resume`` with parts of another request; or a long transaction is storing judgments.
@@ -381,7 +384,7 @@ def begin_parts(
             return StartedExport(snapshot, work, [ExportPart(*part) for part in stopped["parts"]])
         snapshot = take_export_snapshot(study)
         _empty_folder(folder)
-        # Of this snapshot alone: another process may still be writing a part of an earlier one.
+        # The token names only this snapshot's parts: another process may still be writing those of an earlier one.
         work = work_of(snapshot, secrets.token_hex(8), encoding.prepare(study, snapshot.moment))
         work.folder.mkdir()
         parts = list(_divide(work, encoding))
@@ -417,7 +420,7 @@ def _stages(work: ExportWork, encoding: Encoding) -> dict[int, Stage]:
 def _pieces(
     queue: QuerySet[Any], after: Sequence[int] | None, last: Sequence[int] | None = None
 ) -> QuerySet[Any]:
-    # The first condition of each two lets the database begin and end in an index.
+    # The first condition of each pair is redundant, but lets the database use an index.
     if after is not None:
         position, pk = after
         queue = queue.filter(position__gte=position).exclude(position=position, pk__lte=pk)
@@ -430,7 +433,10 @@ def _pieces(
 def write_in_parts(
     begun: StartedExport, encoding: Encoding, output: Path, *, progress: Callable[[float, str], None]
 ) -> tuple[HashedFile, Votes]:
-    """Write the missing parts and the file; ``begun.work.counts`` and the votes then cover all parts."""
+    """Write the missing parts, and the file.
+
+    Return the hashed file, and the votes of all parts; ``begun.work.counts`` then covers all parts.
+    """
     work = begun.work
     stages = _stages(work, encoding)
     writing = _PartWriter(begun, encoding, stages, progress)
@@ -447,7 +453,7 @@ def write_in_parts(
 
 
 class _PartWriter:
-    """The writing of an export's parts, stage by stage."""
+    """Writes the parts of an export, stage by stage."""
 
     def __init__(
         self,
@@ -462,7 +468,7 @@ class _PartWriter:
         self.votes: list[Votes] = []
 
     def parts(self, number: int) -> Generator[Path, None, None]:
-        """Yield the parts of a stage in order; write the missing ones."""
+        """Yield the parts of a stage in order, after writing those that are missing."""
         work, stage = self._work, self._stages[number]
         work.stage = number
         parts = [part for part in self._begun.parts if part.stage == number]
@@ -475,7 +481,7 @@ class _PartWriter:
         if missing and stage is not READING:
             self._encoding.load(work)
         clock = _Clock(work, stage, "" if stage is READING else self._encoding.progress_count, done)
-        # closed before an error goes on: nothing may be written any more
+        # Close before an error propagates, so that no process goes on writing.
         with closing(map_parts(_write_part, (work, self._encoding), missing)) as written:
             for part in parts:
                 if part in missing:
@@ -496,7 +502,7 @@ class _PartWriter:
 
 @declare
 def _write_part(shared: tuple[ExportWork, Encoding], part: ExportPart) -> dict[str, Any]:
-    """Write a part, and then its counts, without which it counts as missing; return the counts."""
+    """Write a part, and then its counts, without which the part counts as missing; return the counts."""
     work, encoding = shared
     stage = _stages(work, encoding)[part.stage]
     pieces = _pieces(stage.pieces(work.study), part.after, part.last).values_list("pk", flat=True)

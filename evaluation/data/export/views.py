@@ -1,4 +1,4 @@
-"""Exports over HTTP and on their page, and the files of an archive one by one."""
+"""Exports over HTTP and on a page, and single files of an archive."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class ExportResource(Resource):
     @action(detail=True, methods=["get"])
     def download(self, request: Request, pk: str) -> HttpResponseBase:
         """The bytes, as an attachment, or a range of them."""
-        wants = request.query_params.get("manifest", "false").lower()  # Python's clients send True
+        wants = request.query_params.get("manifest", "false").lower()  # Python clients send True
         if wants not in ("true", "false"):
             raise serializers.ValidationError({"manifest": ["must be true or false."]})
         file = exported_file(job=self.get_object(), by=staff_of(request), manifest=wants == "true")
@@ -145,13 +145,13 @@ def describe_files(resource: str, *, files: str, file: str, download: str) -> An
 
 
 class ArchiveFiles(ABC):
-    what: ClassVar[str]  # a row, in messages
+    what: ClassVar[str]  # what a row is called in messages
     basename: str
     get_object: Any
 
     @abstractmethod
     def archive(self, row: Any) -> tuple[Path, str]:
-        """Return path and name of the archive. Raise NotThere."""
+        """Return the path and the name of a row's archive. Raise NotThere."""
 
     @action(detail=True, methods=["get"])
     def download(self, request: Request, pk: str) -> HttpResponseBase:
@@ -183,7 +183,7 @@ class ArchiveFiles(ABC):
 
 
 def archived_file(request: HttpRequest, path: Path, name: str, *, what: str) -> HttpResponseBase:
-    """Send a file as an attachment, so that none runs as a page of this server."""
+    """Return a file as an attachment, so that a browser never runs it as a page of this server."""
     with ZipFile(path) as archive:
         if name not in archive.namelist():
             raise NotThere(f"The {what} has no file {name!r}.")

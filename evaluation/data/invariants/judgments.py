@@ -1,4 +1,4 @@
-"""Invariants of judgments, and of what is computed from them."""
+"""Invariants of judgments and of results computed from them."""
 
 from __future__ import annotations
 
@@ -83,7 +83,10 @@ def a_worker_judges_a_unit_once() -> Sentences:
 
 
 def _kind_if_readable(study: Study) -> Kind | None:
-    """Return the kind under the study's design; the plain one if the design cannot be read, as is said elsewhere."""
+    """Return the study's kind with the options of its design; without them if the design is unreadable.
+
+    Another check reports unreadable designs. Return None if the kind is not installed.
+    """
     kind = installed_kind(study.protocol)
     if isinstance(kind, AbsentKind):
         return None
@@ -93,7 +96,7 @@ def _kind_if_readable(study: Study) -> Kind | None:
 
 
 def values_are_allowed() -> Sentences:
-    """A judgment has a valid value or open answer, and a side if the kind has sides."""
+    """Check that judgments have a valid value or open answer, and a side if the kind has sides."""
     for study in Study.objects.order_by("slug"):
         kind = _kind_if_readable(study)
         if kind is None:

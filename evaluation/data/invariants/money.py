@@ -48,7 +48,7 @@ def money_is_kept_within_a_budget() -> Sentences:
 
 
 def decided_sessions_are_booked() -> Sentences:
-    """Approved work is one ledger entry of its price; rejected work refunded it."""
+    """Check that approved work has one ledger entry with its price, and that rejected work was refunded."""
     rows = CrowdSession.objects.all()
     wrong = rows.exclude(
         Q(status=Status.APPROVED, booked=Booked.SPENT)
@@ -83,7 +83,7 @@ def bonuses_that_are_done_are_spent() -> Sentences:
 
 
 def unpublished_hits_hold_no_money() -> Sentences:
-    """Slots hold money from publication to decision; dropped calls hold none."""
+    """Check that slots hold money exactly from publication to decision, and dropped calls none."""
     idle = [Publication.State.PLANNED, Publication.State.WITHDRAWN, Publication.State.FINISHED]
     rows = Publication.objects.filter(state__in=idle)
     for column, name in (("held_slots", "slots"), ("screen_outs_held", "screen-outs")):

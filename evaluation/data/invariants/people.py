@@ -20,9 +20,9 @@ def flags_name_their_exclusion() -> Sentences:
 
 
 def exclusions_hold() -> Sentences:
-    """Excluded workers have no included work.
+    """Check that excluded workers have no included work.
 
-    Invalidated work names an active exclusion of its worker; the worker's status agrees.
+    Invalidated work must name an active exclusion of its worker, and the worker's status must agree.
     """
     active = Exclusion.objects.filter(lifted_at=None)
     exclusions = active.filter(study=OuterRef("study"), worker=OuterRef("worker"))
@@ -63,7 +63,7 @@ def written_captions_have_their_writers() -> Sentences:
 
 
 def erasures_are_one_chain() -> Sentences:
-    """Each erasure names its predecessor, and has the digest of its content."""
+    """Check that each erasure names its predecessor, and has the digest of its content."""
     before = ""
     for row in Erasure.objects.select_related("study").order_by("pk"):
         if row.previous != before or row.digest != digest_of(row):
@@ -72,7 +72,7 @@ def erasures_are_one_chain() -> Sentences:
 
 
 def erased_people_are_gone() -> Sentences:
-    """No erased person is back, as after restoring a copy."""
+    """Check that no erased person is back, for example after restoring a backup."""
     for erasure, worker in restored_after_erasure():
         yield (
             f"Study {erasure.study.slug}: worker {worker.pk} was erased on {erasure.at.date()} and is here again; "

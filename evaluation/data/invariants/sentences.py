@@ -1,4 +1,4 @@
-"""Say in a sentence what is wrong with each row of a query."""
+"""Sentences that describe what is wrong with the rows of a query."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def sentences_about(rows: QuerySet[Any], problem: str, *, study: str = "study") 
     """Yield a sentence about each row.
 
     Args:
-        problem: what is wrong; names in braces are columns.
-        study: the path to the row's study.
+        problem: what is wrong with a row; names in braces are replaced by its columns.
+        study: lookup path from the row to its study.
     """
     sentence = f"Study {{{study}__slug}}: {problem}"
     columns = [name for _, name, _, _ in Formatter().parse(sentence) if name]

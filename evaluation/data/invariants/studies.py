@@ -1,4 +1,4 @@
-"""Invariants of designs, units, HITs and what they show."""
+"""Invariants of designs, units, HITs and the units of HITs."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ def generated_studies_have_hits() -> Sentences:
 
 
 def units_stand_in_one_hit() -> Sentences:
-    """Each unit of a designed study is in exactly one HIT.
+    """Check that each unit of a designed study is in exactly one HIT.
 
-    Quiz items and controls withdrawn before opening are in none; controls withdrawn later stay. An arena's
-    judged units are in as many as drew them.
+    Quiz items, and control items withdrawn before the study opened, are in none; control items withdrawn later
+    remain. A judged unit of an arena is in every HIT that drew it.
     """
     arenas = SystemPair.objects.values("study")
     units = (
@@ -86,7 +86,7 @@ def rows_of_a_study_belong_together() -> Sentences:
 
 
 def pairs_have_units() -> Sentences:
-    """Each candidate pair of a designed study has a unit; imported pairs may only have a winner."""
+    """Check that candidate pairs of designed studies have a unit; imported pairs may have only a winner."""
     pairs = CandidatePair.objects.filter(units=None).filter(
         Q(study__source=DESIGNED_SOURCE) | Q(published_winner=None)
     )
@@ -108,8 +108,8 @@ def pairs_name_known_references() -> Sentences:
 
 
 def controls_know_their_answer() -> Sentences:
-    """Control items of designed studies have expected answers, except repeated ones."""
-    # JSON null and SQL NULL both mean none.
+    """Check that control items of designed studies have expected answers, except repeated items."""
+    # JSON null and SQL NULL both mean no answer.
     nothing = Q(expected__isnull=True) | Q(expected=None)
     units = Unit.objects.filter(study__source=DESIGNED_SOURCE)
     lacking = units.filter(control=True).exclude(control_kind=Unit.ControlKind.REPEATED).filter(nothing)

@@ -13,7 +13,7 @@ from judgments.studies.designs import stops_early
 
 
 def layouts_show_units_of_the_hit() -> Sentences:
-    """An order names each place of the HIT at most once; flips have one side per place."""
+    """Check that an assignment's order has each position of the HIT at most once, and one side for each position."""
     sizes = dict(HITUnit.objects.values_list("hit").annotate(size=Count("pk")).order_by())
     work = Assignment.objects.filter(hit__isnull=False, study__source=DESIGNED_SOURCE)
     names = ("study__slug", "pk", "hit_id", "order", "flips")
@@ -32,7 +32,7 @@ def work_that_is_held_was_never_sent() -> Sentences:
 
 
 def slots_are_saved_where_studies_stop_early() -> Sentences:
-    """Slots are saved only with early stopping, or if the log says that open ones expired."""
+    """Check that slots are saved only by early stopping, or if the log says that open slots expired."""
     for study in Study.objects.filter(hits__spared__gt=0).distinct().order_by("slug"):
         if not stops_early(study) and not study.events.filter(what="slots-expired").exists():
             count = HIT.objects.filter(study=study, spared__gt=0).count()
@@ -40,7 +40,7 @@ def slots_are_saved_where_studies_stop_early() -> Sentences:
 
 
 def slots_match_assignments() -> Sentences:
-    """Live assignments, open and saved slots add up to a HIT's wanted slots; no two assignments share a slot."""
+    """Check that live assignments, open and saved slots of a HIT add up, and that no two assignments share a slot."""
     hits = (
         HIT.objects.filter(study__source=DESIGNED_SOURCE)
         .annotate(live=Count("assignments", filter=Q(assignments__state__in=LIVE_STATES)))
@@ -58,9 +58,9 @@ def slots_match_assignments() -> Sentences:
 
 
 def hits_ask_for_what_the_design_says() -> Sentences:
-    """HITs want ``judgments_per_unit`` workers plus extensions.
+    """Check that HITs want ``judgments_per_unit`` workers plus extensions.
 
-    They want more only if a slot was refilled (docs/stopping.md), or a crowd admitted someone without a free
+    They may want more only if a slot was refilled (docs/stopping.md), or if a crowd admitted a person without a free
     slot.
     """
     for study in Study.objects.filter(source=DESIGNED_SOURCE).order_by("slug"):

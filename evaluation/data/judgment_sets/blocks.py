@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 FIRST_LEFT, SECOND_LEFT = 1, 2
-SET_ASIDE, OPEN = 3, 6  # beside the side, in one number
+SET_ASIDE, OPEN = 3, 6  # flags added to the side in one number
 FLAGS = 16  # more than the sum of a side, SET_ASIDE and OPEN
 NO_VALUE = -1e9
-ID_SPAN = 100_000  # row ids, also of other studies, after which a block is added
+ID_SPAN = 100_000  # a block is added after so many row ids, those of other studies included
 UNITS_AT_ONCE = 20_000
 MOST_ROWS = 250_000  # rows in a block
 FORMAT = 3  # of COLUMNS: a change of names, types or meanings takes the next number
@@ -59,16 +59,16 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {
 
 
 def judgment_columns(study: Study) -> pa.Table:
-    """Return the columns of every judgment, even revised and excluded, unordered.
+    """Return the columns of all judgments, revised and excluded ones included, in no order.
 
-    ``value`` and ``seconds`` are nan if missing, ``replaces`` is 0. ``flags`` are the option on the left (0:
-    none), plus SET_ASIDE, plus OPEN.
+    Missing ``value`` and ``seconds`` are nan, a missing ``replaces`` is 0. ``flags`` is the sum of the option on the
+    left (0 for none), SET_ASIDE and OPEN.
     """
     return _read_columns(study, ColumnBlock.What.JUDGMENTS, COLUMNS[ColumnBlock.What.JUDGMENTS])
 
 
 def unit_columns(study: Study, names: Collection[str], *, stored: bool = True) -> pa.Table:
-    """Return columns of every unit, unordered; ``stored`` says whether blocks are read.
+    """Return columns of all units, in no order, from blocks and newer rows, or from rows only if not ``stored``.
 
     ``pair``, ``reference``, ``first``, ``second`` and ``expected``, a text of JSON, are null if missing.
     """
@@ -78,9 +78,9 @@ def unit_columns(study: Study, names: Collection[str], *, stored: bool = True) -
 
 
 def newest_judgment(study: Study) -> int:
-    """Return a row id that no judgment of the study exceeds; 0 without judgments.
+    """Return an upper limit of the row ids of the study's judgments; 0 without judgments.
 
-    Blocks say it of the rows that they hold, so that only newer ones are read.
+    Blocks store it for their rows, so only newer rows are read.
     """
     last = _read_stored(study, ColumnBlock.What.JUDGMENTS).last
     newer = _rows_after(study, ColumnBlock.What.JUDGMENTS, last).aggregate(last=Max("pk"))["last"]
@@ -88,10 +88,10 @@ def newest_judgment(study: Study) -> int:
 
 
 def extend_blocks(study: Study) -> None:
-    """Store new rows as a block if there are enough; then blocks that are incomplete are made anew."""
+    """Store new rows as a block if there are enough of them, and rebuild incomplete blocks."""
     for what, model in MODELS.items():
         newest = model._default_manager.aggregate(last=Max("pk"))["last"] or 0
-        # Asked without the lock, which submissions would wait for.
+        # Check without the lock, for which submissions would have to wait.
         if newest < ID_SPAN or newest - (stored := _read_stored(study, what)).last < ID_SPAN:
             continue
         last = stored.last if _are_complete(study, what, stored) else 0
@@ -120,7 +120,7 @@ def extend_blocks(study: Study) -> None:
         with transaction.atomic():
             Study.objects.select_for_update(no_key=True).get(pk=study.pk)
             known = stored.rows if last else 0
-            unchanged = _read_stored(study, what) == stored  # else another job stored them
+            unchanged = _read_stored(study, what) == stored  # false if another job stored blocks in the meantime
             complete = _are_complete(study, what, _Stored(upto, known + len(table)))
             if unchanged and complete and _workers_are_present(study, table):
                 if not last:
@@ -129,7 +129,7 @@ def extend_blocks(study: Study) -> None:
 
 
 def _workers_are_present(study: Study, table: pa.Table) -> bool:
-    """Return whether all workers of rows have work in the study: one erased since they were read has none."""
+    """Return whether all workers of the rows still have work in the study; a worker who was erased has none."""
     if "worker" not in table.column_names:
         return True
     workers = Assignment.objects.filter(study=study).order_by().values_list("worker_id", flat=True).distinct()
@@ -165,7 +165,7 @@ def store_digests(study: Study, digests: Mapping[int, bytes], rows: int) -> None
 
 
 def changed_blocks() -> Iterator[ColumnBlock]:
-    """Yield blocks of all studies that contradict the rows or leave a gap."""
+    """Yield the blocks, of all studies, that contradict the rows or leave a gap."""
     ends: dict[tuple[int, str], int] = {}
     columns = ColumnBlock.objects.filter(format=FORMAT, what__in=MODELS)
     for block in columns.select_related("study").iterator(1):
@@ -193,13 +193,13 @@ def _agrees_with_rows(block: ColumnBlock) -> bool:
 def _equal_columns(column: pa.ChunkedArray, other: pa.ChunkedArray) -> bool:
     import pyarrow as pa
 
-    if pa.types.is_floating(column.type):  # Arrow's nan are not equal
+    if pa.types.is_floating(column.type):  # in Arrow, nan is not equal to nan
         return np.array_equal(column.to_numpy(), other.to_numpy(), equal_nan=True)
     return bool(column.equals(other))
 
 
 def _last_row(model: type[Model]) -> int | None:
-    """Return the last certain row id; None while a long transaction is writing."""
+    """Return the highest row id below which no row can be added; None while a long transaction is writing."""
     try:
         return last_row(model)
     except OperationalError as error:
@@ -210,7 +210,7 @@ def _last_row(model: type[Model]) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class _Stored:
-    """The last row id in blocks, and their total rows."""
+    """The last row id in a study's blocks, and their number of rows."""
 
     last: int
     rows: int
@@ -226,10 +226,10 @@ def _blocks(study: Study, what: str) -> QuerySet[ColumnBlock]:
 
 
 def _are_complete(study: Study, what: str, stored: _Stored) -> bool:
-    """Return whether the blocks have as many rows as the study up to their end.
+    """Return whether the blocks have all rows of the study up to their last row id.
 
-    They have fewer if a row got a lower id later: on SQLite a migration that recreates a table frees the ids
-    of deleted rows behind the last one.
+    They have fewer if a later row got a lower id: on SQLite, a migration that recreates a table frees the ids of
+    deleted rows after the last row.
     """
     if not stored.last:
         return True
@@ -258,7 +258,7 @@ def deserialize_table(columns: bytes | memoryview, fields: list[int] | None = No
 
 
 def _read_columns(study: Study, what: str, names: Collection[str]) -> pa.Table:
-    """Read the blocks if they leave no gap, and newer rows, without counting what the blocks hold."""
+    """Return columns from the blocks, if these leave no gap, and from newer rows. Rows in blocks are not counted."""
     import pyarrow as pa
 
     fields = [at for at, name in enumerate(COLUMNS[what]) if name in ("pk", *names)]
@@ -267,7 +267,8 @@ def _read_columns(study: Study, what: str, names: Collection[str]) -> pa.Table:
         tables.append(deserialize_table(columns, fields))
         follows, after = follows and first == after, last
     newest = max((table["pk"][-1].as_py() for table in tables if len(table)), default=0)
-    # Rows between them got a lower id later: see `_are_complete`. Many rows there are those of other studies.
+    # Rows after the last one in the blocks, but within their range of ids, got a lower id later (see
+    # `_are_complete`). If the range is large, its rows belong to other studies.
     later = _rows_after(study, what, newest if after - newest < ID_SPAN else 0)
     if not follows or (tables and later.filter(pk__gt=newest, pk__lte=after).exists()):
         tables, after = [], 0
@@ -287,13 +288,13 @@ def _read_rows(study: Study, what: str, after: int, upto: int | None) -> pa.Tabl
 
 
 def _rows_after(study: Study, what: str, after: int) -> QuerySet[Any]:
-    """Return the study's rows behind row id ``after``."""
+    """Return the study's rows with ids above ``after``."""
     of_units = what == ColumnBlock.What.UNITS
     rows: QuerySet[Any] = Unit.objects.order_by() if of_units else Judgment.objects.order_by()
     owner = "study" if of_units else "assignment__study"
     if not after:
         return rows.filter(**{owner: study})
-    # A sum, so that the database goes by row id, not through all work of the study.
+    # Adding 0 keeps the database from using the index of the owner: it must go by row id.
     return rows.annotate(owner=F(f"{owner}_id") + 0).filter(pk__gt=after, owner=study.pk)
 
 
@@ -326,7 +327,7 @@ def _judgment_parts(rows: QuerySet[Any]) -> Iterator[list[Any]]:
     value = Coalesce(F("value"), SQLValue(NO_VALUE), output_field=FloatField())
     seconds = Coalesce(F("seconds"), SQLValue(-1.0))
     replaces = Coalesce(F("replaces_id"), SQLValue(0))
-    # Each number that is read takes time, so that two are one.
+    # Reading a number takes time, so read two as one.
     both = F("assignment__worker_id") * FLAGS + flags
     columns = rows.values_list(F("pk"), F("unit_id"), both, value, seconds, replaces)
     types = COLUMNS[ColumnBlock.What.JUDGMENTS].values()

@@ -1,4 +1,4 @@
-"""Hash judgments as lines, one by one or as columns of many."""
+"""Hash judgments as lines of JSON, one by one or as columns."""
 
 from __future__ import annotations
 
@@ -18,16 +18,18 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-LINES_AT_ONCE = 100_000  # hashed
-JSON_ESCAPED = r'["\\\x00-\x1f]'  # what JSON escapes
-ASCII_ESCAPED = r"[^ !#-\[\]-~]"  # the same in ASCII
+LINES_AT_ONCE = 100_000  # lines hashed at once
+JSON_ESCAPED = r'["\\\x00-\x1f]'  # characters that JSON escapes
+ASCII_ESCAPED = r"[^ !#-\[\]-~]"  # characters that JSON in ASCII escapes
 
 
 class DataHash:
-    """SHA-256 over judgments by unit, then worker name: answers and whether included, not row ids or times.
+    """SHA-256 of judgments in the order of unit and worker name: their answers and whether they are included.
+
+    Row ids and times are not hashed.
 
     Args:
-        into: gets what is to be hashed instead, for ``hash_of_files``.
+        into: called with the lines instead of hashing them, for ``hash_of_files``.
     """
 
     def __init__(self, into: Callable[[bytes], object] | None = None) -> None:
@@ -49,8 +51,8 @@ class DataHash:
     ) -> None:
         """Add many judgments at once.
 
-        ``units``, ``workers`` and ``answers`` are distinct; ``codes`` are four (N,) int64: positions in them,
-        and 0 or 1 for used.
+        ``units``, ``workers`` and ``answers`` are distinct values. ``codes`` are four columns of (N,) int64:
+        positions in these three, and 1 for used judgments, else 0.
         """
         parts = (
             line_beginnings(units),
@@ -67,7 +69,7 @@ class DataHash:
 
 
 def joined_lines(*parts: tuple[pa.Array, Ints] | str) -> memoryview:
-    """Return the bytes of N lines, made of texts at (N,) positions in arrays, and of texts that all lines have."""
+    """Return the bytes of N lines. A part is an array of texts with (N,) positions in it, or a text for all lines."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -81,7 +83,7 @@ def joined_lines(*parts: tuple[pa.Array, Ints] | str) -> memoryview:
 
 
 def text_column(values: Iterable[str]) -> pa.Array:
-    """Return an Arrow column, built in parts: millions of Python strings would take four times the memory."""
+    """Return an Arrow column, built in chunks, as millions of Python strings would take four times the memory."""
     import pyarrow as pa  # loaded when it is first used, as most web processes never need its 40 MB
 
     stream, parts = iter(values), [pa.array([], pa.large_string())]
@@ -95,7 +97,10 @@ def line_beginnings(
     encode: Callable[[str], str] = encode_basestring,
     escaped: str = JSON_ESCAPED,
 ) -> pa.Array:
-    """Return the beginning of each unit's lines, ``["key", ``; ``encode`` changes the characters ``escaped``."""
+    """Return the beginning of each unit's lines, ``["key", ``.
+
+    ``encode`` writes a text as JSON; ``escaped`` is a pattern of the characters that it changes.
+    """
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -107,7 +112,7 @@ def line_beginnings(
 
 
 def hash_of_files(paths: Iterable[Path]) -> str:
-    """Return the SHA-256 of files one after the other."""
+    """Return the SHA-256 of the concatenated files."""
     digest = hashlib.sha256()
     for path in paths:
         with path.open("rb") as file:
@@ -117,10 +122,10 @@ def hash_of_files(paths: Iterable[Path]) -> str:
 
 
 def hash_with(data_hash: str, others: Mapping[str, Any]) -> str:
-    """Return the SHA-256 of a data hash with other data, as JSON with sorted keys."""
+    """Return the SHA-256 of a data hash and other data, the latter as JSON with sorted keys."""
     return hashlib.sha256(f"{data_hash}{json.dumps(others, sort_keys=True)}".encode()).hexdigest()
 
 
 def hash_with_winners(data_hash: str, winners: Mapping[str, int]) -> str:
-    """Return the hash of judgments and of winners published without votes, by pair key."""
+    """Return the hash of judgments together with winners published without votes, by pair key."""
     return hash_with(data_hash, winners) if winners else data_hash

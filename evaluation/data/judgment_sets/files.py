@@ -1,7 +1,7 @@
 """Read judgments files as columns for agreement. Pure: no database, no Django.
 
-Tables with `unit`, `worker` and `value`, or `answer` (docs/exports.md). Rows with `used` false or `control`
-true, or without a value, are excluded.
+A judgments file is a table with the columns `unit`, `worker` and `value` or `answer` (docs/exports.md). Rows with
+`used` false, with `control` true, or without a value are left out.
 """
 
 from __future__ import annotations
@@ -44,20 +44,20 @@ from quorum.statistics.aggregation.pair_answers import MUCH
 from quorum.statistics.inputs import LARGEST
 
 TEXT_TABLES = ("jsonl", "csv")
-SOURCE_FORMATS = (*TEXT_TABLES, *JUDGMENT_FORMATS)  # besides judgments files, whose format is detected
+SOURCE_FORMATS = (*TEXT_TABLES, *JUDGMENT_FORMATS)  # formats other than judgments files, which are detected
 REASONS = ("not used", "control items", "without a value")
-MOST_LABELS = 10_000  # different texts that are compared
-_STEP = 1000  # rows between two progress reports
+MOST_LABELS = 10_000  # most different texts that are compared for lookalikes
+_STEP = 1000  # rows between two calls of `progress`
 
 
 @dataclass(frozen=True, slots=True)
 class FileJudgments:
-    """N included judgments, and counts of the excluded.
+    """N included judgments of a file, and counts of the rows left out.
 
-    units, workers: (N,) positions in the names. values: (N,) float64, or objects if any is a text. protocol:
-    as named by the rows, or None. left_out: reason -> rows, if any. contents: of each unit, if requested. alike:
-    warnings about labels that differ only in type, case or blanks. items: (U,) the item of each unit, its image or the
-    first image of its document; empty if a row lacks it.
+    units, workers: (N,) positions in `unit_names` and `worker_names`. values: (N,) float64, or objects if one is a
+    text. protocol: as the rows name it, or None. left_out: number of rows by reason. contents: of each unit, if
+    requested. alike: warnings about labels that differ only in type, case or blanks. items: (U,) the unit's item: its
+    image, or the first image of its document; empty if a row has none.
     """
 
     units: NDArray[np.int64]
@@ -75,7 +75,7 @@ class FileJudgments:
 
     @property
     def anonymous(self) -> bool:
-        """Return whether names are positions in published totals (``anon-1``), not people."""
+        """Return whether worker names are places in published totals (``anon-1``) instead of people."""
         return any(ANONYMOUS.fullmatch(name) for name in self.worker_names)
 
     @property
@@ -86,10 +86,10 @@ class FileJudgments:
 
 @dataclass(frozen=True, slots=True)
 class OpenJudgments:
-    """Included open answers as N codes of their parts (``Aggregation.codes``).
+    """Included open answers, as N codes of their parts (``Aggregation.codes``).
 
-    units, parts, workers, values: (N,). judgments: the number of answers. left_out: reason -> rows, if any.
-    items: (N,) as of `FileJudgments`, or empty.
+    units, parts, workers, values: (N,). judgments: number of answers. left_out: number of rows by reason. items:
+    (N,), as in `FileJudgments`, or empty.
     """
 
     units: list[str]
@@ -122,9 +122,10 @@ def read_judgment_table(
 ) -> FileJudgments:
     """Read a judgments file line by line, in UTF-8 unless a byte order mark or `encoding` says otherwise.
 
-    `numeric` refuses non-numeric values. `contents` reads what units show. `mapping` names the columns of a table of
-    any format. `progress` gets line numbers.
-    Raise ImportProblem, also for a repeated judgment of a unit by a worker and for mixed protocols.
+    `numeric` refuses values that are not numbers. `contents` also reads what units show. `mapping` names the columns
+    of a table in any format. `progress` is called with line numbers.
+
+    Raise ImportProblem, also if a worker judged a unit twice, and for mixed protocols.
     """
     units, workers, lines = array("q"), array("q"), array("q")
     unit_index: dict[str, int] = {}
@@ -161,7 +162,7 @@ def read_judgment_table(
     values, alike = _without_types(values) if textual else (values, [])
     textual = any(isinstance(value, str) for value in values)
     column = np.array(values, dtype=object if textual else np.float64)
-    # The column ``answers`` says that numbers hold strength and confidence beside a side (preferences.py).
+    # With a column ``answers``, numbers include strength and confidence (preferences.py).
     table = FileJudgments(
         units=np.array(units, dtype=np.int64),
         workers=np.array(workers, dtype=np.int64),
@@ -183,7 +184,7 @@ def read_judgment_table(
 def _included_records(
     records: Iterable[Record], numeric: bool, left_out: Counter[str], progress: Callable[[int], None] | None
 ) -> Iterator[tuple[Record, str, str, float | str]]:
-    """Yield the records that count, with unit, worker and value; count the others."""
+    """Yield the records that count, with unit, worker and value; count the others in ``left_out`` by reason."""
     for number, record in enumerate(records, 1):
         if progress is not None and number % _STEP == 0:
             progress(record.line or 0)
@@ -201,7 +202,7 @@ def _included_records(
 def _included_rows(
     rows: Iterable[JudgmentRow], left_out: Counter[str], progress: Callable[[int], None] | None
 ) -> Iterator[JudgmentRow]:
-    """Yield the rows that are used and no control items; count the others."""
+    """Yield the rows that are used and are no control items; count the others in ``left_out`` by reason."""
     for number, row in enumerate(rows, 1):
         if progress is not None and number % _STEP == 0:
             progress(number)
@@ -212,13 +213,13 @@ def _included_rows(
 
 
 def clusters_of_images(images: Sequence[str | None], document_of: Mapping[str, str]) -> list[str]:
-    """Return the cluster of each row, its image or the first image of its document; [] if a row has no image."""
+    """Return each row's cluster: its image, or the first image of its document; [] if a row has no image."""
     documents = first_of_documents(document_of.items())
     return [] if None in images else [documents.get(image, image) for image in images if image is not None]
 
 
 def open_kind_of(path: Path, *, encoding: str | None = None) -> Kind | None:
-    """Return the kind that a judgments file names, if its answers are open."""
+    """Return the kind that a judgments file names, or None if its answers are not open."""
     record = next(_read_records(path, encoding, None), None)
     kind = KINDS.get(str(record.get("protocol"))) if record is not None else None
     return kind if kind is not None and kind.is_open else None
@@ -232,7 +233,7 @@ def read_open_judgments(
     encoding: str | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> OpenJudgments:
-    """Read a judgments file of open answers, which are compared by the codes of their kind. Raise ImportProblem."""
+    """Read a judgments file of open answers as the codes of their kind. Raise ImportProblem."""
     own_page = None
     if design is not None:
         kind = kind.for_design(design)
@@ -264,9 +265,10 @@ def read_source(
     mapping: ColumnMapping | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> SourceJudgments:
-    """Read judgments to compare: a judgments file, or one of SOURCE_FORMATS. Raise ImportProblem.
+    """Read judgments to compare, from a judgments file or a file in one of SOURCE_FORMATS. Raise ImportProblem.
 
-    `protocol` is for files that name none, and selects within a released set. `mapping` is of a judgments file.
+    `protocol` is needed for files that name none, and selects a part of a released set. `mapping` names the columns
+    of a judgments file.
     """
     if format is None or format in TEXT_TABLES:
         return _source_of_table(path, protocol, encoding=encoding, mapping=mapping, progress=progress)
@@ -331,7 +333,7 @@ def _source_of_table(path: Path, protocol: str | None, **reading: Any) -> Source
 
 @translation.override("en")
 def checked_kind(path: Path, table: FileJudgments, kind: Kind) -> Kind:
-    """Return the kind with the options that the values need; refuse those that none allow."""
+    """Return the kind with the options that the file's values need. Raise ImportProblem if no options allow a value."""
     rule = AnswerRule(kind)
     try:
         rule.hold_to_scale(table.scale)
@@ -367,13 +369,16 @@ def _read_content(record: Record) -> Content:
 
 
 def _read_document(record: Record) -> str:
-    """Return what an item is a part of: any text, as only equal ones matter."""
+    """Return the document of a record's item as text, "" for none. Documents are only compared for equality."""
     document = record.get("document")
     return "" if document is None else str(document).strip()
 
 
 def _systems(record: Record) -> Sides:
-    """Return the names of the systems that a row credits with its sides, by the ids of these or as sides."""
+    """Return the names of the systems that a row credits with its first and with its second text.
+
+    The row's `systems` are keyed by the ids of the texts, or by side.
+    """
     credits = json_cell(record, "systems")
     if not isinstance(credits, dict):
         return (), ()
@@ -390,13 +395,13 @@ def _names_of(credits: Any) -> tuple[str, ...]:
 
 
 def _strip_texts(*texts: str | None) -> Captions:
-    """Bring texts into one form, so that blanks at the ends and the like do not distinguish them."""
+    """Normalise texts, so that they do not differ, for example, only in blanks at their ends."""
     reference, first, second = (None if text is None else one_text(text) for text in texts)
     return reference, first, second
 
 
 def _without_types(values: Sequence[float | str]) -> tuple[list[float | str], list[str]]:
-    """Take texts for the numbers that other rows have, as in CSV, and say what labels differ in little alone."""
+    """Return the values with texts turned into equal numbers of other rows, and warnings about similar labels."""
     numbers = {value for value in values if not isinstance(value, str)}
     texts = dict.fromkeys(value for value in values if isinstance(value, str))
     same = {text: number for text in texts if (number := _number(text)) in numbers}

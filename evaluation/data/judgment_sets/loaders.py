@@ -1,6 +1,6 @@
 """Load stored judgments as arrays and records.
 
-Order is by unit, then worker name, equal on every database.
+All are ordered by unit, then by worker name, so that the order does not depend on the database.
 """
 
 from __future__ import annotations
@@ -64,14 +64,17 @@ def is_anonymous(study: Study) -> bool:
 
 
 def control_records_of(study: Study, *, moment: Snapshot | None = None) -> dict[int, ControlRecord]:
-    """Return worker -> results on control items. Imports state per judgment whether it is used."""
+    """Return the workers' results on control items, by row id.
+
+    Imports have none: they state for each judgment whether it is used.
+    """
     return _control_records(
         study, control_tallies(study) if moment is None else tallies_of_snapshot(study, moment)
     )
 
 
 def rule_of_controls(study: Study) -> Controls:
-    """Return the study's rule on control items; of imports one that sets nobody aside."""
+    """Return the study's rule on control items; for an import, a rule that excludes nobody."""
     return Controls(threshold=0.0) if study.source == Study.Source.IMPORTED else design_of(study).controls
 
 
@@ -115,7 +118,7 @@ def excluded_workers(study: Study, *, moment: Snapshot | None = None) -> frozens
 def unconfirmed_work(study: Study) -> QuerySet[Assignment]:
     """Return paid work that the crowd has not confirmed.
 
-    Anyone can open a page with made-up ids, so such answers count only after confirmation.
+    Anybody can open a page with invented ids, so such answers count only after confirmation.
     """
     if not study.platform or Ability.LIST not in backend_of(study).can:
         return Assignment.objects.none()
@@ -123,14 +126,17 @@ def unconfirmed_work(study: Study) -> QuerySet[Assignment]:
 
 
 def by_unit_and_name(rows: Iterator[tuple[Any, ...]], *, unit: int, worker: int) -> Iterator[tuple[Any, ...]]:
-    """Sort ``rows`` by unit and worker name, in Python because database collations differ."""
+    """Sort ``rows`` by unit and worker name; in Python, because the collations of databases differ.
+
+    ``unit`` and ``worker`` are positions of columns.
+    """
     for _, group in groupby(rows, key=itemgetter(unit)):
         yield from sorted(group, key=itemgetter(worker))
 
 
 @dataclass(frozen=True, slots=True)
 class StudyUnits:
-    """All units of a study in order, even control items; ``control`` and ``withdrawn`` are (U,) bool."""
+    """All units of a study in order, control items included; ``control`` and ``withdrawn`` are (U,) bool."""
 
     all: Units
     control: Flags
@@ -142,7 +148,7 @@ class StudyUnits:
 
 
 def study_units(study: Study) -> StudyUnits:
-    import pyarrow as pa  # when it is first used
+    import pyarrow as pa  # here, as it loads slowly
 
     table = unit_columns(study, ("pk", "key", "kind", "pair", "position", "control"))
     pk = table["pk"].to_numpy()
@@ -150,7 +156,7 @@ def study_units(study: Study) -> StudyUnits:
     units, control = Units.of_columns(table).at(order), table["control"].to_numpy()[order]
     del table
     pa.default_memory_pool().release_unused()
-    # Only control items are withdrawn, and have an index.
+    # Only control items can be withdrawn, and the filter on them uses an index.
     withdrawn = Unit.objects.filter(study=study, control=True, withdrawn=True).values_list("pk", flat=True)
     return StudyUnits(units, control, np.isin(units.pk, list(withdrawn)))
 
@@ -165,9 +171,9 @@ def load_judgments(
     """Load all judgments of ``study``.
 
     Args:
-        newest: last row id to include.
-        units: from ``study_units``, if loaded.
-        rule: on control items; by default the study's own.
+        newest: last row id of judgments to include.
+        units: the result of ``study_units``, if already loaded.
+        rule: rule on control items; by default the study's own.
     """
     import pyarrow as pa
 
@@ -178,7 +184,7 @@ def load_judgments(
             "pk", "name"
         )
     )
-    # Sorted here by name: database collations differ.
+    # Sort by name in Python, as the collations of databases differ.
     people = np.array(sorted(names, key=names.__getitem__), dtype=np.int64)
     people_names = [names[worker_id] for worker_id in people.tolist()]
     order = _positions_of_current(study, rows, newest)
@@ -229,7 +235,7 @@ def load_judgments(
 
 
 def _positions_of_current(study: Study, rows: pa.Table, newest: int | None) -> Ints:
-    """Return positions of judgments neither revised nor excluded nor unknown to their crowd."""
+    """Return the positions of judgments that are not revised, excluded, or unknown to their crowd."""
     pk, replaces = rows["pk"].to_numpy(), rows["replaces"].to_numpy()
     known = np.full(len(pk), True) if newest is None else pk <= newest
     gone = Judgment.objects.filter(assignment__study=study, assignment__state__in=EXCLUDED_STATES)
@@ -268,9 +274,9 @@ def _hash_judgments(
 
 
 def counted_answers(study: Study, moment: Snapshot) -> Iterator[tuple[int, list[Any]]]:
-    """Yield (unit row id, answers included at ``moment`` by worker name), in unit order.
+    """Yield unit row ids in order, each with the answers included at ``moment``, ordered by worker name.
 
-    Control items are omitted; a unit without included answers has an empty list, or is missing.
+    Control items are omitted. Units without included answers have an empty list, or are omitted too.
     """
     rows = (
         moment.judgments(study)
@@ -308,9 +314,9 @@ def judged_answers(study: Study, table: JudgmentTable) -> list[IncludedJudgment]
 
 
 def work_times(study: Study, workers: Collection[int]) -> dict[int, list[float]]:
-    """Return seconds per unit of finished assignments, by wall time.
+    """Return the wall time of the workers' finished assignments, as seconds per judgment, by worker's row id.
 
-    All judgments count: use it only for ``workers_without_times``. Imports without times give none.
+    All judgments of an assignment count, so use it only for ``workers_without_times``. Imports without times have none.
     """
     rows = (
         Assignment.objects.filter(study=study, worker__in=workers)
@@ -335,9 +341,9 @@ def unit_rows(study: Study) -> Units:
 
 
 def documents_of(study: Study) -> dict[int, int]:
-    """Return ``first_of_documents`` of the study's items, by row id."""
+    """Return ``first_of_documents`` of the study's items by row id."""
     rows = Item.objects.filter(dataset=study.dataset_id).exclude(fields=[]).order_by("position", "pk")
-    if not rows.exists():  # as of most datasets; which of their items a study shows takes long to find
+    if not rows.exists():  # most datasets have no documents; finding the study's items takes long
         return {}
     units = Unit.objects.filter(study=study).exclude(control_kind=Unit.ControlKind.QUIZ)
     pairs = CandidatePair.objects.filter(study=study)
@@ -345,13 +351,13 @@ def documents_of(study: Study) -> dict[int, int]:
 
 
 def documents_of_items(items: QuerySet[Item], only: Container[int] | None = None) -> dict[int, int]:
-    """Return ``first_of_documents`` of items in their order, or of ``only`` some row ids of them."""
+    """Return ``first_of_documents`` of items in order, restricted to the row ids ``only``, if given."""
     rows = items.values_list("pk", "fields").iterator(ROWS_AT_ONCE)
     return first_of_documents((pk, document_in(fields)) for pk, fields in rows if only is None or pk in only)
 
 
 def clusters_of_items(study: Study, items: Ints | Sequence[int]) -> Ints:
-    """Return what (N,) items, by row id, are clustered by: the first item of their document, else themselves."""
+    """Return the (N,) clusters of items, as row ids: the first item of an item's document, else the item."""
     documents, pks = documents_of(study), np.asarray(items, dtype=np.int64)
     if not documents:
         return pks
@@ -359,9 +365,9 @@ def clusters_of_items(study: Study, items: Ints | Sequence[int]) -> Ints:
 
 
 def clusters_of_units(study: Study, units: Sequence[UnitRow]) -> Ints:
-    """Return ``clusters_of_items`` of the units' items."""
+    """Return ``clusters_of_items`` for the units' items."""
     units = Units.of(units)
-    by_pair = len(units) > 0 and bool((units.pair >= 0).all())  # pairs are fewer
+    by_pair = len(units) > 0 and bool((units.pair >= 0).all())  # fewer rows, if every unit has a pair
     pairs = CandidatePair.objects.filter(study=study).values_list("pk", "item_id")
     items = Unit.objects.filter(study=study, control=False).values_list("pk", "item_id")
     rows = (pairs if by_pair else items).order_by().iterator(ROWS_AT_ONCE)
@@ -371,7 +377,7 @@ def clusters_of_units(study: Study, units: Sequence[UnitRow]) -> Ints:
 
 
 def units_by_filter(study: Study) -> tuple[set[int], set[int]]:
-    """Return judged units that passed the filter, and audited ones."""
+    """Return the row ids of judged units that passed the filter, and of audited ones, which it had rejected."""
     rows = Unit.objects.filter(study=study, control=False, filtered=False).values_list("pk", "audited")
     by_audit: tuple[set[int], set[int]] = set(), set()
     for pk, audited in rows.iterator(ROWS_AT_ONCE):
@@ -380,21 +386,21 @@ def units_by_filter(study: Study) -> tuple[set[int], set[int]]:
 
 
 def weights_of_units(study: Study) -> dict[int, float]:
-    """Return how many left-out captions each audited unit stands for; the others stand for themselves."""
+    """Return the weights of audited units, how many rejected captions each stands for. Other units weigh 1."""
     notes = study.notes
     audited = units_by_filter(study)[1] if notes.get("audited") else set()
     return {unit: (notes["candidate_pairs"] - notes["passed_filter"]) / len(audited) for unit in audited}
 
 
 def full_depth_units(study: Study) -> set[int] | None:
-    """Return the unstopped units; None without early stopping."""
+    """Return the row ids of units that early stopping did not end; None without early stopping."""
     if not stops_early(study):
         return None
     return set(OutcomeBounds.objects.filter(unit__study=study, full_depth=True).values_list("pk", flat=True))
 
 
 def decisions_of(study: Study) -> dict[int, Decision]:
-    """Return unit row id -> adjudicated decision, in unit order."""
+    """Return the adjudicated decisions by unit row id, in the order of units."""
     rows = Adjudication.objects.filter(study=study, state=Adjudication.State.DECIDED, value__isnull=False)
     names = ("unit_id", "value", "adjudicator__username", "decided_at", "reason", "votes")
     return {
@@ -410,7 +416,7 @@ def pair_rows(study: Study) -> list[PairRow]:
 
 
 def systems_of_pairs(study: Study) -> dict[str, tuple[str, str]]:
-    """Return pair key -> systems of both captions, or 'people'."""
+    """Return the systems of both captions of each pair ('people' if none), by pair key."""
     rows = CandidatePair.objects.filter(study=study).values_list(
         "key", "first_system__name", "second_system__name"
     )
@@ -422,8 +428,8 @@ class ReferenceSet:
     """References of images in the judged splits, in import order.
 
     Attributes:
-        of_item: image row id -> its ordered (key, text) references.
-        splits: names; [""] without splits.
+        of_item: (key, text) of the image's references in order, by image row id.
+        splits: names of the splits; [""] without splits.
     """
 
     of_item: dict[int, list[tuple[str, str]]]
@@ -467,7 +473,7 @@ def caption_units(study: Study) -> list[tuple[int, int, str, str]]:
 
 
 def systems_of_units(study: Study) -> dict[int | None, list[Any]]:
-    """Return ``Unit.systems`` of the judged units of which a file says it."""
+    """Return ``Unit.systems`` of the judged units for which a file names systems, by row id."""
     rows = Unit.objects.filter(study=study, control=False).exclude(systems=[])
     return dict(rows.order_by().values_list("pk", "systems"))
 
@@ -475,9 +481,9 @@ def systems_of_units(study: Study) -> dict[int | None, list[Any]]:
 def included_votes(
     study: Study, moment: Snapshot | None, tally: JudgmentTally, *, units: Sequence[int] | None = None
 ) -> Iterator[tuple[int, int, str, Any]]:
-    """Yield (unit, worker, worker's name, answer) of judgments in consensus and agreement.
+    """Yield (unit, worker, worker's name, answer) of the judgments that count in consensus and agreement.
 
-    Ordered by unit and worker name. ``tally`` takes in every judgment; ``units`` are row ids.
+    They are ordered by unit and worker name. Every judgment is added to ``tally``. ``units`` are row ids to read.
     """
     if moment is None:
         unused, gone = excluded_workers(study), frozenset[UUID]()

@@ -1,4 +1,4 @@
-"""The digest of a study's units and references, of rows or of stored columns alike."""
+"""The digest of a study's units and references, computed from rows or, with the same result, from stored columns."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ CAPTION_COLUMNS = {"item__name": _as_text, "text": _as_text}
 
 
 def digest_of_material(study: Study, stored: bool) -> str:
-    """Hash units, read from their rows or from ``stored`` blocks, and references as lines of JSON."""
+    """Hash units and references as lines of JSON; units are read from ``stored`` blocks or from their rows."""
     units = Unit.objects.filter(study=study)
     references = Caption.objects.filter(item__in=units.order_by().values("item"), role=Caption.Role.REFERENCE)
     if stored:
@@ -63,7 +63,7 @@ def digest_of_material(study: Study, stored: bool) -> str:
 
 
 def _lines_of_rows(rows: QuerySet[Any], columns: Mapping[str, Callable[[Any], str]]) -> Iterator[bytes]:
-    """Yield lines made column by column: encoding whole rows takes twice as long."""
+    """Yield the lines of rows; they are encoded column by column, as encoding whole rows takes twice as long."""
     for some in batched(plain_rows(rows.values_list(*columns)), ROWS_AT_ONCE):
         texts = map(map, columns.values(), zip(*some, strict=True))
         lines = "]\n[".join(map(", ".join, zip(*texts, strict=True)))
@@ -73,7 +73,7 @@ def _lines_of_rows(rows: QuerySet[Any], columns: Mapping[str, Callable[[Any], st
 def _lines_of_columns(
     study: Study, units: QuerySet[Unit], references: QuerySet[Caption]
 ) -> Iterator[memoryview]:
-    """Yield the same lines as ``_lines_of_rows`` of all units and references, reading and encoding each text once."""
+    """Yield the lines of all units and references, as ``_lines_of_rows`` would; each text is read and encoded once."""
     import pyarrow as pa
 
     names = ("pk", "key", "position", "control", "item", *CAPTIONS, "expected", "has_content")
@@ -125,18 +125,21 @@ def _parts(rows: int) -> Iterator[slice]:
 
 
 def _rows_in(model: type[Model], named: Iterable[tuple[Ints, QuerySet[Any]]]) -> QuerySet[Any]:
-    """Return at least the rows that are named, each set by its row ids, 0 for none, and by a query for them."""
+    """Return a queryset with at least the named rows.
+
+    Each set of rows is named twice: by an array of row ids (0 for none), and by a queryset.
+    """
     columns, queries = zip(*named, strict=True)
     ids = np.concatenate([column[column > 0] for column in columns])
-    if len(ids) and np.ptp(ids) < 2 * len(ids):  # reading them all is faster than looking each of them up
+    if len(ids) and np.ptp(ids) < 2 * len(ids):  # reading the whole range is faster than many look-ups
         return model._default_manager.filter(pk__range=(int(ids.min()), int(ids.max())))
     return model._default_manager.filter(reduce(or_, (Q(pk__in=query.order_by()) for query in queries)))
 
 
 def _texts_of(rows: QuerySet[Any], **fields: tuple[Callable[[Any], str], str]) -> tuple[Any, ...]:
-    """Return (N,) row ids, and for each field (N + 1,) texts as JSON, of which the first stands for a missing row.
+    """Return (N,) row ids, and for each field its (N + 1,) values as JSON, of which the first is for a missing row.
 
-    ``fields`` are functions that encode, and the text of a missing row.
+    ``fields`` are pairs of a function that encodes a value, and the text for a missing row.
     """
     import pyarrow as pa
 

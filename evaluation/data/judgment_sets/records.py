@@ -1,4 +1,4 @@
-"""A study's judgments, units, pairs and workers as columns and rows, without a database."""
+"""A study's judgments, units, pairs and workers as columns and rows, independent of the database."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 NO_PAIR = -1
 
-# Above this many values exact agreement is not expected: only alpha is meaningful.
+# With more values, exact agreement cannot be expected, and only alpha is meaningful.
 MOST_VALUES = 10
 UNITS_AT_ONCE = 20_000
 
@@ -33,14 +33,14 @@ class JudgmentTable:
     Attributes:
         pk: (N,) int64, ascending row ids, in arrival order.
         unit, worker: (N,) int64 row ids.
-        value: (N,) float64 in the unit's order; nan for open answers; for two candidates the side alone.
-        full_value: (N,) float64, the same with strength and confidence (preferences.py).
-        answer: N open answers in the unit's order, None for values; () if all are values.
-        control: (N,) bool, on control items.
-        used: (N,) bool, excluded neither by an import nor by the control rule.
-        side: (N,) int8, the option on the left, 1 or 2; 0 without sides.
+        value: (N,) float64, for the unit's order of options; nan for open answers; for two candidates only the side.
+        full_value: (N,) float64, the value with strength and confidence (preferences.py).
+        answer: N open answers for the unit's order of options, None for values; () if all are values.
+        control: (N,) bool, whether the unit is a control item.
+        used: (N,) bool, false if excluded by an import or by the rule on control items.
+        side: (N,) int8, the option shown on the left, 1 or 2; 0 without sides.
         seconds: (N,) float64; nan if unknown.
-        records: worker -> results on control items; empty if not loaded.
+        records: results on control items by worker; empty if not loaded.
     """
 
     pk: Ints
@@ -61,26 +61,26 @@ class JudgmentTable:
 
     @property
     def counted(self) -> Flags:
-        """Return (N,) bool: used judgments, except on control items."""
+        """Return (N,) bool: judgments that are used and not on control items."""
         return self.used & ~self.control
 
     @property
     def sided(self) -> Flags:
-        """Return (N,) bool: choices of one of two sides."""
+        """Return (N,) bool: judgments that chose one of two sides."""
         return (self.side > 0) & ((self.value == FIRST) | (self.value == SECOND))
 
     @property
     def left(self) -> Flags:
-        """Return (N,) bool: choices of the option on the left."""
+        """Return (N,) bool: judgments that chose the option on the left."""
         return (self.side > 0) & (self.value == self.side)
 
     @property
     def order(self) -> Floats:
-        """Return (N,) 1 where the first option was on the left, -1 where the second was, 0 without sides."""
+        """Return (N,): 1 if the first option was on the left, -1 if the second was, 0 without sides."""
         return (self.side == FIRST) * 1.0 - (self.side == SECOND)
 
     def answers_of(self, keep: Flags) -> list[Any]:
-        """Return the answers of the rows ``keep``: numbers, or open ones."""
+        """Return the answers of the rows that ``keep`` marks: numbers or open answers."""
         return [
             self.answer[row] if np.isnan(self.full_value[row]) else plain_number(self.full_value[row])
             for row in np.flatnonzero(keep).tolist()
@@ -103,7 +103,7 @@ class UnitRow(NamedTuple):
 
 
 class Units(Sequence[UnitRow]):
-    """Judged units as columns; rows are made on access.
+    """Judged units as columns; row objects are created on access.
 
     Attributes:
         pk: (U,) row ids.
@@ -119,7 +119,7 @@ class Units(Sequence[UnitRow]):
     def of(cls, rows: Sequence[UnitRow]) -> Units:
         if isinstance(rows, Units):
             return rows
-        import pyarrow as pa  # 40 MB that most web processes never need
+        import pyarrow as pa  # here, as most web processes never need its 40 MB
 
         pk, key, kind, pair = zip(*rows, strict=True) if rows else ((), (), (), ())
         columns = (
@@ -132,7 +132,7 @@ class Units(Sequence[UnitRow]):
 
     @classmethod
     def of_columns(cls, table: pa.Table) -> Units:
-        """Make units of equally named columns; ``kind`` is text, and ``pair`` null without one."""
+        """Return the units of a table with the same column names; ``kind`` is text, a missing ``pair`` is null."""
         kind = table["kind"].cast("string").combine_chunks().dictionary_encode()
         return cls(
             table["pk"].to_numpy(),
@@ -178,7 +178,11 @@ def texts_of_column(column: pa.Array) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """An adjudication: decision in the unit's order, time in ISO 8601, and the votes then."""
+    """An adjudication.
+
+    value: the decision, for the unit's order of options. at: time in ISO 8601. votes: number of votes by answer at
+    that time.
+    """
 
     value: float
     by: str

@@ -1,6 +1,7 @@
 """Judgment signatures, which state how judgments were made (docs/signatures.md).
 
-They do what sacrebleu's signature does for scores (Post 2018, "A Call for Clarity in Reporting BLEU Scores").
+They are for judgments what sacrebleu's signature is for scores (Post 2018, "A Call for Clarity in Reporting BLEU
+Scores").
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from quorum.numeric.signatures import Signature, Value
 
 AS_IMPORTED = "as-imported"
 
-DIGITS_OF_HASH = 16  # 64 bits: distinguishes data, and is short enough for a plot
+DIGITS_OF_HASH = 16  # 64 bits, enough to distinguish data, and short enough for a plot
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,8 +23,8 @@ class MaterialCounts:
     """The judged material, without control items.
 
     Attributes:
-        pairs: candidate pairs; None for single units.
-        references: fewest and most per pair; (0, 0) if none was shown.
+        pairs: number of candidate pairs; None if units are single.
+        references: fewest and most references of a pair; (0, 0) if none was shown.
     """
 
     units: int
@@ -50,8 +51,8 @@ def judgment_signature(
     """Return the signature of judgments of ``kind``.
 
     Args:
-        controls: the required share of right control items; 'none', or 'as-imported'.
-        others: optional fields: a stopping rule, adjudicated units, simulated answers.
+        controls: the required share of right answers to control items, 'none', or 'as-imported'.
+        others: optional fields, such as a stopping rule, adjudicated units, simulated answers.
     """
     least = votes.least if votes.units == material.units else 0
     fields: dict[str, Value] = {}
@@ -84,7 +85,7 @@ class Difference:
 
 
 def differences(stated: Signature, current: Signature) -> list[Difference]:
-    """Compare all fields, even protocol and version, in the order of ``stated``."""
+    """Return the fields that differ, protocol and version included, in the order of ``stated``."""
     stated_fields = {"protocol": stated.name, **stated.fields, "v": stated.version}
     current_fields = {"protocol": current.name, **current.fields, "v": current.version}
     return [

@@ -1,4 +1,4 @@
-"""Sources of judgments, a study or a file, with the contents of their units."""
+"""Sources of judgments (studies or files), with the contents of their units."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ Values = NDArray[np.float64] | NDArray[np.object_]
 Captions = tuple[str | None, str | None, str | None]
 NO_CAPTIONS: Captions = (None, None, None)
 
-Sides = tuple[tuple[str, ...], tuple[str, ...]]  # names of systems
+Sides = tuple[tuple[str, ...], tuple[str, ...]]  # names of the first text's systems, and of the second's
 
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """A unit's reference, first and second caption, by id and by text as far as known.
+    """The content of a unit: its image, and the ids and texts, as far as known, of reference, first and second caption.
 
-    ``systems`` are the names of those that a file credits with the first and the second; ``kind`` is that of the pair.
-    ``document``: of which the image is a part.
+    systems: names of the systems that a file credits with the first, and with the second. kind: of the candidate pair.
+    document: the document that the image belongs to.
     """
 
     image: str | None = None
@@ -44,12 +44,16 @@ class Content:
     def keys(
         self, *, reference: bool, two_sided: bool, by_system: bool = False
     ) -> Iterator[tuple[Hashable, bool]]:
-        """Yield (key, whether candidates are swapped), by ids and by texts, also of each system."""
+        """Yield (key, swapped) for the ids, and for the texts; equal contents have equal keys.
+
+        The candidates of a key are sorted; ``swapped`` says whether that changed their order. A key has the reference
+        and the credited systems only if asked for.
+        """
         for name, captions in (("ids", self.ids), ("texts", self.texts)):
             shown, first, second = captions
             if self.image is None or first is None or (two_sided and second is None):
                 continue
-            # The other ids may be known although this one is not.
+            # The reference lacks this form of id or text, but has the other: the forms must not be mixed.
             if reference and shown is None and (self.ids[0] is not None or self.texts[0] is not None):
                 continue
             sides = [(first, self.systems[0]), (second, self.systems[1])]
@@ -66,9 +70,9 @@ class Content:
 class SourceJudgments:
     """N judgments of a source.
 
-    unit: (N,) positions in `units`. rater: (N,) whole numbers. value: (N,) numbers, or objects if any is a
-    text. left_out: reason -> rows. full_depth: (U,) unstopped units, if sampled. anonymous: whether raters
-    are positions in published totals, not people.
+    unit: (N,) positions in `units`. rater: (N,) whole numbers. value: (N,) numbers, or objects if one is a text.
+    left_out: number of rows by reason. full_depth: (U,) units that early stopping did not end, if it was used.
+    anonymous: whether raters are places in published totals instead of people.
     """
 
     name: str
@@ -101,7 +105,7 @@ class SourceJudgments:
         return "share of yes" if self.kind is not None and self.level == "nominal" else "mean"
 
     def merged_into(self, groups: Ints, turned: Flags, count: int) -> SourceJudgments:
-        """Merge units into `count` groups; flip answers on turned units."""
+        """Return the judgments with units merged into `count` groups, and answers to `turned` units swapped."""
         value = self.value
         if self.kind is not None and turned.any():
             value = value.copy()
@@ -131,7 +135,7 @@ class SourceJudgments:
         )
 
     def scores(self) -> Floats:
-        """Return (U,) scores; nan without judgments."""
+        """Return the (U,) scores of units; nan without judgments."""
         scores = np.full(len(self.units), np.nan)
         if len(self.unit):
             value = preference_scores(self.value.astype(np.float64)) if self.two_sided else self.value
@@ -140,7 +144,7 @@ class SourceJudgments:
         return scores
 
     def consensus(self) -> dict[int, Any]:
-        """Return unit -> consensus, omitting ties."""
+        """Return the consensus by unit; ties are omitted."""
         if not len(self.unit):
             return {}
         if self.kind is None:
@@ -154,5 +158,5 @@ class SourceJudgments:
 
 
 def preference_scores(side: Floats) -> Floats:
-    """Return (N,) 1 for the first of two candidates, 0 for the second, 0.5 for neither side."""
+    """Return (N,) scores of answers: 1 for the first of two candidates, 0 for the second, 0.5 for neither."""
     return np.where(side == 1, 1.0, np.where(side == 2, 0.0, 0.5))

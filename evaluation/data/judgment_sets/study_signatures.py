@@ -1,4 +1,4 @@
-"""The judgment signature of a study: what was asked, of what, and what people answered (docs/signatures.md)."""
+"""The judgment signature of a study: the questions, the material, and the answers (docs/signatures.md)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from judgments.studies.stopping import describe_stopping
 from quorum.numeric.signatures import Signature, Value, quorum_version
 from quorum.statistics.inputs import encode
 
-# Parts of a design that change nothing of what people are asked, or only which units there are.
+# Parts of a design that do not change what people are asked, or that only determine the units.
 UNASKED_PARTS = {
     "name", "slug", "dataset", "preset", "purpose", "seed", "seconds_per_unit", "consent", "contact", "arena",
     "sampling", "filter", "access", "workers", "rules", "stopping", "crowd", "panel", "erasure", "retention", "ethics",
@@ -39,7 +39,7 @@ UNASKED_PARTS = {
 
 
 def signature_of_study(study: Study, *, table: JudgmentTable | None = None) -> Signature:
-    """Return the current signature, from ``table`` if loaded and from blocks of units then, else from rows."""
+    """Return the current signature. If ``table`` is given, compute it from that and from stored blocks of units."""
     if table is None:
         return signature_from(study, material_of(study), votes_of(study), uncommon_fields(study))
     material, others = material_of(study, stored=True), uncommon_fields(study, stored=True)
@@ -68,7 +68,7 @@ def compare_signature(study: Study, stated: Signature) -> list[Difference]:
 
 
 def material_of(study: Study, *, stored: bool = False) -> MaterialCounts:
-    """Count what was judged, by the rows, or by ``stored`` blocks of units."""
+    """Count the judged material, from ``stored`` blocks of units or from their rows."""
     import pyarrow.compute as pc
 
     units = unit_columns(study, ("pair", "item", "reference", "control"), stored=stored)
@@ -76,7 +76,7 @@ def material_of(study: Study, *, stored: bool = False) -> MaterialCounts:
     pairs = None
     if KINDS[study.protocol].compares_pairs:
         pairs = CandidatePair.objects.filter(study=study).count()
-    by_item = judged.group_by(["pair", "item"], use_threads=False)  # threads would take three times the work
+    by_item = judged.group_by(["pair", "item"], use_threads=False)  # with threads it takes three times the CPU time
     shown = by_item.aggregate([("reference", "count_distinct")])
     references = [n for n in pc.unique(shown["reference_count_distinct"]).to_pylist() if n]
     return MaterialCounts(
@@ -88,7 +88,7 @@ def material_of(study: Study, *, stored: bool = False) -> MaterialCounts:
 
 
 def votes_of(study: Study) -> Votes:
-    """Return counts over every judgment."""
+    """Return the counts over all judgments."""
     tally = JudgmentTally()
     for _ in included_votes(study, None, tally):
         continue
@@ -124,9 +124,9 @@ def control_rule(study: Study) -> Value:
 def uncommon_fields(
     study: Study, *, moment: Snapshot | None = None, stored: bool = False
 ) -> dict[str, Value]:
-    """Return digests of the design and the material, and uncommon signature fields, now or at ``moment``.
+    """Return the signature fields that not every study has, with digests of design and material, now or at ``moment``.
 
-    Units are read from ``stored`` blocks, by default from their rows.
+    Units are read from ``stored`` blocks, or from their rows.
     """
     asked = {name: value for name, value in study.design.items() if name not in UNASKED_PARTS}
     fields: dict[str, Value] = {
@@ -135,7 +135,7 @@ def uncommon_fields(
     }
     kind = KINDS[study.protocol]
     if answers := kind.setting(design_of(study)) if kind.two_sided or kind.scale else "":
-        # a colon separates a field from its value
+        # a colon would separate a field from its value
         fields["answers" if kind.two_sided else "scale"] = answers.replace(":", "/")
     if draws_at_claim(study):
         fields["drawn"] = f"live,even-{design_of(study).arena.even:g}"

@@ -1,4 +1,4 @@
-"""Count and hash judgments in the order of their units."""
+"""Counts and hashes of judgments, added in the order of their units."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FIRST_LEFT = "first-left"
 
 @dataclass(slots=True)
 class JudgmentTally:
-    """Count and hash judgments ordered by unit, then worker name."""
+    """Counts and hashes judgments, which must be added in the order of unit and worker name."""
 
     counted: int = 0
     sided: int = 0
@@ -28,11 +28,11 @@ class JudgmentTally:
 
     @classmethod
     def into(cls, write: Callable[[bytes], object]) -> JudgmentTally:
-        """Return a tally of some units, which writes what is to be hashed of all (see ``add_votes``)."""
+        """Return a tally for some of the units; it passes the lines to hash to ``write`` (see ``add_votes``)."""
         return cls(_hash=DataHash(write))
 
     def add(self, unit: str, worker: str, answer: Any, *, used: bool, control: bool, presented: str) -> None:
-        """Add a judgment; ``answer`` is canonical, ``presented`` is '' without sides."""
+        """Add a judgment. ``answer`` is for the unit's order of options; ``presented`` is '' without sides."""
         self._hash.add(unit, worker, answer, used)
         if control or not used:
             return
@@ -71,11 +71,11 @@ class Votes:
     """Vote counts.
 
     Attributes:
-        units: judged units with an included vote.
-        least, most: included votes per such unit.
-        sided, first_left: included votes on two-sided units, and those with the first option on the left.
-        data_hash: of all judgments, included or not.
-        counted: included votes.
+        units: number of units with an included vote.
+        least, most: fewest and most included votes of such a unit.
+        sided, first_left: number of included votes on units with two sides, and with the first option on the left.
+        data_hash: hash of all judgments, included or not.
+        counted: number of included votes.
     """
 
     units: int
@@ -88,7 +88,7 @@ class Votes:
 
 
 def add_votes(parts: Sequence[Votes], data_hash: str) -> Votes:
-    """Add the counts of distinct units."""
+    """Return the sums of counts of disjoint sets of units, with the given hash of all."""
     judged = [part for part in parts if part.units]
     return Votes(
         units=sum(part.units for part in judged),

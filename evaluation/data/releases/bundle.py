@@ -1,4 +1,4 @@
-"""Read and write bundles: reproducible zips with checksums for `sha256sum --check`."""
+"""Read and write bundles: reproducible zip files with checksums for `sha256sum --check`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SUMS = "SHA256SUMS"
 MANIFEST = "manifest.json"
 LEVEL = 6
 CHUNK = 1 << 20
-LONGEST_LINE = 16 << 20  # bytes
+LONGEST_LINE = 16 << 20  # most bytes of a line
 UNREADABLE = (BadZipFile, EOFError, NotImplementedError, RuntimeError, zlib.error)
 
 
@@ -69,7 +69,7 @@ def _sums(hashes: Mapping[str, str]) -> str:
 
 
 class BundleReader:
-    """Read a bundle. Raise VerificationError for any defect."""
+    """Reads a bundle, and raises VerificationError for any defect."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -83,13 +83,13 @@ class BundleReader:
             ) from None
         self.sizes = {info.filename: info.file_size for info in self._zip.infolist()}
         self.names = [info.filename for info in self._zip.infolist()]
-        self.digests: dict[str, str] = {}  # of what `problems` read
+        self.digests: dict[str, str] = {}  # SHA-256 of the files that `problems` has read
 
     def close(self) -> None:
         self._zip.close()
 
     def problems(self) -> list[str]:
-        """Describe contradictions between files and checksums."""
+        """Return sentences about contradictions between files and checksums."""
         repeated = [name for name in set(self.names) if self.names.count(name) > 1]
         problems = [f"{name} is there more than once." for name in repeated]
         if SUMS not in self.names:

@@ -1,6 +1,6 @@
 """The documents of a bundle: README, datasheet, CITATION.cff, LICENSE and metadata.
 
-The metadata are by the MLCommons Croissant Format Specification 1.0
+The metadata follow the MLCommons Croissant Format Specification 1.0
 (https://docs.mlcommons.org/croissant/docs/croissant-spec.html).
 """
 
@@ -24,16 +24,16 @@ from judgments.studies.designs import design_of
 FOLDER = Path(__file__).parent
 TEMPLATES = text_templates(FOLDER / "templates")
 
-# JSON strings are YAML strings too.
+# A JSON string is also a YAML string.
 TEMPLATES.filters["json"] = lambda text: json.dumps(text, ensure_ascii=False)
 
-# SPDX identifier -> name and address of the text.
+# SPDX identifier -> name of the licence and address of its text.
 LICENCES: dict[str, dict[str, str]] = tomllib.loads((FOLDER / "licences.toml").read_text(encoding="utf-8"))
 _FILES: dict[str, Any] = tomllib.loads((FOLDER / "files.toml").read_text(encoding="utf-8"))
 CONTEXT: dict[str, Any] = json.loads((FOLDER / "croissant_context.json").read_text(encoding="utf-8"))
 CONFORMS_TO = "http://mlcommons.org/croissant/1.0"
 
-# Files of every bundle that are written after its README.
+# Files that every bundle has and that are written after its README.
 LATER_FILES = frozenset(
     ("manifest.json", "SHA256SUMS", "CITATION.cff", "LICENSE", "datasheet.md", "croissant.json")
 )
@@ -54,7 +54,7 @@ class About:
 
 
 def check_licence(name: str) -> str:
-    """Return the SPDX identifier. Raise ReleaseError naming the nearest."""
+    """Return the SPDX identifier of a licence. Raise ReleaseError for an unknown one, with the nearest known."""
     by_lower = {known.lower(): known for known in LICENCES}
     if name.lower() in by_lower:
         return by_lower[name.lower()]
@@ -71,8 +71,10 @@ def documents(
     facts: Mapping[str, Any],
     quorum: str,
 ) -> Iterator[tuple[str, str]]:
-    """Yield name and content of each document; ``files`` are read when a document needs them, so the caller may
-    add to them meanwhile."""
+    """Yield the name and the content of each document.
+
+    ``files`` is read only when a document needs it, so the caller may add entries between documents.
+    """
     yield "datasheet.md", datasheet(about, agreement, counts, design, facts)
     yield "croissant.json", f"{indented(croissant(about, files))}\n"
     yield "CITATION.cff", citation_cff(about)
@@ -109,8 +111,8 @@ def datasheet(
 ) -> str:
     """Return the datasheet of a release.
 
-    ``facts`` are ``collected`` (first and last day), ``minutes`` (median of an assignment), ``exclusions``
-    (rule -> number of workers) and ``consents`` (number, hash and people of each version of the consent
+    ``facts`` are ``collected`` (first and last day), ``minutes`` (median time of an assignment), ``exclusions``
+    (number of workers by rule) and ``consents`` (number, hash and number of people of each version of the consent
     text).
     """
     sampling = (design.get("sampling") or {}).items()
@@ -176,7 +178,7 @@ def _record_set(file: str, holds: str, columns: Mapping[str, tuple[str, str]]) -
 
 
 def shareable_design(study: Study) -> dict[str, Any]:
-    """Return the design without access codes and a panel's addresses."""
+    """Return the design without access codes and without the addresses of a panel."""
     design = design_of(study).model_dump(mode="json")
     if design["access"]["code"]:
         design["access"]["code"] = "left out"

@@ -1,4 +1,7 @@
-"""The effects of an erasure on results, exports and releases. The rows that a release was made from remain provable."""
+"""The effects of an erasure on results, exports and releases.
+
+That the rows of an earlier release existed can still be proved (`origin`).
+"""
 
 from __future__ import annotations
 
@@ -21,9 +24,9 @@ FILE_JOBS = ("export", "report", "release")
 
 
 def forget_person(*, study: Study, replacements: Mapping[str, str], **_signal: Any) -> None:
-    """Rename the person in stored results, and delete caches, in the erasure's transaction.
+    """Rename the person in stored results, and delete caches, in the transaction of the erasure.
 
-    Results stay, older than the data, until they are recomputed.
+    Results stay as they are, marked as older than the data, until they are recomputed.
     """
     forget_columns(study=study)
     for analysis in Analysis.objects.filter(study=study).iterator(1):
@@ -33,7 +36,7 @@ def forget_person(*, study: Study, replacements: Mapping[str, str], **_signal: A
 
 
 def describe_computed_results(*, study: Study, **_signal: Any) -> str:
-    """Return in a sentence what refers to the study's units or names them, so that they stay; or ""."""
+    """Return a sentence on why the study's units must stay (imported predictions, a release), or ""."""
     about = {"slug": study.slug}
     if Prediction.objects.filter(study=study).exists():
         return _("Predictions were imported for study %(slug)r; duplicate the study instead.") % about
@@ -43,17 +46,17 @@ def describe_computed_results(*, study: Study, **_signal: Any) -> str:
 
 
 def forget_columns(*, study: Study, **_signal: Any) -> None:
-    """Delete copies of the study's rows."""
+    """Delete the study's blocks of columns, which are copies of its rows."""
     from evaluation.data.judgment_sets.blocks import forget_blocks
 
     forget_blocks(study)
 
 
 def remove_files(*, study: Study, withdraw: bool, **_signal: Any) -> None:
-    """Remove the study's exports and reports, which name people and can be rewritten. Idempotent.
+    """Remove the study's exports and reports, which name people and can be made again. Idempotent.
 
     Args:
-        withdraw: whether to remove release files too; their rows with version and SHA-256 stay.
+        withdraw: whether to remove the files of releases too; their rows, with version and SHA-256, stay.
 
     Raises:
         Busy: such a file is being written.
@@ -70,12 +73,12 @@ def remove_files(*, study: Study, withdraw: bool, **_signal: Any) -> None:
 
 
 def precedes_erasure(analysis: Analysis) -> bool:
-    """Return whether somebody was erased since: the analysis may rest on their judgments or the order of names."""
+    """Return whether somebody was erased after the analysis, which may then depend on that person's judgments."""
     return Erasure.objects.filter(study=analysis.study_id, at__gt=analysis.created_at).exists()
 
 
 def remove_written(stem: str) -> None:
-    """Remove what the job of an export or report wrote, the parts of a file too."""
+    """Remove the files that the job of an export or report wrote, parts included."""
     folder = Path(settings.EXPORT_ROOT)
     for path in (*folder.glob(f"{stem}.*"), *folder.glob(f".{stem}.*")):
         if path.is_dir():

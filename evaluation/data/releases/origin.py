@@ -1,4 +1,4 @@
-"""Say where the judgments of a bundle are now: here, proved by receipts, or neither."""
+"""Find what became of a bundle's judgments: still in the study, erased and proved by receipts, or neither."""
 
 from __future__ import annotations
 
@@ -27,14 +27,15 @@ ROWS = "judgments.jsonl"
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a bundle's judgments are now.
+    """What became of a bundle's judgments.
 
     Attributes:
-        version: the release with the file's SHA-256, or "".
-        here: judgments in the study, by unit, answer and minute.
-        committed: judgments that an erasure committed to, proved by a receipt.
-        missing: the rest.
-        erased: judgments erased since; an upper bound of ``missing`` if the bundle is genuine.
+        version: the release whose file has the bundle's SHA-256, or "".
+        here: number of judgments that are in the study, matched by unit, answer and minute.
+        committed: number of erased judgments that a receipt proves.
+        missing: number of the other judgments.
+        erased: number of judgments erased after the release. A genuine bundle has at most so many judgments
+            ``committed`` or ``missing``.
     """
 
     version: str
@@ -61,7 +62,7 @@ class Origin:
 
 
 def origin_of(*, study: Study, bundle: Path, receipts: Collection[str] = ()) -> Origin:
-    """Compare a release's judgments with the study's rows and erasure commitments. Raise VerificationError."""
+    """Compare a bundle's judgments with the study's rows and the commitments of erasures. Raise VerificationError."""
     left = Counter(_row_key(row) for row in JudgmentRows(study, take_snapshot(study)))
     erasures = Erasure.objects.filter(study=study)
     known = Counter(digest for erasure in erasures for digest in erasure.content.get("commitments", ()))

@@ -1,6 +1,6 @@
-"""Collect the rows of a release compactly for its results.
+"""Collect the rows of a release compactly, to compute its results.
 
-Units, pairs and people are numbered by bundle order, independent of the database.
+Units, pairs and people are numbered in the order of the bundle, so results do not depend on the database.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from judgments.drawing.documents import first_of_documents
 from judgments.kinds import KINDS, IncludedJudgment, Kind
 from quorum.statistics.aggregation.pair_answers import FIRST, SECOND
 
-ANONYMOUS = "anon-"  # prefix of pseudonyms of raters from published totals
-USED, SIDE = 1, 2  # whether it counts, and the option on the left, in one number
+ANONYMOUS = "anon-"  # prefix of pseudonyms for raters of published totals
+USED, SIDE = 1, 2  # one number for whether a judgment counts, and for the option on the left
 Row = Mapping[str, Any]
-# Columns of units; texts only where answers are compared with them.
+# Columns of units; texts only if answers are compared with them.
 OF_UNIT = ("unit", "image", "reference", "first", "second", "pair", "kind", "control", "control_kind", "expected",
            "repeats", "struck", "filtered", "audited", "full_depth", "decided", "content")  # fmt: skip
 TIMES = ("accepted_at", "submitted_at")
@@ -40,28 +40,30 @@ OF_SCORE = ("metric", "pair", "unit", "image", "caption", "first", "second")
 OF_CAPTION = ("caption", "text", "image", "document")
 OF_PROPOSAL = ("system", "task", "image", "caption", "query", "rank", "original")
 OF_CONTENT = ("system", "image", "names")
-# In bundles from before systems ranked images for captions.
+# Columns missing in bundles from before systems ranked images for captions.
 OLD_PROPOSAL = {"task": ANNOTATION, "query": None, "original": None}
-UNIQUE_COLUMNS = frozenset({"unit", "text", *TEXTS})  # unique per row: not worth interning
+UNIQUE_COLUMNS = frozenset({"unit", "text", *TEXTS})  # not interned, as they are unique in each row
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Settings of the results besides the rows, under ``settings`` in the manifest.
+    """Settings that determine the results together with the rows; ``settings`` in the manifest.
 
     Attributes:
-        controls, others: as in the judgment signature.
-        full_depth: whether agreement is over unstopped units only.
+        controls, others: fields of the judgment signature.
+        full_depth: whether agreement is only over units that early stopping did not end.
         evaluation: how metrics were compared, or ``why_not``.
         filter: number of image-caption ``pairs``, and of those that ``passed``; {} without an audit.
-        asked: the design's part that answers depend on (``Kind.setting``); mostly empty.
-        cut_times: whether times are cut to the minute and give no durations; false before 0.6.
+        asked: the part of the design that answers depend on (``Kind.setting``); mostly empty.
+        cut_times: whether times are cut to the minute, so that there are no durations; false before 0.6.
         wording: number of the wording of the report's sentences; 0 before 0.6.
         winners_signed: whether the signature covers published winners; false before 0.6.
-        clustered: whether intervals and tests are by image and worker; false before 0.6.
-        raters_known: whether metrics are held against people by worker as well.
+        clustered: whether intervals and tests cluster by image and worker; false before 0.6.
+        raters_known: whether intervals of metrics also cluster by worker.
         both_orders: whether choices between two texts count in both orders in agreement; false before 0.6.
-        credited: whether units score for the systems that a file credits; older ones take the first unit of a text.
+        credited: whether units score the systems that a file credits; in older releases a text has the score of its
+        first
+            unit.
     """
 
     protocol: str
@@ -82,7 +84,7 @@ class Settings:
     both_orders: bool = False
 
     def as_json(self) -> dict[str, Any]:
-        left_out = {each.name for each in fields(self) if each.default is not MISSING}  # as in older bundles
+        left_out = {each.name for each in fields(self) if each.default is not MISSING}  # which older bundles lack
         return {name: value for name, value in asdict(self).items() if name not in left_out or value}
 
     @property
@@ -96,7 +98,7 @@ class Settings:
 
 
 class CompactRow(tuple[Any, ...]):
-    """A row's values by column, in a quarter of a dict's memory."""
+    """A row with access by column, in a quarter of the memory of a dict."""
 
     __slots__ = ()
     places: Mapping[str, int] = {}
@@ -129,7 +131,7 @@ class CompactRows:
         return self.rows[number]
 
     def append(self, row: Row) -> None:
-        """Raise KeyError for a missing value."""
+        """Add a row. Raise KeyError for a missing column."""
         self.rows.append(self.table([self._shared(name, row[name]) for name in self.table.places]))
 
     def extend(self, rows: Iterable[Row]) -> None:
@@ -154,11 +156,10 @@ class _Work:
 
 @dataclass(slots=True)
 class ReleasedRows:
-    """The rows of a bundle; add units, pairs, scores, captions and proposals before judgments.
+    """The rows of a bundle. Add units, pairs, scores, captions and proposals before judgments.
 
-    ``same_words``: unit number -> the id that first judges its caption's words. ``credits``: unit number -> the systems
-    that a file credits with its text, or with each of its options. ``document_of``: image -> its document, where files
-    name one.
+    same_words: by unit number, the first caption id with the same words. credits: by unit number, the systems that a
+    file credits with its text, or with each of its options. document_of: the documents of images, if files name them.
     """
 
     settings: Settings
@@ -208,7 +209,7 @@ class ReleasedRows:
 
     @property
     def documents(self) -> dict[str, str]:
-        """Return ``first_of_documents`` of the images."""
+        """Return ``first_of_documents`` for the images."""
         return first_of_documents(self.document_of.items())
 
     def add_unit(self, row: Row) -> None:
@@ -227,7 +228,7 @@ class ReleasedRows:
         self.proposals.append({**OLD_PROPOSAL, **row})
 
     def add_judgment(self, row: Row) -> None:
-        """Add a judgment; invalidated ones are only counted."""
+        """Add a judgment; invalidated judgments are only counted."""
         self.judgments += 1
         if row["invalidated"]:
             self.invalidated += 1
@@ -284,7 +285,7 @@ class ReleasedRows:
         return sorted(people, key=lambda row: row.name)
 
     def wall_times(self) -> dict[int, list[float]]:
-        """Return worker -> seconds per judgment of each assignment, none from cut or unknown times."""
+        """Return for each worker the seconds per judgment of assignments; unknown or cut times give none."""
         times: dict[int, list[float]] = {}
         if self.settings.cut_times:
             return times
@@ -294,9 +295,9 @@ class ReleasedRows:
         return times
 
     def on_controls(self) -> list[tuple[int, Any, Any, str]]:
-        """Return (person, answer, expected, kind of control item), without withdrawn controls.
+        """Return (person, answer, expected answer, kind of control item) for control items that are not withdrawn.
 
-        A repeated unit expects the same person's first answer.
+        The expected answer to a repeated unit is the same person's first answer.
         """
         kind, rows = self.settings.kind, []
         for work in self.work.values():
@@ -370,7 +371,7 @@ class ReleasedRows:
 
 
 def _unit_of(number: int, row: Row, image: int, systems: Sequence[Any], document: str) -> SimpleNamespace:
-    """Return a unit with the attributes of ``judgments.models.Unit``."""
+    """Return an object with the attributes of ``judgments.models.Unit``."""
 
     def caption(name: str) -> SimpleNamespace | None:
         return SimpleNamespace(key=row[name], text=row[f"{name}_text"] or "") if row[name] else None
@@ -383,11 +384,11 @@ def _unit_of(number: int, row: Row, image: int, systems: Sequence[Any], document
 
 
 def to_the_minute(time: str | None) -> str | None:
-    """Cut the seconds off a time: a crowd's own list could be joined on them."""
+    """Return a time without seconds, by which a crowd's own list could be matched."""
     return time and f"{time[:16]}:00Z"
 
 
-@lru_cache(maxsize=4_096)  # the rows of an assignment share their times
+@lru_cache(maxsize=4_096)  # cached, as the rows of an assignment have the same times
 def _seconds_between(accepted: str | None, submitted: str | None) -> float:
     if not accepted or not submitted:
         return 0.0

@@ -1,4 +1,4 @@
-"""Paths of bundles and the records of releases."""
+"""Paths of bundles, and the rows that record releases."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class WrittenBundle:
 
 
 def place_for_release(*, study: Study, version: str, job_id: int, run: str) -> Path:
-    """Return the path of a run's bundle; remove the files of the job's earlier runs."""
+    """Return the path for the bundle of this run of a job; remove the files of its earlier runs."""
     folder = Path(settings.EXPORT_ROOT)
     folder.mkdir(parents=True, exist_ok=True)
     stem = f"{study.slug}-release-{version}-{job_id}"
@@ -44,7 +44,7 @@ def place_for_release(*, study: Study, version: str, job_id: int, run: str) -> P
 
 
 def release_file(release: Release) -> Path:
-    """Return the bundle's path in the export folder. Raise NotThere."""
+    """Return the path of the release's bundle in the export folder. Raise NotThere."""
     if not is_stored(release):
         raise NotThere(
             _(
@@ -74,7 +74,7 @@ def release_name(study: Study, version: str) -> str:
 
 
 def record_release(*, study: Study, bundle: WrittenBundle, file: str = "") -> Release:
-    """Record the release in a row and the log. Raise ReleaseError if the version was released meanwhile."""
+    """Record the release in a row and in the log. Raise ReleaseError if the version exists by now."""
     about, by = bundle.about, acting_person()
     try:
         with transaction.atomic():

@@ -1,4 +1,4 @@
-"""The terms and the version under which a study can be released."""
+"""The terms and the version of a release."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from judgments.models import Study
 
 LONGEST_VERSION = 20
 VERSION = re.compile(r"\d+(\.\d+){1,2}")
-NEWEST = 100  # releases that the next version follows
+NEWEST = 100  # number of recent releases from which the next version is derived
 
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """A release's title and terms; an empty title is the study's name."""
+    """The version, title and terms of a release; an empty title stands for the study's name."""
 
     version: str
     licence: str
@@ -30,7 +30,7 @@ class Terms:
 
 
 def next_version(study: Study) -> str:
-    """Return the next free version after the highest recent one: 1.0, 1.1, ..."""
+    """Return the free version after the highest recent one: 1.0, 1.1, ..."""
     newest = study.releases.order_by("-pk").values_list("version", flat=True)[:NEWEST]
     known = [tuple(map(int, version.split("."))) for version in newest]
     if not known:

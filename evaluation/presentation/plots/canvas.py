@@ -1,6 +1,6 @@
-"""Shared parts of plots: colours, axes, rows of dots, and portable SVG.
+"""Shared parts of plots: colours, axes, rows of dots, and SVG.
 
-The SVG keeps text as text, takes colours from the page, and has equal bytes for equal numbers.
+The SVG has text as text, takes colours from the page, and has equal bytes for equal numbers.
 """
 
 from __future__ import annotations
@@ -19,32 +19,32 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
-# Settings of the process: keep text as text, and ids stable between runs.
+# Process-wide settings: keep text as text, and give the same ids in every run.
 mpl.rcParams["svg.fonttype"] = "none"
 mpl.rcParams["svg.hashsalt"] = "quorum"
 
-# This black becomes the page's text colour, on light and dark.
+# On a page this black is replaced by the text colour, for light and dark pages.
 INK = "#000001"
 SOFT_OPACITY, LINE_OPACITY, FAINT_OPACITY = 0.68, 0.5, 0.22
-# Both readable on white and on the dark card, also with red-green colour blindness.
+# Both colours are readable on white and on the dark background, also with red-green colour blindness.
 ACCENT = "#2f6fdb"
 WARN = "#b4690e"
 FONTS = "system-ui, 'Segoe UI', Roboto, 'Helvetica Neue', 'DejaVu Sans', sans-serif"
 
-WIDTH = 7.2  # inches; 72 units of the drawing each
-COLUMN = 3.4  # inches: a column of a paper
-ROW = 0.27  # inches of a row of dots
-SMALL, NORMAL = 9.0, 10.0  # points of type
-LONGEST_LABEL = 34  # characters
+WIDTH = 7.2  # inches, of 72 drawing units each
+COLUMN = 3.4  # inches, the width of a paper's column
+ROW = 0.27  # inches, the height of a row of dots
+SMALL, NORMAL = 9.0, 10.0  # type sizes in points
+LONGEST_LABEL = 34  # most characters of a label
 DASH = (0, (2, 2.5))
-SIMULATED = "Simulated answers, not people's. "  # begins the description of such a plot
-SOFT: dict[str, Any] = {"fontsize": SMALL, "color": INK, "alpha": SOFT_OPACITY}  # names of axes, notes
-LEVEL: dict[str, Any] = {"color": INK, "alpha": 0.55, "linewidth": 1}  # a line of comparison
+SIMULATED = "Simulated answers, not people's. "  # beginning of the description of a plot of simulated answers
+SOFT: dict[str, Any] = {"fontsize": SMALL, "color": INK, "alpha": SOFT_OPACITY}  # style of axis names and notes
+LEVEL: dict[str, Any] = {"color": INK, "alpha": 0.55, "linewidth": 1}  # style of a line for comparison
 
 
 @dataclass(frozen=True, slots=True)
 class Dot:
-    """An estimate with interval in a row; None is drawn as a dash."""
+    """An estimate with its interval, in a row of a plot; a value None is drawn as a dash."""
 
     label: str
     value: float | None
@@ -62,7 +62,7 @@ def metric_label_of(metric: str) -> str:
 
 
 def new_figure(height: float, width: float = WIDTH) -> Figure:
-    """Return an empty transparent figure; narrow ones, for half a page, keep the text size."""
+    """Return an empty transparent figure; text has the same size in narrow figures, which are for half a page."""
     figure = Figure(figsize=(width, height))
     figure.patch.set_alpha(0.0)
     FigureCanvasSVG(figure)
@@ -70,7 +70,7 @@ def new_figure(height: float, width: float = WIDTH) -> Figure:
 
 
 def name_axis(figure: Figure, label: str, foot: float) -> None:
-    """Label the horizontal axis at its right end, above ``foot`` free inches."""
+    """Label the horizontal axis at its right end, and leave ``foot`` inches free below."""
     height = figure.get_size_inches()[1]
     figure.text(0.97, (0.09 + foot) / height, label, **SOFT, va="bottom", ha="right")
 
@@ -95,7 +95,7 @@ def style_axes(axes: Axes, *, grid: Literal["x", "y", "both"] = "x") -> None:
 
 
 def draw_dots(axes: Axes, dots: Sequence[Dot], *, named: bool = True) -> None:
-    # colour sets some apart; where all would have it, none does
+    # use the accent colour only if it distinguishes some dots from others
     accents = [dot.accent and not all(other.accent for other in dots) for dot in dots]
     for row, dot in enumerate(dots):
         colour = ACCENT if accents[row] else INK
@@ -107,7 +107,7 @@ def draw_dots(axes: Axes, dots: Sequence[Dot], *, named: bool = True) -> None:
             axes.plot(
                 ends, [row, row], color=colour, alpha=LINE_OPACITY, linewidth=2, solid_capstyle="round", clip_on=False
             )  # fmt: skip
-        # Show a dot at the end of the scale whole.
+        # Do not clip a dot at the end of the scale.
         axes.plot([dot.value], [row], "o", color=colour, markersize=6.5, markeredgewidth=0, clip_on=False)
     axes.set_ylim(len(dots) - 0.4, -0.6)
     if not named:
@@ -115,7 +115,7 @@ def draw_dots(axes: Axes, dots: Sequence[Dot], *, named: bool = True) -> None:
         return
     axes.set_yticks(range(len(dots)), [dot.label for dot in dots])
     for label, accent in zip(axes.get_yticklabels(), accents, strict=True):
-        label.set_parse_math(False)  # a worker may be called $x$, and invalid math raises
+        label.set_parse_math(False)  # the name of a worker may contain $, and invalid math raises an error
         label.set_color(ACCENT if accent else INK)
 
 
@@ -128,7 +128,7 @@ def draw_level(axes: Axes, value: float, label: str, *, dashed: bool = True, ali
 def write_beside(
     axes: Axes, text: str, point: tuple[float, float], offset: tuple[float, float], **style: Any
 ) -> None:
-    """Write words ``offset`` points from a place, even outside the axes; names may hold $ signs."""
+    """Write text at ``offset`` points from ``point``, even outside the axes; $ signs are no math."""
     usual: dict[str, Any] = {
         "fontsize": SMALL,
         "color": INK,
@@ -150,7 +150,7 @@ def draw_coefficients(dots: Sequence[Dot], label: str, *, height: float, left: f
 
 
 def tick_of(value: float) -> str:
-    """Format a coefficient at an axis as .2, -.05 or 1, like those in the text."""
+    """Format a coefficient for an axis as in texts: .2, -.05 or 1."""
     text = f"{value:.4g}"
     return text.replace("0.", ".", 1) if text.lstrip("-").startswith("0.") else text
 
@@ -159,7 +159,7 @@ def to_svg(figure: Figure, name: str, title: str, description: str, *, simulated
     """Return the figure as an ``<svg>`` element for a page.
 
     Args:
-        name: prefix of all ids, so that a page can hold several plots.
+        name: prefix of all ids, so that they are unique on a page with several plots.
         title, description: for screen readers.
     """
     if simulated:
@@ -191,7 +191,7 @@ def to_svg(figure: Figure, name: str, title: str, description: str, *, simulated
 
 
 def wrap_signature(stamp: str, width: int) -> list[str]:
-    """Wrap a signature at ``width`` characters, preferably after bars."""
+    """Wrap a signature at ``width`` characters, preferably after a bar (|)."""
     lines = [""]
     for part in re.findall(r"[^|]*\|?", stamp):
         if len(lines[-1]) + len(part) > width and lines[-1]:
@@ -201,7 +201,7 @@ def wrap_signature(stamp: str, width: int) -> list[str]:
 
 
 def _as_attributes(match: re.Match[str]) -> str:
-    """Turn a style into attributes, since the page's policy forbids inline styles."""
+    """Return a style as attributes, since the page's content security policy forbids inline styles."""
     attributes: dict[str, str] = {}
     for declaration in match.group(1).split(";"):
         key, _, value = (part.strip() for part in declaration.partition(":"))

@@ -1,6 +1,6 @@
-"""Plots of a report as SVG, PDF and PNG, in the colours of Okabe and Ito: dots in rows, curves, power by size.
+"""Plots of a report as SVG, PDF and PNG, in the colours of Okabe and Ito: dots in rows, curves, specification curves.
 
-Equal numbers give equal bytes: no times, no program names, ids from a fixed salt.
+Equal numbers give equal bytes: files contain no times and no program names, and ids come from a fixed salt.
 """
 
 from __future__ import annotations
@@ -58,20 +58,20 @@ from evaluation.presentation.plots.canvas import (
 from evaluation.presentation.plots.heat import heat_figure, is_narrow
 
 OKABE_ITO = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8F7700", "#7F7F7F")
-LineEnd = tuple[float, str, str, str]  # end of a line, its name, colour and marker
-SIGN = 11  # points between the plot and a curve's marker
+LineEnd = tuple[float, str, str, str]  # y of the line's end, its name, colour and marker
+SIGN = 11  # points from the plot to a curve's marker
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
-LINE = 9  # points from one line of words above a panel to the next
-CURVE = 2.1  # inches
-OPTION, APART = 0.165, 0.13  # inches: a row of the matrix, and the gap between two choices
+LINE = 9  # points between lines of text above a panel
+CURVE = 2.1  # inches, the height of a panel of curves
+OPTION, APART = 0.165, 0.13  # inches: height of a row of the matrix, and the gap between two choices
 HEAD, GAP = 0.5, 0.12
-MARK = 0.32  # half the height of a mark, in rows
+MARK = 0.32  # half the height of a mark, in rows of the matrix
 LETTER = 0.06  # inches of an average small letter
 STAMP_SIZE, STAMP_LINE, STAMP_WIDTH = 5.5, 0.105, 150
 PNG_DPI = 200
 
 
-logging.getLogger("fontTools").setLevel(logging.WARNING)  # it tells each step of cutting a font
+logging.getLogger("fontTools").setLevel(logging.WARNING)  # it logs every step of subsetting a font
 
 
 def draw_plot(plot: Plot, *, stamp: str) -> Canvas:
@@ -102,7 +102,7 @@ def draw_plot(plot: Plot, *, stamp: str) -> Canvas:
 
 
 def page_svg(svg: str, stamp: str) -> str:
-    """Remove the signature and the note on simulated answers, which a page shows once."""
+    """Return the SVG without signature and note on simulated answers, which a page shows only once."""
     height = re.search(r' height="(\d+)" viewBox="0 0 (\S+) (\S+)"', svg)
     if height is None:
         return svg
@@ -131,7 +131,7 @@ def svg_file(svg: str) -> bytes:
 
 
 def pdf_of(figure: Canvas) -> bytes:
-    """Return PDF with TrueType fonts, as publishers require."""
+    """Return the figure as PDF with TrueType fonts, as publishers require."""
     out = BytesIO()
     with mpl.rc_context({"pdf.fonttype": 42}):
         figure.savefig(out, format="pdf", metadata={"CreationDate": None, "Producer": None, "Creator": None})
@@ -140,7 +140,7 @@ def pdf_of(figure: Canvas) -> bytes:
 
 def png_of(figure: Canvas) -> bytes:
     out = BytesIO()
-    figure.patch.set_alpha(1.0)  # which the common canvas leaves out, for pages
+    figure.patch.set_alpha(1.0)  # the background is transparent for pages only
     figure.savefig(out, format="png", dpi=PNG_DPI, facecolor="white", metadata={"Software": None})
     figure.patch.set_alpha(0.0)
     return out.getvalue()
@@ -179,13 +179,13 @@ def _curve_panel(axes: Axes, panel: CurvePanel, log: bool, *, single: bool) -> N
         axes.axhline(level.value, **style, zorder=1)
     ends = _draw_panel_lines(axes, panel, label_length=20 if single else 16)
     if any(curve.x[0] > curve.x[-1] for curve in panel.curves if curve.x):
-        axes.invert_xaxis()  # label levels from the strictest on, where curves are farthest apart
+        axes.invert_xaxis()  # so that labels are at the strictest threshold, where curves are farthest apart
     ends += [(level.value, shorten(level.label, 18), INK, "") for level in panel.levels]
     label_ends(axes, ends)
 
 
 def _scale_panel(axes: Axes, panel: CurvePanel, log: bool) -> None:
-    """Fit the axes to all that a panel shows."""
+    """Set the limits of the axes to show all of a panel."""
     if log:
         axes.set_xscale("log")
     ticks = sorted({x for curve in panel.curves for x in curve.x})
@@ -236,7 +236,7 @@ def _thin_ticks(ticks: Sequence[float]) -> list[str]:
 
 
 def label_ends(axes: Axes, ends: list[LineEnd]) -> None:
-    """Label line ends without overlap; markers identify curves without colour."""
+    """Label the ends of lines without overlap; markers distinguish curves in print without colour."""
     low, high = axes.get_ylim()
     gap = (high - low) * 0.088
     ordered = sorted(ends)
@@ -244,7 +244,7 @@ def label_ends(axes: Axes, ends: list[LineEnd]) -> None:
     for value, *_label in ordered:
         heights.append(max(value, heights[-1] + gap) if heights else value)
     over = heights[-1] - high if heights else 0.0
-    if over > 0:  # back down from the top
+    if over > 0:  # move labels down from the top
         heights[-1] = high
         for index in range(len(heights) - 2, -1, -1):
             heights[index] = min(heights[index], heights[index + 1] - gap)
@@ -261,7 +261,7 @@ def label_ends(axes: Axes, ends: list[LineEnd]) -> None:
 
 
 def dots_figure(drawing: Dots, foot: float) -> Canvas:
-    """Leave ``foot`` free inches below."""
+    """Return a figure of dots in rows, with ``foot`` inches free below."""
     rows = len(drawing.labels)
     above = LINE * max(0, *(sum(not level.dashed for level in panel.levels) - 1 for panel in drawing.panels))
     headroom = 0.42 + 0.3 * any(panel.title for panel in drawing.panels)
@@ -327,7 +327,7 @@ def _draw_x_ticks(axes: Axes, drawing: Dots, *, narrow: bool) -> None:
 
 
 def _draw_levels(axes: Axes, levels: Sequence[Level], *, first: bool, last: bool, narrow: bool) -> None:
-    """Draw levels; label dashed ones in the first panel, human levels in the last, each on a line above."""
+    """Draw levels. Dashed ones are labelled in the first panel, human levels in the last, above the panel."""
     line = 2
     for level in levels:
         if level.low is not None and level.high is not None:
@@ -441,7 +441,7 @@ def _draw_matrix(axes: Axes, drawing: Specifications, inches: float, left: float
 
 
 def _draw_marks(axes: Axes, positions: Sequence[int], middle: float) -> None:
-    """Draw a stroke at each place as one path, which keeps the file small."""
+    """Draw a stroke at each position, all as one path to keep the file small."""
     across: list[float] = []
     up: list[float] = []
     for position in positions:

@@ -1,6 +1,6 @@
-"""Plot matrices with numbers, on a colour scale with reference levels.
+"""Plots of matrices with numbers in cells, on a colour scale with reference levels.
 
-A single matrix is as wide as a paper's column if its numbers stay readable; several are two per row.
+A single matrix has the width of a paper's column if its numbers are readable; of several, two are in a row.
 """
 
 from __future__ import annotations
@@ -29,24 +29,24 @@ from evaluation.presentation.plots.canvas import (
 )
 
 LONGEST_TICK = 16
-LETTER = 0.0078  # inches, of an average letter a point high
+LETTER = 0.0078  # inches, the width of an average letter at a type size of one point
 DARK, LIGHT = "#111111", "#ffffff"
-LETTERS_SIDE_BY_SIDE = 60  # of the names below the columns, before they run into each other
+LETTERS_SIDE_BY_SIDE = 60  # most letters of all names below the columns that fit without being turned
 EQUAL_CONTRAST = 0.19  # the luminance at which black and white text have equal contrast
-# From least to most, safe for red-green colour blindness (Brewer's Blues and Purple-Orange).
+# Colours from low to high, distinguishable with red-green colour blindness (Brewer's Blues and Purple-Orange).
 SEQUENTIAL_COLOURS = ("#f7fbff", "#c6dbef", "#6baed6", "#2171b5", "#08306b")
 DIVERGING_COLOURS = ("#b35806", "#fdb863", "#f7f7f7", "#b2abd2", "#542788")
-SMALLEST_CELL, LARGEST_CELL = 0.29, 0.42  # inches; two-digit numbers are readable from the smaller on
-SMALLEST_NUMBER = 4.8  # points: smaller numbers are left to the data beside the plot
-ROW_GAP = 0.35  # in cells, before the separate rows
-BAR, BAR_STEPS = 0.07, 48  # height in inches of the colour scale; its steps
-HEAD, AXIS_NAME, LINE = 0.32, 0.2, 0.135  # inches
-NOTE_INCHES = 0.16  # inches at the top for the note on simulated answers
+SMALLEST_CELL, LARGEST_CELL = 0.29, 0.42  # inches; in the smallest cell two-digit numbers are readable
+SMALLEST_NUMBER = 4.8  # points; smaller numbers are not drawn, as the data file has them
+ROW_GAP = 0.35  # height, in cells, of the gap before the separate rows
+BAR, BAR_STEPS = 0.07, 48  # height in inches of the colour scale, and its number of steps
+HEAD, AXIS_NAME, LINE = 0.32, 0.2, 0.135  # inches: above a matrix, for an axis name, for a line of text
+NOTE_INCHES = 0.16  # inches for the note on simulated answers, at the top
 
 
 @dataclass(frozen=True, slots=True)
 class _Sizes:
-    """Shared sizes of all panels in inches; ``tick`` and ``number`` in points."""
+    """Sizes that all panels share, in inches; ``tick`` and ``number`` are type sizes in points."""
 
     width: float
     across: int
@@ -169,8 +169,8 @@ def _draw_matrix(axes: Axes, panel: HeatPanel, drawing: Heat, sizes: _Sizes) -> 
 
 
 def _draw_cells(axes: Axes, cells: Sequence[tuple[float, float, float, str]]) -> None:
-    """Draw cells of height 1: their left, top, width and colour."""
-    # One artist instead of one per cell, which takes many times as long.
+    """Draw cells of height 1, given as (left, top, width, colour)."""
+    # Use one artist: one for each cell takes many times as long.
     corners = [[(x, y), (x + wide, y), (x + wide, y + 1), (x, y + 1)] for x, y, wide, _ in cells]
     colours = [colour for *_, colour in cells]
     axes.add_collection(PolyCollection(corners, facecolors=colours, linewidths=0), autolim=False)
@@ -189,7 +189,7 @@ def _level_label(level: Level, shows: str) -> str:
 
 def _scale_marks(panel: HeatPanel, least: float, wide: float) -> list[tuple[float, str, int, str]]:
     placed: list[tuple[float, str, int, str]] = []
-    ends: list[float] = []  # how far each line is filled
+    ends: list[float] = []  # right end of the text in each line
     for level in sorted(panel.levels, key=lambda level: level.value):
         share = min(1.0, max(0.0, (level.value - least) / (1.0 - least)))
         length = LETTER * (SMALL - 1.5) * len(_level_label(level, panel.shows)) / wide
@@ -216,7 +216,7 @@ def _draw_scale(axes: Axes, panel: HeatPanel, least: float, wide: float) -> None
     steps: list[tuple[float, float, float, str]] = []
     for step in range(BAR_STEPS):
         value = least + (step + 0.5) / BAR_STEPS * (1.0 - least)
-        wider = 1.2 if step < BAR_STEPS - 1 else 1.0  # no hairline of the paper between two
+        wider = 1.2 if step < BAR_STEPS - 1 else 1.0  # overlap, so that no thin gap shows between two steps
         steps.append((step / BAR_STEPS, 0, wider / BAR_STEPS, _colour(value, least)))
     _draw_cells(axes, steps)
     dashed = [level.dashed for level in sorted(panel.levels, key=lambda level: level.value)]
@@ -255,7 +255,7 @@ def _colour(value: float, least: float) -> str:
 
 
 def _is_bright(colour: str) -> bool:
-    """Return whether dark text has the greater contrast (WCAG 2.2, relative luminance)."""
+    """Return whether dark text has more contrast than light text on the colour (WCAG 2.2, relative luminance)."""
     parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
     red, green, blue = (
         part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts

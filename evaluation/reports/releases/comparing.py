@@ -18,14 +18,14 @@ from evaluation.data.releases.bundle import BundleReader
 from evaluation.data.releases.rows import TIMES, to_the_minute
 from evaluation.reports.releases.verification import read_bundle
 
-# Workers and assignments have new pseudonyms in each release, so judgments are matched by unit and time.
+# Pseudonyms of workers and assignments differ between releases, so judgments are matched by unit and time.
 MATCHING_KEYS = ("unit", "hit", "value", "answer", "presented", "accepted_at", "submitted_at", "seconds")
 NO_PLAN: dict[str, Any] = {"sha256": None, "hypotheses": [], "deviations": []}
 
 
 @dataclass(frozen=True, slots=True)
 class _Summary:
-    """Parts of a bundle to compare; ``judgments`` are (N,) hashes, ``used`` (N,) inclusion."""
+    """The parts of a bundle that are compared. judgments: (N,) hashes. used: (N,) whether the judgment is included."""
 
     version: str
     alpha: float | None
@@ -37,8 +37,8 @@ class _Summary:
 
 
 def compare_bundles(before: Path, after: Path) -> dict[str, Any]:
-    """Compare two bundles (docs/releases.md). Raise VerificationError."""
-    old, new = (_summarize(path) for path in (before, after))  # in turn: both at once need twice the memory
+    """Return the differences of two bundles (docs/releases.md). Raise VerificationError."""
+    old, new = (_summarize(path) for path in (before, after))  # one after the other, to save memory
     hashes, codes = np.unique(np.concatenate([old.judgments, new.judgments]), return_inverse=True)
     then, now = np.split(codes, [len(old.judgments)])
 
@@ -112,8 +112,8 @@ def _summarize(path: Path) -> _Summary:
 
 
 def _hash_row(row: Mapping[str, Any]) -> int:
-    """Return 64 bits: among ten million judgments a collision has probability 3e-6."""
-    times = {name: to_the_minute(row.get(name)) for name in TIMES}  # before 0.6 to the microsecond
+    """Return a hash of 64 bits; among ten million judgments the probability of a collision is 3e-6."""
+    times = {name: to_the_minute(row.get(name)) for name in TIMES}  # releases before 0.6 have microseconds
     key = repr([{**row, **times}.get(name, ...) for name in MATCHING_KEYS])
     return int.from_bytes(blake2b(key.encode(), digest_size=8).digest())
 

@@ -1,4 +1,4 @@
-"""Compute what a release's rows say, without a database: the report's inputs, its sections and the analyses."""
+"""Compute the results of a release from its rows, without a database: analyses, and a report's inputs and sections."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ PEOPLE = "people"
 
 
 def inputs_of_rows(rows: ReleasedRows) -> ReportInputs:
-    """Return the inputs from complete rows, numbered by bundle order."""
+    """Return a report's inputs from the complete rows of a release, which are numbered in the order of the bundle."""
     settings, kind = rows.settings, rows.settings.kind
     table = rows.table()
     consensus = _consensus(rows, table)
@@ -128,7 +128,7 @@ def inputs_of_rows(rows: ReleasedRows) -> ReportInputs:
 
 
 def _images(rows: ReleasedRows, consensus: StudyConsensus) -> Ints | None:
-    """Return (U,) codes of documents or images; None for bundles that take judgments as independent."""
+    """Return the (U,) codes of the units' documents or images; None if the bundle takes judgments as independent."""
     if not rows.settings.clustered:
         return None
     images, documents = [rows.units[unit.pk]["image"] for unit in consensus.units], rows.documents
@@ -162,9 +162,9 @@ def _consensus(rows: ReleasedRows, table: JudgmentTable) -> StudyConsensus:
 def _content_of_systems(
     rows: ReleasedRows, judged: Sequence[IncludedJudgment]
 ) -> tuple[dict[str, Any], SystemsVerdict | None]:
-    if not rows.contents:  # as in bundles from before 0.6
+    if not rows.contents:  # bundles from before 0.6 have none
         return {}, None
-    # Imported lazily: the metrics' machine code would cost every web process memory.
+    # Import here, as the machine code of the metrics would take memory in every web process.
     from evaluation.results.system_content.scoring import content_of_systems
 
     item = {judgment.unit.item.name: judgment.unit.item_id for judgment in judged}
@@ -246,7 +246,7 @@ def _rankings(
     consensus: StudyConsensus,
     audit: Mapping[str, Any],
 ) -> dict[str, dict[str, Any]]:
-    """Compute rankings; old bundles have none of first captions alone, no intervals of shares and no orders."""
+    """Return the rankings. In old bundles they lack lists of one caption, intervals of shares, and ``orders``."""
     relevance = rows.settings.kind.relevance
     if proposals is None or relevance is None:
         return NO_RANKINGS
@@ -398,9 +398,9 @@ def _caption_inputs(
 def _scores_of_captions(
     rows: ReleasedRows, judged: Sequence[IncludedJudgment], captions: Sequence[tuple[str, str]]
 ) -> list[CaptionScore]:
-    """Return people's scores; one text of several systems has a score for each, in the order of their units."""
+    """Return people's scores of captions. A text of several systems has one for each, in the order of its units."""
     results = rows.settings.kind.results
-    images = list(dict.fromkeys(row["image"] for row in rows.units))  # as the judged units number them
+    images = list(dict.fromkeys(row["image"] for row in rows.units))  # numbered as in the judged units
     scores_of: defaultdict[tuple[str, str], list[CaptionScore]] = defaultdict(list)
     for score in (results and results.caption_scores(judged)) or []:
         scores_of[images[score.item], score.key].append(score)
@@ -411,7 +411,7 @@ def _texts(rows: ReleasedRows) -> Texts | None:
     texts = {row["caption"]: row["text"] for row in rows.captions}
     of_image: dict[Any, list[tuple[str, str]]] = {}
     for row in rows.captions:
-        if row["document"]:  # skip control items' images, which no result covers
+        if row["document"]:  # skip images of control items, which are in no result
             of_image.setdefault(row["image"], []).append((row["caption"], row["text"]))
     if not texts:
         return None
@@ -464,7 +464,7 @@ class Findings:
         }
 
     def consensus(self) -> Iterator[dict[str, Any]]:
-        """Yield the rows of ``consensus.jsonl``: units, then pairs."""
+        """Yield the rows of ``consensus.jsonl``: first units, then pairs."""
         consensus = self.inputs.consensus
         for unit in consensus.units:
             outcome, row = consensus.of_unit.get(unit.pk, EMPTY_CONSENSUS), self.rows.units[unit.pk]
@@ -511,13 +511,13 @@ def compute_findings(rows: ReleasedRows, registered: RegisteredPlan | None = Non
     return Findings(rows, rows.signature(), inputs, sections, outcomes)
 
 
-RELEASE = "release"  # the setting of a report that repeats its manifest, so that neither is changed alone
+RELEASE = "release"  # setting of a report that repeats the manifest, so that a change of only one of them is found
 
 
 def report_of_rows(
     manifest: Mapping[str, Any], findings: Findings, methods: Sequence[str], citations: Sequence[str]
 ) -> Report:
-    """Return the report of a release; its ``methods`` and ``citations`` rest on the study."""
+    """Return the report of a release. ``methods`` and ``citations`` are given, as they depend on the study."""
     inputs, evaluation = findings.inputs, findings.inputs.evaluation
     return Report(
         **{name: manifest[name] for name in ("study", "title", "simulated", "versions")},

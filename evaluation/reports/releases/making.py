@@ -1,6 +1,6 @@
-"""Make a release, a frozen and versioned bundle: its rows under pseudonyms without identifying text, and its files.
+"""Make a release: a frozen, versioned bundle with pseudonymous rows, without identifying text.
 
-The operations that make, verify and compare releases come last.
+The operations that make, verify and compare releases are at the end.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ ADDRESS = re.compile(r"(?:https?://|www\.)\S+", re.IGNORECASE)
 NUMBER = re.compile(r"\+?\d[\d \-/()]{4,}\d")
 SCRUBBED_TEXT = "[…]"
 
-# Column of units.jsonl and pairs.jsonl -> where it is stored.
+# Column of units.jsonl and pairs.jsonl -> field that stores it.
 STORED_UNIT = {
     "unit": "key",
     "kind": "kind",
@@ -103,7 +103,7 @@ STORED_UNIT = {
     "control": "control",
     "control_kind": "control_kind",
     "expected": "expected",
-    "repeats": "content",  # which names the repeated unit
+    "repeats": "content",  # "content" names the repeated unit
     "struck": "withdrawn",
     "filtered": "filtered",
     "audited": "audited",
@@ -127,7 +127,7 @@ STORED_PAIR = {
 @declare
 @dataclass(frozen=True, slots=True)
 class Pseudonyms:
-    """Map equal names to equal pseudonyms within a release, irreversibly without the salt."""
+    """Maps names to pseudonyms: equal ones for equal names within a release, irreversible without the salt."""
 
     salt: bytes
 
@@ -142,7 +142,7 @@ class Pseudonyms:
 
 
 def scrub_comment(comment: str, name: str) -> str:
-    """Remove the author's name, addresses and longer numbers from a comment."""
+    """Return a comment without the author's name, addresses and long numbers."""
     for pattern in (MAIL, ADDRESS, NUMBER):
         comment = pattern.sub(SCRUBBED_TEXT, comment)
     return re.sub(re.escape(name), SCRUBBED_TEXT, comment, flags=re.IGNORECASE) if name else comment
@@ -151,7 +151,7 @@ def scrub_comment(comment: str, name: str) -> str:
 def released_judgments(
     study: Study, pseudonyms: Pseudonyms, *, texts: bool, comments: bool
 ) -> Iterator[dict[str, Any]]:
-    """Yield unrevised judgments by unit, then pseudonym, whose order reveals nothing."""
+    """Yield the current judgments, ordered by unit and pseudonym, an order that reveals nothing about people."""
     anonymous = set(Worker.objects.filter(study=study, anonymous=True).values_list("name", flat=True))
     release = partial(
         _released_judgment, pseudonyms=pseudonyms, anonymous=anonymous, texts=texts, comments=comments
@@ -187,9 +187,9 @@ def _released_judgment(
     row["comment"] = scrub_comment(row["comment"], name) if comments and row["comment"] else None
     if not texts:
         row |= dict.fromkeys(TEXTS)
-    row.pop("content", None)  # units.jsonl has it
-    row.pop("answers", None)  # the settings of the bundle have them
-    row.pop("systems", None)  # pairs.jsonl and proposals.jsonl have them
+    row.pop("content", None)  # is in units.jsonl
+    row.pop("answers", None)  # is in the settings of the bundle
+    row.pop("systems", None)  # are in pairs.jsonl and proposals.jsonl
     return row
 
 
@@ -197,7 +197,7 @@ def released_units(study: Study, *, texts: bool) -> Iterator[dict[str, Any]]:
     kind = KINDS[study.protocol]
     decisions = decisions_of(study)
     full_depth = full_depth_units(study) or set()
-    first_ids: dict[str, str] = {}  # text -> id of its first caption
+    first_ids: dict[str, str] = {}  # id of the first caption with each text
     names = dict(System.objects.of_study(study).values_list("pk", "name"))
     units = Unit.objects.filter(study=study).exclude(control_kind=Unit.ControlKind.QUIZ)
     rows = units.order_by("position", "pk").values_list("pk", *STORED_UNIT.values())
@@ -228,7 +228,7 @@ def released_units(study: Study, *, texts: bool) -> Iterator[dict[str, Any]]:
 
 
 def _names_of_systems(systems: Sequence[Any], names: Mapping[int, str]) -> list[Any]:
-    """Return ``Unit.systems`` by name; None stands for nobody."""
+    """Return ``Unit.systems`` with names instead of row ids; None if a text has no system."""
     return [_names_of_systems(row, names) if isinstance(row, list) else names.get(row) for row in systems]
 
 
@@ -245,7 +245,7 @@ def released_pairs(study: Study) -> Iterator[dict[str, Any]]:
 
 
 def released_captions(study: Study) -> Iterator[dict[str, Any]]:
-    """Yield judged captions and references by id; for pairs, all references of their splits."""
+    """Yield judged captions and references, sorted by id; for pairs, all references of the judged splits."""
     compares = KINDS[study.protocol].compares_pairs
     splits = load_references(study).splits if compares else []
     images = Q(item__split__in=splits, dataset=study.dataset_id)
@@ -279,7 +279,7 @@ def released_scores(study: Study, evaluated: EvaluationInputs) -> Iterator[dict[
             CandidatePair.objects.filter(study=study) if compares else Unit.objects.filter(study=study)
         )
         keys = dict(rows.values_list("pk", "key"))
-    # In the requested order, which tied metrics keep in every table.
+    # In the order in which metrics were requested; tied metrics keep it in all tables.
     order = {name: position for position, name in enumerate(evaluated.evaluation.settings["metrics"])}
     for metric in sorted(evaluated.scores, key=lambda name: (order.get(name, len(order)), name)):
         for index, row in enumerate(evaluated.scores[metric].tolist()):
@@ -297,7 +297,7 @@ def released_scores(study: Study, evaluated: EvaluationInputs) -> Iterator[dict[
 
 
 def released_proposals(study: Study) -> Iterator[dict[str, Any]]:
-    """Yield systems' proposals for images of the judged splits, list by list."""
+    """Yield the systems' ranked outputs for images of the judged splits, list by list."""
     proposals = proposals_of(study)
     texts = list(map(str, proposals.texts))
     names = ("system", "image", "text", "asker", "position", "original")
@@ -315,7 +315,7 @@ def released_proposals(study: Study) -> Iterator[dict[str, Any]]:
 
 
 def released_contents(study: Study, kind: Kind) -> Iterator[dict[str, Any]]:
-    """Yield what systems name of the judged items."""
+    """Yield the boxes or keywords that systems gave for the judged items."""
     units = Unit.objects.filter(study=study, control=False)
     stored = SystemContent.objects.of_study(study, kind.system_content).filter(item__in=units.values("item"))
     rows = stored.order_by("system__name", "item__position", "pk")
@@ -335,7 +335,7 @@ def release_study(
     on: date | None = None,
     progress: Progress = no_progress,
 ) -> tuple[Release, Path]:
-    """Write a bundle to ``output`` and record the release. Raise ReleaseError."""
+    """Write a bundle to ``output``, and record the release. Raise ReleaseError."""
     bundle = write_release(study=study, terms=terms, path=output, salt=salt, on=on, progress=progress)
     try:
         release = record_release(study=study, bundle=bundle)
@@ -355,11 +355,11 @@ def write_release(
     on: date | None = None,
     progress: Progress = no_progress,
 ) -> WrittenBundle:
-    """Write only the bundle. Raise ReleaseError.
+    """Write a bundle without recording the release. Raise ReleaseError.
 
     Args:
-        salt: of the pseudonyms, never stored; None: a new one.
-        on: the release date; None: today.
+        salt: salt of the pseudonyms, which is never stored; by default a random one.
+        on: the release date; by default today.
     """
     licence = check_licence(terms.licence)
     check_terms(study, terms)
@@ -395,7 +395,7 @@ def write_release(
 def _write(
     study: Study, about: About, terms: Terms, writer: BundleWriter, pseudonyms: Pseudonyms, progress: Progress
 ) -> Findings:
-    """Write every file of the bundle in one pass over the rows; results use only those rows."""
+    """Write all files of the bundle in one pass over the rows. Results are computed only from the written rows."""
     design, kind = design_of(study), KINDS[study.protocol]
     evaluated, why_not = evaluation_of(study, consensus_of(study, load_judgments(study)))
     rule: Any = control_rule(study)
@@ -433,7 +433,7 @@ def _write(
         )
     scores = released_scores(study, evaluated) if evaluated else iter(())
     writer.write_rows("scores.jsonl", _pass_rows_through(scores, rows.scores.append))
-    del evaluated  # from here on its rows speak
+    del evaluated  # from now on, use only the written rows
     if terms.texts:
         take = rows.captions.append if kind.compares_pairs else lambda row: None
         writer.write_rows("captions.jsonl", _pass_rows_through(released_captions(study), take))
@@ -508,7 +508,7 @@ def _facts(study: Study) -> Mapping[str, Any]:
     work = Assignment.objects.filter(study=study).finished()
     times = work.aggregate(Min("submitted_at"), Max("submitted_at"))
     first, last = times["submitted_at__min"], times["submitted_at__max"]
-    # from the database, as the released times are cut to the minute
+    # Use the database, as the released times are cut to the minute.
     known = work.filter(submitted_at__gt=F("accepted_at"), judgments__isnull=False).distinct()
     minutes = [
         (submitted - accepted).total_seconds() / 60

@@ -1,4 +1,4 @@
-"""Hold a bundle against what its rows say, and claims about studies against their rows in the database."""
+"""Compare a bundle with results computed from its rows, and statements about studies with the rows in the database."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ from quorum.numeric.signatures import BadSignature, parse
 
 FORMAT = 1
 ABOUT = ("study", "title", "version", "licence", "citation", "simulated", "attribution", "texts")
-REPORT = "report/"  # the folder of figures and tables
+REPORT = "report/"  # folder of figures and tables
 REGISTRATION, OUTCOMES = "registration.json", "outcomes.json"
-RELATIVE_TOLERANCE = 1e-9  # relative: sums differ in the last bits between processors
+RELATIVE_TOLERANCE = 1e-9  # relative, because the last bits of sums differ between processors
 MOST_DIFFERENCES = 50
 
-# Raised when malformed rows are added.
+# Errors that malformed rows may raise.
 MALFORMED_ROW_ERRORS = (KeyError, TypeError, ValueError, AttributeError, IndexError)
 
-# Added since earlier versions, whose bundles stay valid.
+# Keys that bundles of earlier versions lack; these stay valid.
 ADDED_KEYS = frozenset({"coefficients", "orders", "pearson", "scope", "side_bias"})
-TABLES_ADDED = frozenset({"rank-correlations"})  # since wording 0
+TABLES_ADDED = frozenset({"rank-correlations"})  # tables that reports of wording 0 lack
 
-# What reports of wording 0 say: what is read instead, there and in what is computed.
+# Texts of reports of wording 0 -> replacement, applied to stated and to computed reports.
 REWORDED_PATTERNS = {
     r"\b([Ii])mage(s?)\b": r"\1tem\2",
     r"\bpicture(s?)\b": r"item\1",
@@ -64,7 +64,7 @@ REWORDED_PATTERNS = {
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """The result of a verification; ``differences`` are the first of ``count`` sentences."""
+    """The result of a verification. differences: sentences on the first of ``count`` differences."""
 
     what: str
     checked: int
@@ -84,7 +84,7 @@ class ReadBundle:
 
 
 def read_bundle(reader: BundleReader) -> ReadBundle:
-    """Read a bundle's rows and compute its results. Raise VerificationError."""
+    """Read a bundle's rows, and compute its results. Raise VerificationError."""
     manifest = reader.json(MANIFEST)
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise VerificationError(f"{reader.path} is no release bundle of format {FORMAT} by its {MANIFEST}.")
@@ -110,7 +110,7 @@ def read_bundle(reader: BundleReader) -> ReadBundle:
 
 
 def _registered(reader: BundleReader) -> RegisteredPlan | None:
-    """Return the bundle's plan with its stated deviations, which rest on the study's log."""
+    """Return the bundle's registered plan, with deviations as stated, because these depend on the study's log."""
     if not {REGISTRATION, OUTCOMES} <= set(reader.names):
         return None
     content, stated = reader.json(REGISTRATION), reader.json(OUTCOMES)
@@ -140,7 +140,7 @@ def _check_plan(reader: BundleReader, manifest: dict[str, Any]) -> list[str]:
 
 
 def verify_bundle(path: Path) -> Verification:
-    """Check a bundle's hashes, recompute every result from its rows, and compare."""
+    """Check a bundle's hashes, and compare all its results with results computed from its rows."""
     with closing(BundleReader(path)) as reader:
         return _verify(reader)
 
@@ -187,7 +187,10 @@ def _verify(reader: BundleReader) -> Verification:
 
 
 def _check_manifest(reader: BundleReader, bundle: ReadBundle, report: Any) -> list[str]:
-    """Compare files with those of the manifest, and the rest with the report, of which old ones repeat nothing."""
+    """Compare the manifest with the files, with computed values, and with what the report repeats of it.
+
+    Old reports repeat nothing.
+    """
     manifest = bundle.manifest
     files: dict[str, dict[str, Any]] = {}
     for name, digest in reader.digests.items():
@@ -206,7 +209,7 @@ def _check_manifest(reader: BundleReader, bundle: ReadBundle, report: Any) -> li
 
 
 def _render_again(reader: BundleReader, bundle: ReadBundle, stated: Any) -> tuple[Report, dict[str, str]]:
-    """Return the report of the rows, with the ``stated`` methods, and name and content of each file to read."""
+    """Return the report computed from the rows, with methods as ``stated``, and the content of text files by name."""
     manifest, findings = bundle.manifest, bundle.findings
     try:
         report = report_of_rows(manifest, findings, stated["methods"], stated["citations"])
@@ -228,7 +231,7 @@ def _render_again(reader: BundleReader, bundle: ReadBundle, stated: Any) -> tupl
 
 
 def _compare_rows(reader: BundleReader, name: str, rows: Iterable[Any]) -> tuple[int, list[str]]:
-    """Compare a file row by row; return the number of values and the differences."""
+    """Compare a file with ``rows``; return the number of compared rows and the differences."""
     checked = stated = computed = 0
     others: list[str] = []
     for index, (recorded, row) in enumerate(zip_longest(reader.rows(name), rows)):
@@ -244,7 +247,7 @@ def _compare_rows(reader: BundleReader, name: str, rows: Iterable[Any]) -> tuple
 
 
 def _reword(value: Any) -> Any:
-    """Return a part of a report of wording 0 in today's words."""
+    """Return a part of a report of wording 0 in the present wording."""
     if isinstance(value, dict):
         return {key: _reword(part) for key, part in value.items()}
     if isinstance(value, (list, tuple)):
@@ -290,7 +293,7 @@ def scalars_in(value: Any) -> Iterator[Any]:
 
 
 def describe_differences(stated: Any, computed: Any, where: str) -> list[str]:
-    """Describe where two JSON values differ; numbers may differ by ``RELATIVE_TOLERANCE``."""
+    """Return sentences on the differences of two JSON values; numbers may differ by ``RELATIVE_TOLERANCE``."""
     if isinstance(stated, dict) and isinstance(computed, dict):
         keys = [key for key in dict.fromkeys((*stated, *computed)) if key in stated or key not in ADDED_KEYS]
         return [
@@ -338,7 +341,7 @@ def verify_study(*, study: Study, progress: Progress = no_progress) -> Verificat
     if stored.judgments:
         differences += map(str, compare_signature(study, parse(stored.judgments)))
     checked = len(parse(now.judgments).fields) + 2
-    # Aggregations from before rankings had no table of systems by single captions either.
+    # Aggregations stored before there were rankings also lack the table of systems.
     systems: tuple[str, ...] = ("systems", "rankings") if "rankings" in stored.result else ()
     systems += ("system_orders",) if "system_orders" in stored.result else ()
     for name in ("agreement", "workers", "counts", *systems, "figures"):

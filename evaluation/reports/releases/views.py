@@ -1,4 +1,4 @@
-"""Releases over HTTP, and the page "Releases"."""
+"""Releases in the API, and the page "Releases"."""
 
 from __future__ import annotations
 
@@ -96,12 +96,12 @@ FLIPPED_SHOWN = 20
 
 @dataclass(frozen=True, slots=True)
 class ReleasesPart:
-    """A higher app's addition to the page "Releases".
+    """An addition to the page "Releases" by an app above this one.
 
     Attributes:
-        of_release: the template of what it adds to each ``release``.
-        section: the template of its section.
-        context: gets the study and the releases that are shown.
+        of_release: template for each ``release``.
+        section: template of a section.
+        context: called with the study and the releases shown; returns the context of the templates.
     """
 
     of_release: str

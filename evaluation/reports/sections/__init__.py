@@ -1,4 +1,4 @@
-"""Sections of a report, computed alike for a study and a release."""
+"""Sections of a report, computed from the inputs of a study or of a release."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Report agreement between people, and of every two workers."""
+"""Report sections on agreement between people, and of every two workers."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def agreement_section(inputs: ReportInputs) -> Section:
 
 
 def _agreement_of_workers_plot(inputs: ReportInputs) -> Plot | None:
-    """Plot agreement of every two workers; those past the fortieth share one row."""
+    """Return a plot of the agreement of every two workers; those after the fortieth share one row."""
     agreement = inputs.aggregation.result["agreement"]
     if not agreement["per_worker"]["available"] or inputs.kind.is_open:
         return None

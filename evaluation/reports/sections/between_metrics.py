@@ -1,4 +1,4 @@
-"""Report the correlations of metrics with each other."""
+"""The report section on correlations between metrics."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from evaluation.reports.sections.correlations import (
 from quorum.numeric.arrays import Floats
 from quorum.statistics.correlation import correlation
 
-PEOPLE_LABEL = "people"  # the mean of all judges
+PEOPLE_LABEL = "people"  # name for the mean of all judges
 
-# Coefficient -> suffix of its plot's name, its own name, its place in a row.
+# Coefficient -> suffix of its plot's name, its name, and its index in a row of the table.
 COEFFICIENT_NAMES = {
     R: ("r", "Pearson's r", 4),
     RHO: ("rho", "Spearman's rho", 3),
@@ -34,7 +34,7 @@ Rows = list[tuple[Any, ...]]
 
 
 def between_metrics_section(inputs: ReportInputs, one_judge: JudgeEstimates) -> Section | None:
-    """Show r, rho and tau-b between every two metrics, and with people for captions."""
+    """Return the section: r, rho and tau-b of every two metrics, and for captions of metrics with people."""
     if len(inputs.scores) < 2:
         return None
     flat = {name: scores.ravel() for name, scores in inputs.scores.items()}

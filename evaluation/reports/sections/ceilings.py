@@ -1,4 +1,4 @@
-"""The ceilings that people set for metrics: what half of them, or one of them, reaches against the others."""
+"""Human levels to compare metrics with: the agreement of half of the people, or of one person, with the others."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from quorum.statistics.correlation import CorrelationResult, correlation
 from quorum.statistics.meta import wilson_interval
 
 SPLITS = 100
-LEAST_JUDGMENTS = 2  # judgments that have others
-MEAN_TOLERANCE = 1e-9  # let a mean of thirds reach its nominal threshold
+LEAST_JUDGMENTS = 2  # fewest judgments of a unit for which there are others to compare with
+MEAN_TOLERANCE = 1e-9  # so that a mean of thirds reaches its nominal threshold
 
 
 def agreement_of_halves(
     unit: Ints, value: Floats, units: Sequence[UnitRow], *, seed: int
 ) -> dict[str, Estimate]:
-    """Return pair kind ("all" for all) -> how often two random halves of people agree on a pair's winner.
+    """Return how often two random halves of people agree on a pair's winner, by pair kind, with "all".
 
-    V15 §7.4 splits the references of a pair; so do we for pairs of several units, and the votes for pairs of
-    one. A half's winner wins most of its units (or votes); a tied or empty half drops the pair. The value is
-    the mean over ``SPLITS`` splits, with Wilson's interval over the mean number of pairs.
+    V15 §7.4 splits the references of a pair. This splits the units of a pair, or if all pairs have a single unit, its
+    votes. A half's winner wins most of its units (or votes); a pair with a tied or empty half is left out. The value
+    is the mean over ``SPLITS`` splits, with Wilson's interval for the mean number of pairs.
     """
     pair_of = {row.pk: row.pair for row in units if row.pair is not None}
     kind_of = {row.pair: row.kind for row in units}
@@ -40,7 +40,7 @@ def agreement_of_halves(
     vote = (value == 1) * 1.0 - (value == 2)
     pairs, pair_of_unit = np.unique([pair_of[pk] for pk in names.tolist()], return_inverse=True)
     several = bool((np.bincount(pair_of_unit) > 1).any())
-    if several:  # a unit is won or lost as a whole; tied ones decide nothing
+    if several:  # each unit counts as won, lost, or tied
         parts = _sign(np.bincount(rows, weights=vote)).astype(np.float64)
         group = pair_of_unit
     else:
@@ -52,7 +52,7 @@ def agreement_of_halves(
     generator = np.random.default_rng(seed)
     same: dict[str, list[tuple[int, int]]] = {name: [] for name in rows_of_kind}
     for _ in range(SPLITS):
-        # Equal halves of each pair: the lower half of a random order.
+        # Halves of each pair: the first half in a random order, and the rest.
         order = np.lexsort((generator.random(len(parts)), group))
         starts = np.searchsorted(group[order], np.arange(len(pairs)))
         sizes = np.bincount(group, minlength=len(pairs))
@@ -91,7 +91,10 @@ def _mean(counts: Sequence[tuple[int, int]]) -> Estimate:
 def one_against_mean(
     unit: Ints, value: Floats, clusters: Mapping[str, Ints], *, coefficient: str = "kendall-tau-b"
 ) -> Estimate:
-    """Correlate each judgment with the mean of the unit's other judgments, by (N,) columns of clusters."""
+    """Return the correlation of each judgment with the mean of the unit's other judgments, with its interval.
+
+    ``clusters`` are (N,) columns.
+    """
     columns, judgments, means = _means_of_others(unit, value, clusters)
     if len(judgments) < LEAST_JUDGMENTS:
         return Estimate(None)
@@ -102,9 +105,9 @@ def one_against_mean(
 def one_against_cut(
     unit: Ints, value: Floats, clusters: Mapping[str, Ints], cuts: Sequence[float]
 ) -> dict[float, Estimate]:
-    """Return cut -> Cohen's kappa of each judgment with the mean of the unit's others, both cut there.
+    """Return, for each threshold in ``cuts``, Cohen's kappa of each judgment with the mean of the unit's others.
 
-    This is H13 tables 8 to 10 with a person as the metric. Intervals are by (N,) columns of clusters.
+    These are H13's tables 8 to 10 with a person in place of the metric. ``clusters`` are (N,) columns.
     """
     columns, judgments, means = _means_of_others(unit, value, clusters)
     if len(judgments) < LEAST_JUDGMENTS:
@@ -126,7 +129,7 @@ def _estimate_of(result: AgreementResult | CorrelationResult, n: int) -> Estimat
 def _means_of_others(
     unit: Ints, value: Floats, clusters: Mapping[str, Ints]
 ) -> tuple[dict[str, Ints], Floats, Floats]:
-    """Return, for judgments with others on their unit: clusters, judgment, mean of the others."""
+    """Return clusters, value, and mean of the unit's other judgments, for each judgment whose unit has others."""
     _, rows = np.unique(unit, return_inverse=True)
     counts, sums = np.bincount(rows), np.bincount(rows, weights=value)
     with_others = counts[rows] > 1

@@ -1,4 +1,4 @@
-"""Report how metrics correlate with people on single captions, and what one judge reaches."""
+"""The report section on correlations of metrics with people on single captions, and of one judge with the others."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from evaluation.results.metric_figures import heads_of, readings_tables, within_
 from evaluation.results.standings import compared_table
 
 TAU, RHO, R = COEFFICIENTS = ("kendall-tau-b", "spearman", "pearson")
-JudgeEstimates = Mapping[str, Estimate]  # a coefficient -> what one judge reaches
+JudgeEstimates = Mapping[str, Estimate]  # coefficient -> its value for one judge
 ONE_JUDGE_LABEL = "one judge"
-UNDEFINED_SORT_KEY = -2.0  # sort undefined coefficients below all others
+UNDEFINED_SORT_KEY = -2.0  # sorts undefined coefficients below all others
 
 FULL_AGREEMENT = Level("full agreement", 1.0, dashed=False)
 
 
 def people_against_others(inputs: ReportInputs) -> JudgeEstimates:
-    """Correlate one judge with the mean of the unit's others; {} without means."""
+    """Return correlations of one judge with the mean of the unit's others; {} if answers have no means."""
     if inputs.kind.is_open or inputs.kind.compares_pairs:
         return {}
     judged = inputs.table

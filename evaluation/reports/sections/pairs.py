@@ -1,4 +1,4 @@
-"""Report candidate pairs: metrics against people, references, and the tournament of systems."""
+"""Report sections on candidate pairs: accuracy of metrics, numbers of references, and the tournament of systems."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ FEWEST_REFERENCES = 5
 SIZES = (1, 2, 3, 5, 10, 20, 30, 48)
 MOST_DRAWS, TEXTS_SCORED = 20, 40_000
 MOST_CURVES = 8
-# Pair kind ("all" for all pairs) -> human level and its name.
+# Pair kind ("all" for all pairs) -> name of the human level, and the level.
 Ceilings = Mapping[str, tuple[str, Estimate]]
 MOST_SHOWN = 40
-HUMAN = ("people", "human")  # captions of no system, with PASCAL-50S's name for them
+HUMAN = ("people", "human")  # names of the "system" of people's captions, here and in PASCAL-50S
 
 
 def human_levels(inputs: ReportInputs) -> Ceilings:
-    """Return human levels for reports from before 0.6, which draw them beside accuracy."""
+    """Return human levels, which reports from before 0.6 draw with accuracy; {} for later ones."""
     if inputs.clustered:
         return {}
     counted = inputs.table.counted
@@ -126,7 +126,7 @@ def _same_halves_plot(
     *,
     raters: bool,
 ) -> Plot:
-    """Show metrics and people on the same halves of the votes (V15 §7.4)."""
+    """Return a plot of metrics and people on the same halves of the votes (V15 §7.4)."""
     rows: list[tuple[Cell, ...]] = [
         (name, *(estimate_of(halves[kind]["metrics"][name]) for kind in kinds)) for name in names
     ]
@@ -170,7 +170,7 @@ def _levels(people: tuple[str, Estimate] | None) -> tuple[Level, ...]:
 
 
 def references_section(inputs: ReportInputs, people: Ceilings) -> Section | None:
-    """Show accuracy by number of references (V15 figure 3)."""
+    """Return the section on accuracy by number of references (V15 figure 3)."""
     texts = inputs.texts() if inputs.evaluation is not None else None
     if texts is None or inputs.evaluation is None:
         return None
@@ -182,7 +182,7 @@ def references_section(inputs: ReportInputs, people: Ceilings) -> Section | None
     metrics = {
         name: figures
         for name, figures in inputs.evaluation.result["metrics"].items()
-        if not is_imported(signatures[name])  # computed elsewhere, with all references
+        if not is_imported(signatures[name])  # imported scores were computed with all references
     }
     kinds, accuracy = accuracy_by_metric(metrics)
     if not accuracy:
@@ -248,7 +248,7 @@ def _make_references_section(
 
 
 def systems_section(inputs: ReportInputs) -> Section | None:
-    """Show fractions of wins and Bradley-Terry strengths."""
+    """Return the section on systems: fractions of wins, and Bradley-Terry strengths."""
     standings = inputs.standings
     if standings is None:
         return None
@@ -300,7 +300,7 @@ def systems_section(inputs: ReportInputs) -> Section | None:
 
 
 def _decided_comparisons(inputs: ReportInputs) -> list[tuple[int, str, str, int]]:
-    """Return row id, systems and winner of the pairs of two systems; 0 is a tie."""
+    """Return (row id, first system, second system, winner) of pairs of two systems; the winner 0 is a tie."""
     rows = []
     for pair in inputs.consensus.pairs:
         system, other = inputs.systems[pair.key]
@@ -347,7 +347,7 @@ def _wins_by_metrics(
         winners = metric_winners(scores[positions, 0], scores[positions, 1])
         by_metric = tournament(first, second, winners, resamples=0)
         r = correlation(people.fraction, by_metric.fraction, "pearson", missing="leave-out", resamples=0)
-        # With two systems r is 1 or -1, whatever the metric does.
+        # With two systems, r is always 1 or -1.
         value = json_float(r.value) if r.n > 2 or not inputs.wording else None
         rows.append((metric, value, r.n, *(json_float(by_metric.fraction[index]) for index in order)))
     rows.sort(key=lambda row: -(row[1] if row[1] is not None else -2.0))

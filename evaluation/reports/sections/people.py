@@ -1,4 +1,4 @@
-"""Report what was collected, and each worker's results."""
+"""Report sections on the collected data, and on each worker's results."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from quorum.statistics.meta import wilson_interval
 
 MOST_WORKERS = 40
 
-# Row of the table -> key of the counts; the first rows are shown even if 0.
+# Row of the table -> key of the counts; the first rows are shown even if they are 0.
 COUNT_ROWS = {
     "units": "units",
     "units with a consensus": "units_with_consensus",
@@ -28,18 +28,18 @@ COUNT_ROWS = {
     "of these on control items": "control_judgments",
     "of these set aside": "unused_judgments",
 }
-EARLIER_NAMES = {"units": "units judged"}  # as releases of wording 0 have it
+EARLIER_NAMES = {"units": "units judged"}  # names in releases of wording 0
 FIXED_ROWS = ("units", "units_with_consensus", "workers", "judgments")
 WORKER_COLUMNS = [
     ("worker", "text"), ("judgments", "count"), ("used", "count"), ("control items right, %", "share"),
     ("seen", "count"), ("seconds a unit", "number"), ("left side, %", "share"), ("note", "text"),
 ]  # fmt: skip
-LEFT_SIDE = 6  # the index of that column, absent in studies without sides
+LEFT_SIDE = 6  # index of the column that studies without sides lack
 
 
 def collection_section(inputs: ReportInputs) -> Section:
     counts = inputs.aggregation.result["counts"]
-    # Published totals have no people, only places in a list of votes.
+    # Published totals name no people, only places in a list of votes.
     anonymous = not inputs.aggregation.result["agreement"]["per_worker"]["available"]
     left_out = {"workers"} if anonymous and inputs.wording else set()
     rows = [
@@ -53,7 +53,7 @@ def collection_section(inputs: ReportInputs) -> Section:
 
 
 def rank_workers(inputs: ReportInputs) -> list[Mapping[str, Any]]:
-    """Return workers by number of judgments; the report names them W1, W2, ... in this order."""
+    """Return the workers sorted by number of judgments; the report names them W1, W2, ... in this order."""
     rows = inputs.aggregation.result["workers"]
     return sorted(rows, key=lambda row: (-(row["judgments"] + row["controls_seen"]), row["worker"]))
 
@@ -106,11 +106,11 @@ def workers_section(inputs: ReportInputs) -> Section:
 
 
 def _chance_accuracy(inputs: ReportInputs) -> float | None:
-    """Return the share of answers to control items that are right by chance; None for open answers."""
+    """Return the expected share of right answers to control items by guessing; None for open answers."""
     kind, records = inputs.kind, inputs.table.records.values()
     if not kind.values:
         return None
-    if not inputs.wording:  # as if each expected what the kind's first usual one does
+    if not inputs.wording:  # old reports took all control items to expect the kind's first usual answer
         return kind.count_right(kind.expectations[0]) / len(kind.values)
     seen = sum(record.seen for record in records)
     return sum(record.right_values for record in records) / (len(kind.values) * seen)

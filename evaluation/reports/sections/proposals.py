@@ -1,4 +1,4 @@
-"""Report systems that propose captions: the grades of their first ones, and their rankings."""
+"""Report sections on systems' ranked captions: the grades of first captions, and rankings."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from evaluation.results.rankings import TASKS, JudgedOutputs, judged_outputs, le
 from evaluation.results.standings import MEAN as MEAN_GRADE
 
 MOST_CURVES = 8
-CUT_PLOT = "reached"  # the share of first captions that have a mean grade
-MEANS = "interval"  # the level of what is averaged
+CUT_PLOT = "reached"  # name of the plot of shares of first captions that reach a mean grade
+MEANS = "interval"  # level of answers that have means
 
 
 def grades_section(inputs: ReportInputs) -> Section | None:
-    """Show shares of first captions that reach each mean grade, and which systems differ (H13 table 1)."""
+    """Return the section on first captions: shares that reach mean grades, and systems that differ (H13 table 1)."""
     cuts = sorted(inputs.kind.comparison.cuts, reverse=True)
     proposals = inputs.proposals
     if not cuts or inputs.kind.aggregation.level != MEANS or proposals is None:
@@ -81,8 +81,8 @@ def grades_section(inputs: ReportInputs) -> Section | None:
 
 
 def _shares_in_pool(judged: JudgedOutputs, cuts: list[float]) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Return shares of images that reach each threshold with a random and with the best judged caption."""
-    _, starts = np.unique(judged.keys // judged.width, return_index=True)  # images; the keys ascend
+    """Return the shares of images that reach each threshold with a random judged caption, and with the best one."""
+    _, starts = np.unique(judged.keys // judged.width, return_index=True)  # starts of images, as keys ascend
     of_image = np.split(judged.of_text, starts[1:])
     reach = [[_reaches_cut(values, cut) for values in of_image] for cut in cuts]
     return (
@@ -97,7 +97,7 @@ def _reaches_cut(value: Any, cut: float) -> Any:
 
 
 def rankings_section(inputs: ReportInputs) -> Section | None:
-    """Show rankings by people's relevance, and by the original item's rank (H13 §4.3)."""
+    """Return the section on rankings, by people's relevance judgments and by the rank of the original (H13 §4.3)."""
     rankings: Mapping[str, Any] = inputs.aggregation.result.get("rankings") or {}
     if not rankings:
         return None

@@ -1,4 +1,4 @@
-"""Report the figures that a protocol alone has: captions, keywords, boxes, and questions of a form."""
+"""Report sections that only one protocol has: captions, keywords, boxes, and questions of a form."""
 
 from __future__ import annotations
 
@@ -49,14 +49,14 @@ def protocol_sections(inputs: ReportInputs) -> list[Section]:
 
 
 def _leave_one_out_section(figures: Mapping[str, Any]) -> Section:
-    """Show each caption against the others of its image (WG16 §4)."""
+    """Return the section on scores of each caption against the others of its image (WG16 §4)."""
     bounds = figures["leave_one_out"]
     if not bounds["metrics"]:
         return section("leave-one-out", empty=bounds["reason"])
     data, *orders = leave_one_out_tables(bounds)
     sentence = say("leave-one-out", captions=bounds["captions"])
     plots: list[Plot] = []
-    # Metrics have their own scales; those from 0 to 1 share an axis.
+    # Metrics have different scales; plot only those from 0 to 1, on one axis.
     rows = [
         (str(name), mean, floor)
         for name, mean, floor, *_ in data.rows
@@ -74,7 +74,7 @@ def _leave_one_out_section(figures: Mapping[str, Any]) -> Section:
 
 
 def _panels_with_floor(people: DotPanel, floor: DotPanel) -> tuple[DotPanel, ...]:
-    """Return both panels, or people alone if no floor was measured."""
+    """Return both panels, or only that of people if no floor was measured."""
     return (people, floor) if any(cell.value is not None for cell in floor.estimates) else (people,)
 
 
@@ -108,7 +108,7 @@ def _keywords_section(figures: Mapping[str, Any]) -> Section:
 
 
 def _content_section(figures: Mapping[str, Any]) -> Section:
-    """Show people's content selection, by leave-one-out (WG15 §5)."""
+    """Return the section on people's content selection, by leave-one-out (WG15 §5)."""
     selection = figures["content_selection"]
     bounds = selection["upper_bound"]
     if all(bound["value"] is None for bound in bounds.values()):
@@ -130,7 +130,7 @@ def _content_section(figures: Mapping[str, Any]) -> Section:
 
 
 def _system_content_section(verdict: Mapping[str, Any] | None, figures: Mapping[str, Any]) -> Section:
-    """Show what systems name against what people name, by the measure that decides (WG15 §5, MC12 §6.2)."""
+    """Return the section on boxes or keywords of systems, compared with people's (WG15 §5, MC12 §6.2)."""
     content = figures["system_content"]
     data, decides = content_table(content), content["decides"]
     (people,) = (row["figures"][decides] for row in content["rows"] if row["who"] == "people")

@@ -1,7 +1,7 @@
-"""Registered plans in reports and releases: the outcomes of their hypotheses, and the deviations from them.
+"""Registered plans in reports and releases: outcomes of their hypotheses, and deviations from the plan.
 
-Releases are verified in any installation, so this needs no feature; what registers plans is one
-(``Feature.registered_plans``).
+Only registering a plan needs a feature (``Feature.registered_plans``). This module does not, because releases can be
+verified in any installation.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ SUPPORTED, NOT_SUPPORTED = gettext_noop("supported"), gettext_noop("not supporte
 
 
 def plan_hash(content: Mapping[str, Any]) -> str:
-    """Return the SHA-256 of canonical JSON: sorted keys, no blanks, UTF-8."""
+    """Return the SHA-256 of the plan as canonical JSON: sorted keys, no blanks, UTF-8."""
     text = json.dumps(content, ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
 class Deviation:
-    """A deviation from the plan; ``quoted`` if its words are the log's."""
+    """A deviation from the plan; ``quoted`` if its words are quoted from the log."""
 
     what: str
     words: str
@@ -52,10 +52,10 @@ class HypothesisOutcome:
     """The outcome of a hypothesis.
 
     Attributes:
-        verdict: supported, not supported (the opposite was found), undecided, or for people to judge.
-        first_only, second_only: pairs on which only one metric is right.
-        p: two-sided, of t over items and people where these are known; nan if not tested.
-        adjusted: after Holm over the plan's tested hypotheses.
+        verdict: supported, not supported (the opposite was found), undecided, or to be judged by people.
+        first_only, second_only: number of pairs on which only the first metric is right, and only the second.
+        p: two-sided, by t over items, and over people if known; nan if not tested.
+        adjusted: p with Holm's correction for the plan's tested hypotheses.
     """
 
     text: str
@@ -72,7 +72,7 @@ class HypothesisOutcome:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Return Wilson's 95 % interval of the first metric's share of differing pairs."""
+        """Return Wilson's 95 % interval of first_only / (first_only + second_only)."""
         return wilson_interval(self.first_only, self.differing)
 
     def as_json(self) -> dict[str, Any]:
@@ -88,7 +88,7 @@ class HypothesisOutcome:
 
 @dataclass(frozen=True, slots=True)
 class RegisteredPlan:
-    """A registered plan and its deviations; ``sha256`` is of ``content``, which holds plan and design."""
+    """A registered plan and its deviations; ``sha256`` is that of ``content``, which has the plan and the design."""
 
     plan: RegistrationPlan
     content: Mapping[str, Any]
@@ -98,7 +98,10 @@ class RegisteredPlan:
 
 
 def find_registered(study: Study, *, with_sentences: bool = True) -> RegisteredPlan | None:
-    """Return the plan that a feature registered; log quotes in deviations may name people, so they are optional."""
+    """Return the plan that a feature registered, or None.
+
+    Without ``with_sentences``, deviations quote nothing from the log, where people may be named.
+    """
     plans = (find(study, with_sentences=with_sentences) for find in of_features("registered_plans"))
     return next((plan for plan in plans if plan is not None), None)
 
@@ -106,12 +109,12 @@ def find_registered(study: Study, *, with_sentences: bool = True) -> RegisteredP
 def check_hypotheses(
     plan: RegistrationPlan, named: Mapping[str, Ints], people: PeoplesWinners | None, kinds: Sequence[str]
 ) -> list[HypothesisOutcome]:
-    """Test a plan's claims by two-sided tests of the difference in accuracy, with Holm's adjustment.
+    """Test a plan's hypotheses by two-sided tests of differences in accuracy, with Holm's correction.
 
     Args:
-        named: metric -> the (N,) winners that it names.
-        people: the (N,) winners; None before there are any.
-        kinds: (N,) the pairs' kinds.
+        named: by metric, the (N,) winners that it names.
+        people: people's (N,) winners; None before there are any.
+        kinds: (N,) kinds of the pairs.
     """
     tested: list[tuple[int, int, int, float]] = []
     outcomes = []
@@ -176,7 +179,7 @@ def registration_as_json(registered: RegisteredPlan, inputs: ReportInputs) -> di
 
 
 def registered_outcomes(registered: RegisteredPlan, inputs: ReportInputs) -> list[HypothesisOutcome]:
-    """Check each hypothesis by whether the metrics name people's winners of the decided pairs."""
+    """Return the outcomes of the plan's hypotheses for the report's metrics and pairs."""
     if not inputs.kind.compares_pairs or not inputs.scores:
         return check_hypotheses(registered.plan, {}, None, [])
     named = winners_named(inputs.scores)

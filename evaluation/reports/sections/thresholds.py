@@ -1,4 +1,4 @@
-"""Report kappa of metrics and people on a grid of thresholds."""
+"""The report section on kappa of metrics and people on a grid of thresholds."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from evaluation.reports.sections.correlations import (
 
 MOST_GRIDS = 6
 
-THIRDS = {0.33: 1 / 3, 0.66: 2 / 3}  # H13 prints thresholds of thirds truncated to two digits
+THIRDS = {0.33: 1 / 3, 0.66: 2 / 3}  # H13 prints thirds truncated to two digits
 
 
 def thresholds_section(inputs: ReportInputs) -> Section | None:
-    """Show kappa of metrics and people on a grid of thresholds (H13 Tables 8 to 10)."""
+    """Return the section on kappa of metrics and people on a grid of thresholds (H13 Tables 8 to 10)."""
     metrics = inputs.evaluation.result["metrics"] if inputs.evaluation else {}
     grids = {name: figures["kappa"] for name, figures in metrics.items() if figures.get("kappa")}
     if not grids:
@@ -92,6 +92,6 @@ def _grid(name: str, cells: Sequence[Mapping[str, Any]], people: Mapping[float, 
 
 
 def exact_cut(cut: float) -> float:
-    """Return the nominal threshold: 3.66 means 3 2/3, a mean of three grades."""
+    """Return the exact threshold that a printed one stands for: 3.66 is 3 2/3, a mean of three grades."""
     whole = int(cut)
     return whole + THIRDS.get(round(cut - whole, 2), cut - whole)

@@ -1,4 +1,4 @@
-"""Fit strengths of systems to which of several captions people named the best."""
+"""Fit strengths of systems to people's choices of the best of several captions."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from quorum.numeric.arrays import Ints
 from quorum.statistics.aggregation import LuceResult, luce_choice
 from quorum.statistics.crossed import CONFIDENCE, NAIVE, share_of_rows
 
-PEOPLE = "people"  # who wrote what no system gave
+PEOPLE = "people"  # name of the "system" of captions that no system gave
 NO_CAPTIONS_OF_TWO = gettext_noop(
     "Study %(slug)r has no judgment that counts of captions of two different systems."
 )
 
 
 class OfferedCaption(NamedTuple):
-    """A caption of an image that people chose from, and who gets what they say of it."""
+    """A caption of an image among those people chose from, and the systems that a choice of it counts for."""
 
     item: int
     text: str
@@ -37,7 +37,11 @@ class OfferedCaption(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """The best of several captions each, and strengths of their systems; ``items`` is the number of images."""
+    """People's choices of the best of several captions, and the strengths of systems.
+
+    shown, winners: for each choice, the captions shown, and the systems of the best one. owners: systems of each
+    caption. items: number of images.
+    """
 
     strengths: LuceResult
     winners: list[list[str]]
@@ -47,7 +51,7 @@ class Choices:
     items: int
 
     def shares(self) -> dict[str, dict[str, Any]]:
-        """Return, by system, in how many lists it was shown, and the share of those in which its caption was best."""
+        """Return, by system, the number of lists with a caption of it, and the share in which that was the best."""
         shares = {}
         systems_of_rows = [{name for option in row for name in self.owners[option]} for row in self.shown]
         for name in self.strengths.items.tolist():
@@ -67,10 +71,10 @@ class Choices:
 
 
 def fit_choices(study: Study) -> Choices:
-    """Fit Luce's choice model to which of several captions people named the best.
+    """Fit Luce's choice model to a study's choices of the best of several captions.
 
     Raises:
-        NothingToRank: no captions of two systems were shown.
+        NothingToRank: no choice was between captions of two systems.
     """
     table, units = loaders.load_judgments(study), loaders.unit_rows(study)
     counted = table.counted
@@ -94,7 +98,7 @@ def fit_choices(study: Study) -> Choices:
 
 
 def _options_of(study: Study) -> tuple[dict[OfferedCaption, list[str]], dict[int, list[OfferedCaption]]]:
-    """Return the systems of each option, and the options of each unit."""
+    """Return the systems of each option (caption), and the options of each unit by row id."""
     judged = Unit.objects.filter(study=study, control=False)
     outputs = Output.objects.annotations().filter(
         system__in=System.objects.of_study(study), item__in=judged.values("item")

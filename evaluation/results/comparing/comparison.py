@@ -1,7 +1,7 @@
-"""Compare what two sources of judgments say, without a database.
+"""Compare the judgments of two sources, without a database.
 
-The second source is the standard: precision is the share of the first's yes that it confirms, recall the
-share of its yes that the first finds. docs/statistics.md defines each statistic.
+The second source is the standard: precision is the share of the first's yes answers to which the second says yes,
+recall the share of the second's yes answers to which the first says yes. docs/statistics.md defines all statistics.
 """
 
 from __future__ import annotations
@@ -38,16 +38,17 @@ def compare_sources(
     seed: int = 0,
     naive: bool = False,
 ) -> dict[str, Any]:
-    """Compare the first source with the second, the standard; an undefined statistic is null with a `reason`.
+    """Compare the first source with the second, the standard; undefined statistics are null with a `reason`.
 
     Args:
-        first_at_least, second_at_least: thresholds for yes; None: all that the protocol is reported at.
-        missing: whether units of only the second are excluded, or count as a no of the first (H13's convention
-            for pairs filtered before the crowd). Units of only the first are always excluded.
-        naive: take judgments as independent, with bootstrap intervals; else cluster by image and worker.
+        first_at_least, second_at_least: thresholds for yes; by default all thresholds that the protocol reports.
+        missing: whether units that only the second source has are left out, or count as a no of the first (as H13
+            count pairs that the filter removed). Units that only the first has are always left out.
+        naive: whether to take judgments as independent, with bootstrap intervals, instead of clustering them by image
+            and worker.
 
     Raises:
-        EvaluationError: incomparable sources. BadOption: an unknown `missing`, or an invalid number.
+        EvaluationError: the sources cannot be compared. BadOption: an unknown `missing`, or an invalid number.
     """
     one_of(missing, MISSING, "missing")
     matched = match_sources(first, second)

@@ -1,7 +1,7 @@
 """Match the units of two sources of judgments.
 
-Units match by id, else by content. Candidates may be in either order; the second source's answers are flipped
-to fit.
+Units match by id, else by content. The two candidates of a unit may be in either order; if it differs, answers of the
+second source are swapped.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ TWO_SCALES = gettext_noop("the sources answer on different scales")
 
 @dataclass(frozen=True, slots=True)
 class MatchedSources:
-    """Two sources over the same groups of units.
+    """Two sources of judgments of the same groups of equal units.
 
-    shared: (G,) bool, groups in both. by_id: number matched by id. turned: number of the second's units with
-    swapped candidates. joined: per source, units merged by equal content. without_reference: references were
-    ignored, because only one source shows them.
+    shared: (G,) bool, groups that are in both sources. by_id: number of units matched by id. turned: number of the
+    second source's units with swapped candidates. joined: for each source, the number of units merged because of
+    equal contents. without_reference: references were ignored, because only one source has them.
     """
 
     first: SourceJudgments
@@ -48,7 +48,7 @@ class MatchedSources:
 
 
 def match_sources(first: SourceJudgments, second: SourceJudgments) -> MatchedSources:
-    """Match two sources. Raise EvaluationError for incompatible protocols."""
+    """Match the units of two sources. Raise EvaluationError for incompatible protocols."""
     for source in (first, second):
         if source.kind is not None and source.kind.is_open:
             raise EvaluationError(
@@ -73,7 +73,7 @@ def match_sources(first: SourceJudgments, second: SourceJudgments) -> MatchedSou
         for key, turned in content.keys(**how):
             earlier, earlier_turned = known.setdefault(key, (index, turned))
             groups.join(earlier, index, odd=turned != earlier_turned)
-    # Contents go first: they also determine the sides.
+    # Match by content first, as this also determines the order of candidates.
     ids = _same_ids(first, second)
     for position, other in ids:
         groups.join(position, split + other, odd=False)
@@ -106,7 +106,7 @@ def _contents(source: SourceJudgments) -> Sequence[Content]:
 
 
 def _judges_by_system(source: SourceJudgments, **how: bool) -> bool:
-    """Return whether units differ by the systems that they credit alone."""
+    """Return whether some units differ only in the systems that they credit."""
     plain, credited = (
         {key for content in _contents(source) for key, _ in content.keys(**how, by_system=by_system)}
         for by_system in (False, True)
@@ -119,7 +119,7 @@ def _has_references(source: SourceJudgments) -> bool:
 
 
 def _same_ids(first: SourceJudgments, second: SourceJudgments) -> list[tuple[int, int]]:
-    """Return positions of units with equal ids and consistent contents."""
+    """Return pairs of positions of units with equal ids and consistent contents."""
     positions = {name: position for position, name in enumerate(second.units)}
     pairs = ((position, positions[name]) for position, name in enumerate(first.units) if name in positions)
     if not first.contents or not second.contents:
@@ -132,7 +132,7 @@ def _same_ids(first: SourceJudgments, second: SourceJudgments) -> list[tuple[int
 
 
 def _contradict(content: Content, other: Content) -> bool:
-    """Return whether contents contradict each other; ids outweigh texts."""
+    """Return whether two contents contradict each other: by ids if both have them, else by texts."""
     if content.image is not None and other.image is not None and content.image != other.image:
         return True
     for captions, others in ((content.ids, other.ids), (content.texts, other.texts)):
@@ -142,19 +142,19 @@ def _contradict(content: Content, other: Content) -> bool:
 
 
 class _Groups:
-    """Union-find of equal units that tracks candidate order."""
+    """A union-find structure of equal units, which also tracks the order of candidates."""
 
     def __init__(self, size: int) -> None:
         self._parent = list(range(size))
         self._odd = [False] * size
 
     def _root(self, position: int) -> tuple[int, bool]:
-        """Return the group's root, and whether ``position`` is turned against it."""
+        """Return the root of a unit's group, and whether the unit's candidates are swapped relative to the root's."""
         odd, path = False, []
         while self._parent[position] != position:
             path.append(position)
             position = self._parent[position]
-        for step in reversed(path):  # from the root outwards, so that each step uses the one before
+        for step in reversed(path):  # from the root outwards, as each step uses the one before
             odd ^= self._odd[step]
             self._parent[step], self._odd[step] = position, odd
         return position, odd
@@ -166,7 +166,7 @@ class _Groups:
             self._parent[high], self._odd[high] = low, odd ^ turned ^ other_turned
 
     def number_groups(self) -> tuple[Ints, Flags, int]:
-        """Return (N,) group numbers, (N,) turned flags, and the number of groups."""
+        """Return (N,) group numbers, (N,) flags of swapped units, and the number of groups."""
         rooted = [self._root(position) for position in range(len(self._parent))]
         roots, number = np.unique([root for root, _ in rooted], return_inverse=True)
         return number.astype(np.int64), np.array([odd for _, odd in rooted], dtype=bool), len(roots)

@@ -1,4 +1,4 @@
-"""Compare two sources by their consensus on units, and by their winners of pairs."""
+"""Compare two sources by their consensus on units and by their winners of pairs."""
 
 from __future__ import annotations
 
@@ -47,8 +47,11 @@ def compare_consensus(matched: MatchedSources, drawing: Resampling) -> dict[str,
 
 
 def compare_winners(matched: MatchedSources, drawing: Resampling) -> dict[str, Any]:
-    """Return how often both name the same winner of a pair, by its kind, and how often the first's is the longer text
-    where they part and one text has more words: what people like, against what is human-like (V15, appendix III).
+    """Return how often both sources name the same winner of a pair, by pair kind.
+
+    Also return how often, if they disagree, the first source's winner is the text with more words: this compares
+    what people like with what is human-like (V15, appendix III).
+
     """
     sources = (matched.first, matched.second)
     if not all(source.two_sided for source in sources):
@@ -84,6 +87,6 @@ def compare_winners(matched: MatchedSources, drawing: Resampling) -> dict[str, A
 
 
 def _words_more(content: Content) -> int:
-    """Return how many words more the first text has than the second; 0 where one is unknown."""
+    """Return the number of words of the first text minus that of the second; 0 if one is unknown."""
     _reference, first, second = content.texts
     return 0 if first is None or second is None else len(first.split()) - len(second.split())

@@ -1,4 +1,4 @@
-"""Agreement of the raters of each source, and of both together."""
+"""Agreement of the raters of each source, and of all raters of both."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def figures_of_source(source: SourceJudgments, drawing: Resampling) -> dict[str,
 
 
 def items_of_units(*sources: SourceJudgments) -> NDArray[Any]:
-    """Return what (U,) units are clustered by: their images, or the first of a document; a unit without is its own."""
+    """Return the (U,) clusters of units: the image, or the first one of its document; the unit itself without image."""
     images: list[Any] = list(range(len(sources[0].units)))
     document_of: dict[str, str] = {}
     for source in sources:
@@ -104,7 +104,7 @@ def pooled_alpha(matched: MatchedSources, drawing: Resampling) -> dict[str, Any]
     if matched.stopped_early:
         return nothing | {"reason": STOPPED}
     first, second = matched.first.limited_to(matched.shared), matched.second.limited_to(matched.shared)
-    # An equal name in both sources is two raters: they may be different people.
+    # The same name in both sources counts as two raters, who may be different people.
     raters = np.concatenate([first.rater, second.rater + 1 + first.rater.max(initial=0)])
     values = np.concatenate([first.value, second.value])
     images = items_of_units(matched.first, matched.second)

@@ -1,4 +1,4 @@
-"""A study's judgments as a source to compare with another."""
+"""A study's judgments as a source for comparisons."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from judgments.studies.designs import kind_of
 
 
 def source_of_study(study: Study) -> SourceJudgments:
-    """Return a study's included judgments. Raise EvaluationError for open answers or none."""
+    """Return a study's included judgments. Raise EvaluationError if answers are open, or if there are none."""
     kind = kind_of(study)
     if kind.is_open:
         raise EvaluationError(
@@ -54,7 +54,7 @@ def source_of_study(study: Study) -> SourceJudgments:
 
 
 def _published_winners(study: Study) -> SourceJudgments:
-    """Return the winners of pairs that are known without votes, as the answers of one rater."""
+    """Return winners of pairs that were published without votes, as the answers of one rater."""
     pairs = CandidatePair.objects.filter(study=study, published_winner__isnull=False)
     columns = (
         "key",
@@ -124,7 +124,7 @@ def _units_of(study: Study, wanted: set[int]) -> tuple[dict[int, str], dict[int,
 
 
 def _systems_of(study: Study) -> dict[int, Sides]:
-    """Return unit row id -> names of the systems that a file credits with each side."""
+    """Return the names of the systems that a file credits with each side, by unit row id."""
     names = dict(System.objects.of_study(study).values_list("pk", "name"))
     systems: dict[int, Sides] = {}
     for pk, of_file in loaders.systems_of_units(study).items():

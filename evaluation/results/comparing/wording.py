@@ -1,4 +1,4 @@
-"""Say in words what the comparison of two sources shows."""
+"""Sentences on the comparison of two sources."""
 
 from __future__ import annotations
 

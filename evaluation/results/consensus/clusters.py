@@ -1,4 +1,4 @@
-"""The clusters of intervals and tests, and the population for which the intervals then hold."""
+"""The clusters of intervals and tests, and the population to which these generalise."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from quorum.statistics.correlation import means_without_raters
 from quorum.statistics.crossed import FEWEST, ITEM, NAIVE, RATER, RaterDeletions
 from quorum.statistics.inputs import encode
 
-# How intervals and tests take rows, the default first.
+# How intervals and tests cluster rows; the first is the default.
 CLUSTERED = ("item-and-rater", NAIVE)
 
 ITEMS_AND_PEOPLE, THESE_PEOPLE = "items and people", "these people"
 
 
 def scope_of(raters: int | None) -> str:
-    """Return for whom intervals and tests hold: from two known raters on for other people, too."""
+    """Return the population to which intervals and tests generalise: with two known raters, other people too."""
     return ITEMS_AND_PEOPLE if (raters or 0) >= FEWEST else THESE_PEOPLE
 
 
 def scope_sentence(result: Mapping[str, Any]) -> str:
-    """Say that intervals and tests hold for these people alone; "" where they hold for others.
+    """Return a sentence that intervals and tests hold only for these people; "" if they generalise to others.
 
-    Results of earlier versions state the number of raters alone.
+    Results of earlier versions have only the number of raters.
     """
     if result.get("scope", scope_of(result.get("raters"))) == ITEMS_AND_PEOPLE:
         return ""
@@ -40,18 +40,18 @@ def scope_sentence(result: Mapping[str, Any]) -> str:
 def rater_deletions(
     unit: Ints, worker: Ints, side: Floats, leads: Floats, pair: Ints, pair_leads: Floats, decided: Flags
 ) -> RaterDeletions:
-    """Return who would win each of P pairs without each worker who judged it, as `pair_consensus` decides.
+    """Return the effect of leaving out each worker on the winners of P pairs, which `pair_consensus` defines.
 
     Args:
         unit, worker, side: (N,) judgments; units have codes from 0.
-        leads: (U,) the winner of each unit: 1 the first, -1 the second, 0 none.
+        leads: (U,) winners of units: 1 the first, -1 the second, 0 none.
         pair: (U,) codes of the units' pairs; -1 for none.
-        pair_leads: (P,) how many more units the first won.
-        decided: (U,) whether somebody decided the unit, whatever people answered.
+        pair_leads: (P,) number of units that the first won minus those that the second won.
+        decided: (U,) whether the unit was adjudicated, so that votes do not matter.
     """
     others = majority_of_others(unit, side)
     change = np.where(decided[unit], 0.0, leads[unit] - ((others == 1) * 1.0 - (others == 2)))
-    # The votes of a pair's only unit decide the pair themselves.
+    # If a pair has a single unit, the votes on the unit decide the pair.
     vote = (side == 1) * 1.0 - (side == 2)
     balance = np.bincount(unit, weights=vote, minlength=len(leads))
     paired, pair_leads = np.flatnonzero(pair >= 0), pair_leads.copy()
@@ -75,12 +75,12 @@ def clusters_of_captions(
     decided: Collection[int],
     anonymous: bool,
 ) -> dict[str, Any]:
-    """Return what (N,) captions are clustered by: their images and, if known, people.
+    """Return the clusters of (N,) captions: their images and, if known, people.
 
     Args:
         units: (N,) row ids of the captions' units; empty if several units judge a caption.
-        ratings: of each caption then, as workers with what they said.
-        decided: row ids of units that somebody decided, whatever people answered.
+        ratings: in that case, (worker, rating) pairs of each caption.
+        decided: row ids of adjudicated units.
     """
     if anonymous:
         return {ITEM: images}
@@ -104,7 +104,7 @@ def clusters_of_pairs(
     *,
     anonymous: bool,
 ) -> dict[str, Any]:
-    """Return what (P,) candidate pairs, by row id, are clustered by: their images and, if known, people."""
+    """Return the clusters of (P,) candidate pairs, given by row id: their images and, if known, people."""
     if anonymous:
         return {ITEM: images}
     units, counted = consensus.units, table.counted

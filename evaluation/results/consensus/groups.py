@@ -11,12 +11,13 @@ from evaluation.results.consensus.study import StudyConsensus, values_at
 from judgments.kinds import Kind
 from quorum.numeric.arrays import Floats, Ints, pairs_of_equal, places_in
 
-# takes (K,) groups and (K,) positions of their units, and the number of groups G; returns (G,) values, nan if missing
+# A function of (K,) groups, (K,) positions of their units, and the number G of groups, which returns (G,) values of
+# groups, nan if missing.
 GroupValues = Callable[[Ints, Ints, int], Floats]
 
 
 def first_of_groups(values: Floats, group: Ints, unit: Ints, groups: int) -> Floats:
-    """Return the first of (U,) values of units, as ``GroupValues``."""
+    """Return for each group the value of its first unit, from (U,) values of units. See ``GroupValues``."""
     known = ~np.isnan(values[unit])
     members, first = np.unique(group[known], return_index=True)
     taken = np.full(groups, np.nan)
@@ -33,9 +34,9 @@ def consensus_of_groups(
     unit: Ints,
     groups: int,
 ) -> Floats:
-    """Return the consensus of all judgments of a group, as ``GroupValues``; of an only unit, its own.
+    """Return the consensus of all judgments of each group, or of its unit if that is the only one. See ``GroupValues``.
 
-    A decision stands for all judgments of its unit.
+    The judgments of an adjudicated unit are replaced by the decision.
     """
     of_units, values = values_at(consensus.of_unit, units)[0], np.full(groups, np.nan)
     alone = np.bincount(group, minlength=groups)[group] == 1

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from judgments.models import Study
 
 
-OUTCOME = ("n", "value", "share", "margin", "tie")  # of a unit's consensus, as files have them
+OUTCOME = ("n", "value", "share", "margin", "tie")  # columns of a unit's consensus in files
 SIDES = (1, 2)
 SIDE_LABELS = {
     1: gettext_lazy("first"),
@@ -34,9 +34,10 @@ EMPTY_CONSENSUS = Consensus(n=0, value=None, share=None, margin=None, tie=False,
 
 @dataclass(frozen=True, slots=True)
 class PairConsensus:
-    """A pair's winner: 1, 2, or None; ``published`` if it has no judgments.
+    """The consensus on a pair.
 
-    ``wins``, ``losses`` and ``ties`` count judged units from the first candidate's side.
+    value: the winner: 1, 2, or None. wins, losses, ties: number of judged units that the first candidate won, lost or
+    tied. published: the winner was published without judgments.
     """
 
     value: int | None
@@ -52,10 +53,10 @@ class StudyConsensus:
     """The consensus of a study, without control items.
 
     Attributes:
-        units, pairs: in order.
-        of_unit: unit row id -> consensus, if judged.
-        of_pair: pair row id -> winner.
-        decisions: unit row id -> adjudicated decision, also in ``of_unit``.
+        units, pairs: units and pairs in order.
+        of_unit: consensus of the judged units, by row id.
+        of_pair: consensus of pairs, by row id.
+        decisions: adjudicated decisions by unit row id; ``of_unit`` has them, too.
     """
 
     units: Units
@@ -79,12 +80,12 @@ class StudyConsensus:
 def columns_and_others(
     consensus: Mapping[int, Consensus],
 ) -> tuple[ConsensusColumns | None, Mapping[int, Consensus]]:
-    """Return the columns, if any, and the other units."""
+    """Return the part of the consensus that is stored as columns, if any, and the rest by unit."""
     return (consensus, consensus.single) if isinstance(consensus, ConsensusColumns) else (None, consensus)
 
 
 def values_at(consensus: Mapping[int, Consensus], units: Ints) -> tuple[Floats, Flags]:
-    """Return (U,) consensus values, nan on a tie, and whether there is a consensus."""
+    """Return the (U,) consensus values of units, nan for a tie, and (U,) flags of units with a consensus."""
     values, has_consensus = np.full(len(units), np.nan), np.zeros(len(units), dtype=np.bool_)
     columns, single = columns_and_others(consensus)
     if columns is not None:
@@ -92,7 +93,7 @@ def values_at(consensus: Mapping[int, Consensus], units: Ints) -> tuple[Floats, 
         has_consensus = index >= 0
         values[has_consensus] = columns.value[index[has_consensus]]
     index = places_in(units, np.fromiter(single, dtype=np.int64, count=len(single)))
-    # None becomes nan.
+    # turns None into nan
     single_values = np.array([outcome.value for outcome in single.values()], dtype=np.float64)
     values[index[index >= 0]], has_consensus[index[index >= 0]] = single_values[index >= 0], True
     return values, has_consensus
@@ -110,7 +111,7 @@ def unit_consensus(kind: Kind, table: JudgmentTable) -> Mapping[int, Consensus]:
 def with_decisions(
     consensus: Mapping[int, Consensus], decisions: Mapping[int, Decision]
 ) -> Mapping[int, Consensus]:
-    """Replace the consensus values of adjudicated units by the decisions, and keep the counts."""
+    """Return the consensus with the values of adjudicated units replaced by the decisions; counts of votes stay."""
     decided = {
         unit: replace(consensus.get(unit, EMPTY_CONSENSUS), value=decision.value, tie=False)
         for unit, decision in decisions.items()
@@ -126,10 +127,10 @@ def pair_consensus(
     of_unit: Mapping[int, Consensus],
     triplet_ties: str = "set-aside",
 ) -> dict[int, PairConsensus]:
-    """Return pair row id -> winner: the candidate that wins most of the pair's triplets (V15 §3).
+    """Return the consensus of pairs by row id: the winner is the candidate that wins more of the triplets (V15 §3).
 
-    A tied triplet decides nothing, unless ``triplet_ties`` is "count" (``pair_winners``); equal wins are a
-    tie. A pair without judged units has its published winner, or none.
+    A tied triplet does not count, unless ``triplet_ties`` is "count" (see ``pair_winners``); with equal wins there is
+    no winner. A pair without judged units has its published winner, or none.
     """
     units = Units.of(units)
     values, judged = values_at(of_unit, units.pk)
@@ -153,7 +154,7 @@ def pair_consensus(
 
 
 def consensus_of(study: Study, table: JudgmentTable, judged: Units | None = None) -> StudyConsensus:
-    # Imported late: files are compared without a database.
+    # Import here, so that files can be compared without a database.
     from evaluation.data.judgment_sets import loaders
     from judgments.studies.designs import kind_of
 

@@ -1,4 +1,4 @@
-"""The page "Disputes" of a study, whose units are sent to adjudicators or get more votes."""
+"""The page "Disputes" of a study, from which units are sent to adjudicators or get more votes."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def show_disputes(request: HttpRequest, study: Study, context: Context) -> HttpR
     form = DisputeForm(request.GET if "show" in request.GET else {"show": "close"})
     wanted = form.cleaned_data if form.is_valid() else {"show": "close", "unit": ""}
     sent = Adjudication.objects.filter(study=study).select_related("study", "unit", "adjudicator", "sent_by")
-    # row ids alone are sorted and leafed through: an open study has many units that are close
+    # sort and page only row ids, as an open study has many units with small margins
     pages = DisputesPaginator(_disputed_units(study, wanted["show"], wanted["unit"]).values("pk"), ON_A_PAGE)
     page = pages.get_page(request.GET.get("page"))
     context |= {
@@ -86,7 +86,7 @@ def _disputed_units(study: Study, show: str, begins: str) -> QuerySet[Consensus]
         rows = rows.filter(unit__key__startswith=begins)
     if show == "all":
         return rows.order_by(F("margin").asc(nulls_last=True), "pk")
-    rows = rows.order_by("margin", "pk")  # as the index has it
+    rows = rows.order_by("margin", "pk")  # the order of the index
     return rows.filter(tie=True) if show == "ties" else rows.filter(Q(tie=True) | Q(margin__lt=MARGIN))
 
 

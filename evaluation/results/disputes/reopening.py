@@ -1,4 +1,4 @@
-"""More votes for units that need them."""
+"""Request more votes for units that need them."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ from judgments.models import Study
 from judgments.operations import CommandHelp, Outcome, operation
 from judgments.studies.designs import design_of
 
-MARGIN = 0.34  # maximal lead, as a share of votes, of an uncertain unit's winner
+MARGIN = 0.34  # a unit is uncertain if its winner leads by at most this share of the votes
 
 
 class ReopeningReason(StrEnum):
-    TIED = "tied"  # no answer has the most votes
-    UNCERTAIN = "uncertain"  # the winner leads by too little
-    SHORT = "short"  # judgments were invalidated, or their workers excluded
+    TIED = "tied"  # two answers have the most votes
+    UNCERTAIN = "uncertain"  # the winner's lead is small
+    SHORT = "short"  # votes are missing, as judgments were invalidated or workers excluded
 
 
 def units_in_need(study: Study, need: ReopeningReason, *, margin: float = MARGIN) -> list[str]:
-    """Return the keys of judged units in need, in order.
+    """Return the keys of the judged units that need more votes, in order.
 
     Args:
-        margin: maximal lead of an uncertain unit's winner, as a share of its votes.
+        margin: largest lead of the winner of an uncertain unit, as a share of its votes.
 
     Raises:
-        WrongState: the study's answers have no winner.
+        WrongState: answers of the study have no winner.
     """
     kind = KINDS[study.protocol]
     if need != ReopeningReason.SHORT and kind.aggregation.level != "nominal":

@@ -1,4 +1,4 @@
-"""Score the boxes or keywords that are named of images, by WG15 eq. 1-3 and MC12 section 6.2."""
+"""Score boxes (WG15 eq. 1-3) or keywords (MC12 section 6.2) that a source names of images."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ from quorum.metrics.keywords import (
 from quorum.numeric.arrays import Floats, Ints, ratio
 
 Answers = Iterable[tuple[Any, Sequence[Any]]]  # units with the answers of people
-Scores = list[Floats]  # (images,) of each measure, nan where undefined
+Scores = list[Floats]  # for each measure, (images,) scores, nan if undefined
 
-MODES = BEST_MODE, OOT_MODE = "best-mode", "oot-mode"  # shares of the images whose most frequent tag is named
+MODES = BEST_MODE, OOT_MODE = "best-mode", "oot-mode"  # the share of images whose most frequent tag is named
 
 
 class BoxMeasures:
     measures, decides = ("precision", "recall", F1), F1
-    means = False  # a description is the majority of its raters
+    means = False  # no mean over people, as a description is the majority of its raters
     baselines = staticmethod(box_baselines)
 
     def people(self, kind: Kind, answers: Answers) -> list[list[int]]:
-        """Return the boxes that each description of an image names."""
+        """Return the boxes that people link to each description of an image."""
         return [
             box_numbers(kind.aggregation.consensus([0] * len(rated), rated)[0].answer, unit.content["boxes"])
             for unit, rated in answers
@@ -84,7 +84,7 @@ class KeywordMeasures:
 
     def scores(self, selections: Selections, people: People) -> Scores:
         credits, overlap = self._measured(selections, people)
-        # A list without keywords has no precision, and here 0.
+        # A list without keywords has no precision; count it as 0.
         silent = ~np.isnan(overlap.image_recall) & np.isnan(overlap.image_precision)
         shares = (overlap.image_precision, overlap.image_recall, overlap.image_f1)
         return [*(score.images for score in credits), *(np.where(silent, 0.0, share) for share in shares)]
@@ -103,7 +103,7 @@ class KeywordMeasures:
         return credits, keyword_f1(selections, tags)
 
     def scores_of_people(self, people: People) -> Scores:
-        """Score each person's keywords against the others', and take the mean over the people of an image."""
+        """Score each person's keywords against those of the others, and average over the people of an image."""
         rows = [
             (image, keywords, [*lists[:number], *lists[number + 1 :]])
             for image, lists in enumerate(people)

@@ -1,8 +1,9 @@
-"""Score what systems name of images against what people name, beside people and baselines.
+"""Score the boxes or keywords that systems name of images against people's, with people and baselines for comparison.
 
-An image counts where people name something there; a system that names nothing for it has 0. Boxes are scored by
-precision, recall and F of content selection (WG15 eq. 1-3), keywords by best, oot and their modes (MC12 section 6.2)
-and by precision, recall and F1 of the first ten. Means have intervals by image, else document, and by person.
+Images for which people name nothing do not count; a system that names nothing for an image has the score 0. Boxes are
+scored by precision, recall and F of content selection (WG15 eq. 1-3), keywords by best, oot and their mode variants
+(MC12 section 6.2), and by precision, recall and F1 of the first ten. Intervals of means cluster by document (or
+image) and by person.
 """
 
 from __future__ import annotations
@@ -33,8 +34,9 @@ CONTENTS: dict[str, Content] = {"boxes": BoxMeasures(), "keywords": KeywordMeasu
 class Gold:
     """Boxes or keywords that people name of N images, and those that remain if one person is left out.
 
-    units: a unit of each image. cluster: (N,) codes of their documents, or of themselves. image, rater: (V,) positions
-    and row ids. without: (V,) what the others name. left_out: number of images where nobody names anything.
+    units: (N,) a unit of each image. cluster: (N,) codes of the documents, or of the images. people: (N,) what people
+    name. image, rater: (V,) positions of images, and row ids of people to leave out. without: (V,) what the other
+    people name. left_out: number of images for which nobody names anything.
     """
 
     units: Sequence[Any]
@@ -55,14 +57,14 @@ def content_of_systems(
     anonymous: bool,
     seed: int,
 ) -> tuple[dict[str, Any], SystemsVerdict | None]:
-    """Return figures as JSON, and which system is best by the measure that decides, if there are two.
+    """Return figures as JSON, and the verdict on systems by the deciding measure, None for fewer than two systems.
 
-    Both are empty where no system names anything of an item that people judged.
+    Figures are {} if no system names anything of a judged item.
 
     Args:
-        contents: system, row id of the item, and what it names there.
+        contents: (system, row id of an item, what the system names of it).
         documents: ``first_of_documents`` of the items.
-        anonymous: whether people are not told apart.
+        anonymous: whether people cannot be told apart.
     """
     names: defaultdict[str, dict[int, Sequence[str]]] = defaultdict(dict)
     items = {judgment.unit.item_id for judgment in judged}
@@ -116,7 +118,7 @@ def _gold_of(
     anonymous: bool,
 ) -> Gold:
     by_image: dict[int, dict[int, list[IncludedJudgment]]] = {}
-    for judgment in sorted(judged, key=lambda row: (row.unit.position, row.unit.pk)):  # as a release has them
+    for judgment in sorted(judged, key=lambda row: (row.unit.position, row.unit.pk)):  # the order in a release
         by_image.setdefault(judgment.unit.item_id, {}).setdefault(judgment.unit.pk, []).append(judgment)
 
     def people(units: Iterable[list[IncludedJudgment]], leave: int | None = None) -> list[list[Any]]:
@@ -124,7 +126,7 @@ def _gold_of(
         return content.people(kind, rated)
 
     named = {item: units for item, units in by_image.items() if any(people(units.values()))}
-    numbers: dict[Hashable, int] = {}  # of documents
+    numbers: dict[Hashable, int] = {}  # numbers of documents
     left = [
         (image, rater, people(units.values(), rater))
         for image, units in enumerate(named.values())
@@ -155,7 +157,7 @@ def _sources(
 
 
 def _scores_of(content: Content, gold: Gold, source: SelectionSource) -> Floats:
-    """Return (measures, N + V) scores, those without one person behind the others."""
+    """Return (measures, N + V) scores of a source: against all people, then with one person left out."""
     people, image = [*gold.people, *gold.without], [*range(len(gold.people)), *gold.image.tolist()]
     if source.who == PEOPLE:
         return np.array(content.scores_of_people(people))
@@ -164,7 +166,7 @@ def _scores_of(content: Content, gold: Gold, source: SelectionSource) -> Floats:
 
 
 def _outputs(content: Content, gold: Gold, scores: Sequence[Floats], measure: int) -> Outputs:
-    """Return the scores of a measure as outputs of sources, which are named by their positions."""
+    """Return the scores by a measure as outputs; their systems are the positions of sources."""
     images = len(gold.units)
     of_measure = np.array([score[measure] for score in scores])
     system, item = np.nonzero(~np.isnan(of_measure[:, :images]))

@@ -47,10 +47,10 @@ class Format:
     """A file format.
 
     Attributes:
-        what: what it is for, a colon, and what is in it.
-        fits: returns why it cannot represent a study, or "".
-        right: needed to write and download it.
-        personal: whether it is deleted with the study's raw ids.
+        what: the format's purpose, a colon, and its content.
+        fits: returns why the format cannot represent a study, or "".
+        right: the right needed to write and download a file.
+        personal: whether files are deleted with the study's raw ids.
     """
 
     name: str
@@ -115,7 +115,7 @@ FORMATS = {file_format.name: file_format for file_format in (*_FORMATS, *of_feat
 
 
 def format_named(name: str) -> Format:
-    """Return a format. Raise ExportError naming the nearest."""
+    """Return a format. Raise ExportError for an unknown name, with the nearest known one."""
     if name not in FORMATS:
         hint = did_you_mean(name, FORMATS)
         raise ExportError(f"There is no export format {name!r}; there are {', '.join(FORMATS)}.{hint}")

@@ -1,6 +1,6 @@
-"""Credit systems with the captions that a unit shows, by their words.
+"""Find the systems that gave the captions which a unit shows ("credits"); captions are compared by their words.
 
-Each look-up of systems reads an image's outputs once for all its units: look up many units at a time.
+A look-up reads the outputs of an image once for all its units, so look up many units at a time.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from quorum.numeric.arrays import Ints
 
 QUERY_SIZE = 500
 
-MOST_CACHED = 100_000  # captions whose hashes are cached between look-ups
+MOST_CACHED = 100_000  # most captions whose hashes are cached between look-ups
 ImageText = tuple[int, str]  # an image and a text
 
-# caption id, image and text, the system for a pair, and those that a file credits
+# Caption id, (image, text), the compared system if units are pairs, and row ids of systems that a file credits.
 ShownCaption = tuple[str, ImageText, str | None, Sequence[int]]
 Systems = dict[str, list[dict[str, Any]]]
-Lists = dict[ImageText, list[tuple[str, int, int]]]  # task, system and rank of each output
+Lists = dict[ImageText, list[tuple[str, int, int]]]  # image and text -> task, system and rank of each output
 
 
 @dataclass(slots=True)
@@ -43,9 +43,9 @@ class Credits:
     _credits: dict[tuple[str, str, int], dict[str, Any]] = field(default_factory=dict)
 
     def of(self, units: Sequence[int]) -> dict[int, Systems]:
-        """Return unit row id -> caption id -> systems and ranks for the unit's image.
+        """Return unit row id -> caption id -> the systems that gave the caption for the unit's image, with ranks.
 
-        Captions are compared by their words. Pairs name only the compared systems.
+        Of pairs, only the compared systems are returned.
         """
         shown: dict[int, list[ShownCaption]] = {}
         for some in batched(units, QUERY_SIZE):
@@ -84,18 +84,18 @@ class Credits:
         return of_units
 
     def _fixed_systems(self) -> dict[int, str]:
-        """Return row id -> name of the snapshot's systems; others may be published meanwhile."""
+        """Return the names of the systems in the snapshot, by row id; later ones may have been published since."""
         rows = System.objects.of_study(self.study).values_list("pk", "name")
         fixed = self.moment.systems
         return {pk: name for pk, name in rows if fixed is None or pk in fixed}
 
     def _credit(self, task: str, system: str, rank: int) -> dict[str, Any]:
-        """Return one object for equal credits, as thousands of captions have the same ones."""
+        """Return the same object for equal credits, as thousands of captions share them."""
         credit = {"system": system, "rank": rank} | ({"task": task} if task == SEARCH else {})
         return self._credits.setdefault((task, system, rank), credit)
 
     def _lists_with(self, wanted: set[ImageText]) -> Lists:
-        # Filter by image only, unsorted: otherwise SQLite scans the whole index.
+        # Filter only by image, and do not sort: otherwise SQLite scans the whole index.
         outputs = Output.objects.order_by()
         lists: defaultdict[ImageText, list[tuple[str, int, int]]] = defaultdict(list)
         hashes = [hash(one_text(text)) for _, text in wanted]
@@ -125,7 +125,7 @@ class Credits:
         wanted: Mapping[tuple[int, int], Sequence[ImageText]],
         ranks: defaultdict[ImageText, list[Any]],
     ) -> None:
-        """Collect wanted ranks from whole lists, as a rank depends on all before it."""
+        """Add the wanted ranks to ``ranks``; read whole lists, as a rank depends on all outputs before it."""
         columns = columns_of(outputs.values_list("pk", "system_id", "item_id", "caption_id", "rank"), 5)
         there = (columns[0] <= self.moment.outputs) & np.isin(columns[1], list(self._systems))
         system, item, caption, rank = columns[1:, there].astype(np.int64)
@@ -168,7 +168,7 @@ class Credits:
 
 
 def _shown_captions(units: Sequence[int]) -> dict[int, list[ShownCaption]]:
-    """Return unit row id -> id, image, text and, for pairs, system of its captions."""
+    """Return the captions of each unit, by the unit's row id."""
     rows = Unit.objects.filter(pk__in=units, control=False).values_list(
         "pk", "item_id", "first__key", "first__text", "content", "second__key", "second__text",
         "pair__first_system__name", "pair__second_system__name", "pair_id", "systems",
@@ -203,7 +203,7 @@ def _shown_captions(units: Sequence[int]) -> dict[int, list[ShownCaption]]:
 
 
 def _hash_pairs(image: Ints, word: Ints) -> Ints:
-    """Hash both; a collision only costs another look-up."""
+    """Return hashes of (image, word) pairs; a collision only costs another look-up."""
     return (image * 2_654_435_761) ^ word
 
 

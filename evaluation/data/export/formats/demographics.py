@@ -1,4 +1,4 @@
-"""Export what the crowd says of the people who worked, a line each."""
+"""Export what the crowd knows about participants, with one line for each."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ def why_no_demographics(study: Study) -> str:
 def _workers_with_demographics(study: Study) -> QuerySet[Any]:
     judged = Assignment.objects.filter(study=study, worker=OuterRef("worker"), submitted_at__isnull=False)
     rows = Demographics.objects.filter(Exists(judged), study=study)
-    return rows.annotate(position=Value(0, IntegerField()))  # the parts of an export go by it
+    return rows.annotate(position=Value(0, IntegerField()))  # parts of an export are ordered by position
 
 
 class DemographicLines(Encoding):
-    """Write a line per described worker: pseudonym, and the design's demographics."""
+    """Write a line for each worker with demographics: the pseudonym, and the demographics that the design asks for."""
 
     suffix = "people"
     progress_count = "people"

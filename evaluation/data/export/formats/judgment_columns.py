@@ -1,4 +1,4 @@
-"""The columns that a study's file of judgments has."""
+"""The columns of a study's judgments file."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from judgments.kinds.base import JUDGMENT_COLUMNS
 from judgments.models import Item, Study
 from judgments.studies.designs import design_of, has_chances
 
-# Column of the file -> where the captions of a unit are stored.
+# Column of the file -> field of the unit that stores the caption.
 CAPTIONS = {
     "reference": "reference__key",
     "first": "first__key",
@@ -18,11 +18,11 @@ CAPTIONS = {
     "second_text": "second__text",
 }
 
-OPEN_COLUMNS = ("answer", "content")  # only where answers are open
-ANSWERS = "answers"  # only where two candidates can be answered otherwise than by one of them
-SCALE = "scale"  # only where a study has one of its own
-CHANCE = "chance"  # only where what is asked was drawn with unequal chances
-DOCUMENT = "document"  # only where items are parts of documents
+OPEN_COLUMNS = ("answer", "content")  # only if answers are open
+ANSWERS = "answers"  # only if answers can be other than one of two candidates
+SCALE = "scale"  # only if the study has a scale of its own
+CHANCE = "chance"  # only if units were drawn with unequal probabilities
+DOCUMENT = "document"  # only if items are parts of documents
 
 
 def file_columns(study: Study) -> tuple[str, ...]:

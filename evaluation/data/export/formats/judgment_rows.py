@@ -1,4 +1,4 @@
-"""Read a study's judgments as rows, with the systems behind their captions."""
+"""Read a study's judgments as rows, with the systems that gave the judged captions."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from judgments.studies.designs import design_of, has_chances
 
 CREDITS_AT_ONCE = 20_000  # units in one look-up
 
-WORK_AT_ONCE = 4_096  # an assignment's rows are close together
+WORK_AT_ONCE = 4_096  # assignments cached; more are not needed, as rows of an assignment are close together
 
 STORED_COLUMNS = (
     "unit_id", "pk", "assignment_id", "assignment__external_id", "assignment__worker_id", "assignment__worker__name",
@@ -60,14 +60,14 @@ def zero_counts() -> dict[str, int]:
 
 @dataclass(slots=True)
 class JudgmentRows:
-    """A study's judgments as dicts, by unit and then worker name; iterate once.
+    """A study's judgments as dicts, ordered by unit, then worker name; can be iterated once.
 
-    Invalidated answers are included, marked as unused.
+    Invalidated answers are included and marked as unused.
 
     Attributes:
-        revisions: whether revised answers are included, before their revisions.
-        only: ordered row ids of the units to read; their rows name the captions' systems.
-        counts, tally: complete after the last row; the tally covers current judgments.
+        revisions: whether answers that were later revised are included, before their revisions.
+        only: ordered row ids of the units to read; if given, rows name the captions' systems.
+        counts, tally: complete after the last row; the tally covers only current judgments.
     """
 
     study: Study
@@ -189,6 +189,6 @@ class JudgmentRows:
 
 def _revision_numbers(replaced: Mapping[int, int]) -> dict[int, int]:
     numbers: dict[int, int] = {}
-    for pk in sorted(replaced):  # what is replaced was stored before
+    for pk in sorted(replaced):  # a replaced judgment has a lower row id
         numbers[pk] = numbers.get(replaced[pk], 0) + 1
     return numbers

@@ -1,4 +1,4 @@
-"""Export judgments one a row, as JSON lines, CSV or Parquet."""
+"""Export judgments, one in each row, as JSON lines, CSV or Parquet."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ROW_GROUP = 8_192
 
 
 def _rows_of(work: ExportWork) -> JudgmentRows:
-    """Return the rows of a part."""
+    """Return the judgments of a part of an export."""
     return JudgmentRows(
         work.study, work.moment, work.revisions, only=work.pieces, counts=work.counts, tally=work.tally
     )
@@ -41,7 +41,7 @@ def write_jsonl(rows: JudgmentRows, file: HashedFile) -> None:
 
 
 class UTF8Lines:
-    """Let ``csv.writer`` write UTF-8."""
+    """A text file for ``csv.writer``, which encodes to UTF-8."""
 
     def __init__(self, file: HashedFile) -> None:
         self._file = file
@@ -55,7 +55,7 @@ def csv_writer(file: HashedFile) -> Any:
 
 
 def write_csv(rows: JudgmentRows, file: HashedFile) -> None:
-    """Write a line per judgment, guarded against spreadsheet formulas, without the header."""
+    """Write a line for each judgment, without the header; cells cannot be read as spreadsheet formulas."""
     columns = file_columns(rows.study)
     writer = csv_writer(file)
     for row in rows:
@@ -101,7 +101,7 @@ class CsvLines(JsonLines):
 
 
 def parquet_schema(study: Study) -> pa.Schema:
-    import pyarrow as pa  # loaded when it is first used, as most web processes never need its 40 MB
+    import pyarrow as pa  # here, as most web processes never need its 40 MB
 
     types = {
         "value": pa.float64() if study_scale(study) else pa.int16(),
@@ -122,7 +122,7 @@ def parquet_schema(study: Study) -> pa.Schema:
 
 
 class ParquetParts(Encoding):
-    """Write parts as Arrow streams, since Parquet files cannot be appended to."""
+    """Write parts as Arrow streams, and join them into a Parquet file, which cannot be appended to."""
 
     suffix = "arrow"
     tallies = True

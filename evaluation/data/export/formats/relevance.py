@@ -1,6 +1,6 @@
-"""Export judgments of an image's captions: qrels of the consensus, and Flickr8k's files of votes.
+"""Export judgments of an image's captions: the consensus as TREC qrels, and votes in Flickr8k's formats.
 
-Units without included judgments are omitted and counted.
+Units without included judgments are omitted, and their number is in the manifest.
 """
 
 from __future__ import annotations
@@ -54,18 +54,18 @@ class LineParts(Encoding):
 
     @abstractmethod
     def lines(self, work: ExportWork, units: Sequence[UnitAnswers]) -> Iterator[str | None]:
-        """Yield a line for each unit, None for a unit that the file omits."""
+        """Yield a line for each unit, or None for a unit that the file omits."""
 
 
 class Qrels(LineParts):
     """Write TREC relevance judgments: ``query 0 document relevance``.
 
-    Relevance is the adjudicated answer or the consensus (``RelevanceScale.grade``).
+    Relevance is the grade (``RelevanceScale.grade``) of the adjudicated answer, else of the consensus.
     """
 
     def lines(self, work: ExportWork, units: Sequence[UnitAnswers]) -> Iterator[str | None]:
         kind, decisions = kind_of(work.study), work.moment.decisions
-        assert kind.relevance is not None  # the format refuses other kinds
+        assert kind.relevance is not None  # studies of other kinds do not fit the format
         if decisions:
             work.counts.setdefault("adjudicated", 0)
         positions = [position for position, unit in enumerate(units) for _ in unit.values]
@@ -79,7 +79,7 @@ class Qrels(LineParts):
             if decision is not None:
                 work.counts["adjudicated"] += 1
             value = consensus[position].value if decision is None else float(decision)
-            assert value is not None  # these kinds have no ties
+            assert value is not None  # the consensus of these kinds has no ties
             image, caption = (
                 _check_no_blank(unit.image, what="image"),
                 _check_no_blank(unit.caption, what="caption id"),
@@ -89,7 +89,7 @@ class Qrels(LineParts):
 
 
 class Flickr8k(LineParts):
-    """Write image, caption id, and Flickr8k's columns for the study's scale."""
+    """Write the image, the caption id, and the columns of Flickr8k's file with the study's scale."""
 
     def lines(self, work: ExportWork, units: Sequence[UnitAnswers]) -> Iterator[str | None]:
         columns = FLICKR8K[kind_of(work.study).values]
@@ -109,7 +109,7 @@ def _expert_columns(values: Sequence[float]) -> str:
     return "\t".join(map(str, sorted(values))) if len(values) == GRADES_A_LINE else ""
 
 
-# Scale -> the columns of its file.
+# Scale -> function that returns the file's columns.
 FLICKR8K: dict[tuple[float, ...], Callable[[Sequence[float]], str]] = {
     (0, 1): _crowd_columns,
     (1, 2, 3, 4): _expert_columns,

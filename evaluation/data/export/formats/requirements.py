@@ -1,4 +1,4 @@
-"""Say what a study lacks for a format."""
+"""Checks of what a study lacks for an export format."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from judgments.models import Study, Unit
 from judgments.studies.designs import kind_of
 from quorum.statistics.disagreement import soft_labels
 
-CORRECTED = "miller-madow"  # of a unit alone, so that a part says the same whatever the others hold
+CORRECTED = "miller-madow"  # computed from one unit, so that a part does not depend on the others
 
 
 def has_soft_labels(study: Study) -> bool:
@@ -23,7 +23,7 @@ def why_no_soft_labels(study: Study) -> str:
 
 
 class SoftLabelLines(Encoding):
-    """Write a line per unit with included judgments; count the others."""
+    """Write a line for each unit with included judgments, and count the other units."""
 
     tallies = True
     counts = {"lines": 0, "left_out": 0}

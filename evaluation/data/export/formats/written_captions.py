@@ -22,7 +22,7 @@ ROWS_AT_ONCE = 2_000
 
 @dataclass(frozen=True, slots=True)
 class CollectedCaption:
-    """An included caption; ``key`` is equal on every database, and new for a revision."""
+    """An included caption. ``key`` does not depend on the database; a revised caption gets another one."""
 
     key: str
     text: str
@@ -45,7 +45,7 @@ def check_writes(study: Study) -> None:
 def written_captions(
     study: Study, moment: Snapshot, *, units: Sequence[int] | None = None
 ) -> Iterator[CollectedCaption]:
-    """Yield the captions included at ``moment``, by unit, then worker name."""
+    """Yield the captions that were included at ``moment``, ordered by unit, then worker name."""
     rows = (
         moment.judgments(study, units=units)
         .filter(unit__control=False, set_aside=False)
@@ -67,7 +67,7 @@ def pseudonyms(workers: Collection[int]) -> dict[int, str]:
 
 
 def names_in_order(workers: Collection[int]) -> dict[int, str]:
-    """Return worker -> name, in the order of names."""
+    """Return the workers' names by row id, sorted by name."""
     names: dict[int, str] = {}
     for some in batched(workers, ROWS_AT_ONCE):
         names |= dict(Worker.objects.filter(pk__in=some).values_list("pk", "name"))
@@ -75,9 +75,9 @@ def names_in_order(workers: Collection[int]) -> dict[int, str]:
 
 
 class WrittenCaptions(Encoding):
-    """Write JSON lines: image, caption, caption_id, split if any, and the writer's pseudonym.
+    """Write JSON lines with image, caption, caption_id, split (if any), and the writer's pseudonym.
 
-    Parts hold row ids of writers, as pseudonyms need all of them.
+    Parts have row ids instead of pseudonyms, which can only be numbered when all writers are known.
     """
 
     suffix = "rows"
