@@ -1,6 +1,6 @@
-"""Numbers in sentences and tables: counts, shares, coefficients, intervals, p, durations and money; also as JSON.
+"""Format numbers for sentences, tables and JSON: counts, shares, coefficients, intervals, p, durations and money.
 
-Money is stored as whole cents and typed as 1.50.
+Money is stored in whole cents and typed as 1.50.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 CENT = Decimal("0.01")
 DASH = "–"
 LEAST_P = 0.001
-NO_BREAK = "\N{NO-BREAK SPACE}"  # between a number and its sign
+NO_BREAK = "\N{NO-BREAK SPACE}"  # between a number and its unit
 
 
 def thousands(number: float) -> str:
-    """Format as 12,345; outside of English with a space, as the comma is the decimal mark there."""
+    """Format a number as 12,345, or with a space in other languages, where the comma is the decimal mark."""
     text = f"{number:,}"
     return (
         text if (get_language() or "en").startswith("en") else text.replace(",", "\N{NARROW NO-BREAK SPACE}")
@@ -35,7 +35,7 @@ def thousands(number: float) -> str:
 
 
 def percent(share: float, digits: int = 0) -> str:
-    """Format as 62 %."""
+    """Format a share as 62 %."""
     return f"{percent_number(share, digits)}{NO_BREAK}%"
 
 
@@ -44,19 +44,19 @@ def percent_number(share: float, digits: int = 0) -> str:
 
 
 def coefficient(value: float, digits: int = 2) -> str:
-    """Format as .62, -.05 or 1.00: without leading zero, and 0 without a sign."""
+    """Format a coefficient as .62, -.05 or 1.00, without a leading zero, and without a sign of 0."""
     text = f"{value:.{digits}f}"
     text = text.removeprefix("-") if not float(text) else text
     return text.replace("0.", ".", 1) if text.startswith(("0.", "-0.")) else text
 
 
 def metric_score(value: float) -> str:
-    """Format what a metric gives captions with three digits, as tables of captioning print it."""
+    """Format the score of a metric with three digits, as is usual in papers on captioning."""
     return coefficient(value, 3)
 
 
 def p_value(p: float) -> str:
-    """Format p by APA 7, §6.36."""
+    """Format p as in APA 7, §6.36."""
     if not math.isfinite(p):
         return DASH
     if p < LEAST_P:
@@ -73,12 +73,12 @@ def p_in_text(p: float) -> str:
 
 
 def interval_in_table(low: Any, high: Any, shown: Callable[[Any], str] = coefficient) -> str:
-    """Format as [.58, .66]."""
+    """Format an interval as [.58, .66]."""
     return f"[{shown(low)}, {shown(high)}]"
 
 
 def interval_in_text(figure: Mapping[str, Any], shown: Callable[[float], str] = coefficient) -> str:
-    """Format the ends of an interval for a sentence: .58 to .66, 58 to 66 %."""
+    """Format an interval for a sentence: .58 to .66, 58 to 66 %."""
     low, high = figure["low"], figure["high"]
     if low is None or high is None:
         return gettext("undefined")
@@ -87,13 +87,13 @@ def interval_in_text(figure: Mapping[str, Any], shown: Callable[[float], str] = 
 
 
 def describe_range(values: Sequence[float], shown: Callable[[float], str] = coefficient) -> str:
-    """Return a range of values in words, or one value if both ends read the same."""
+    """Return the range of values in words, or a single value if both ends are formatted alike."""
     low, high = min(values), max(values)
     return shown(high) if shown(low) == shown(high) else interval_in_text({"low": low, "high": high}, shown)
 
 
 def spell_number(value: float) -> str:
-    """Format for a participant, who reads 97,5 in German; staff's pages have a point in each language."""
+    """Format a number for participants, in their language (97,5 in German); pages for staff always use a point."""
     return number_format(Decimal(f"{value:g}"))
 
 
@@ -136,7 +136,7 @@ def spell_amount(cents: int, currency: str) -> str:
 
 
 def spell_totals(amounts: Iterable[tuple[int, str]]) -> str:
-    """Add up amounts in cents, each currency by itself."""
+    """Return the sums of (cents, currency) in words, one for each currency."""
     totals: Counter[str] = Counter()
     for cents, currency in amounts:
         totals[currency] += cents
@@ -156,7 +156,7 @@ class AmountField(forms.DecimalField):
         most_cents: int | None = None,
     ) -> None:
         from unfold.widgets import (
-            UnfoldAdminDecimalFieldWidget,  # needs settings, which commands on files lack
+            UnfoldAdminDecimalFieldWidget,  # import here, as it needs settings, which commands on files lack
         )
 
         self.unit = unit
@@ -185,10 +185,10 @@ def json_float(value: float | None) -> float | None:
 
 
 def as_json(value: Any, *names: str) -> Any:
-    """Return ``value`` for JSON at any depth, or only its fields ``names``.
+    """Return ``value``, or only its fields ``names``, as plain data for JSON.
 
-    Dataclasses become objects, arrays lists, undefined and infinite numbers null, unless an object has a method
-    ``as_json``.
+    At any depth, dataclasses become dicts, arrays become lists, and undefined and infinite numbers None; objects with a
+    method ``as_json`` are replaced by its result.
     """
     if names:
         return {name: as_json(getattr(value, name)) for name in names}

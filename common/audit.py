@@ -1,6 +1,6 @@
-"""The context of a request, job or command: its account and way in, and the fields of its log lines.
+"""The context of a request, job or command: its account, its origin, and the fields of its log lines.
 
-Fields are ids and the study's slug, never names or answers.
+Fields of log lines are ids and the study's slug, never names or answers.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """An account and its way in.
+    """Who acts, and from where.
 
     Attributes:
-        who: returns the account; called only if needed, as it may cost a query.
-        door: "page", "api", "job" or "command"; "" elsewhere, as in a shell.
-        call: the address, the kind and number of the job, or the command's name.
+        who: returns the account; called only if needed, as it may query the database.
+        door: the origin: "page", "api", "job" or "command"; "" elsewhere, for example in a shell.
+        call: the address, the kind and number of the job, or the name of the command.
     """
 
     who: Callable[[], User | None]
@@ -45,7 +45,7 @@ def acting_as(who: Callable[[], User | None], *, door: str = "", call: str = "")
 
 
 def acting_person() -> User | None:
-    """Return the current account; None for the platform, a worker or a command."""
+    """Return the account that acts; None for the platform, for a worker, and for a command."""
     return _now.get().who()
 
 
@@ -55,7 +55,7 @@ def current_act() -> Act:
 
 @contextmanager
 def logged_with(**known: str | int) -> Iterator[dict[str, str | int]]:
-    """Begin a request or job; yield its fields, to which ``log_about`` adds."""
+    """Log the block, a request or job, with these fields; yield the fields, to which ``log_about`` adds."""
     token = _log_context.set(dict(known))
     try:
         yield log_context()
@@ -68,6 +68,6 @@ def log_about(**known: str | int) -> None:
 
 
 def log_context() -> dict[str, str | int]:
-    """Return the fields of this request or job; a new dict outside of both."""
+    """Return the log fields of the present request or job; outside of both, a new dict."""
     known = _log_context.get()
     return {} if known is None else known

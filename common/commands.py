@@ -1,4 +1,4 @@
-"""The base class of all commands: errors as one line, and a progress bar."""
+"""The base class of all commands, with one-line errors and a progress bar."""
 
 from __future__ import annotations
 
@@ -24,30 +24,31 @@ from common.files import check_place, write_json
 from quorum.numeric.names import nearest_name
 from quorum.numeric.parallel import LocalPool, using
 
-# What may be wrong with an installation. Django's other checks are of the code, and load all pages: `manage.py check`.
+# Checks of the installation. Django's other checks are about the code and import all pages; `manage.py check` does
+# them.
 START_CHECKS = [Tags.security, Tags.database]
-SILENT_SECONDS = 1.0  # before a bar is drawn
+SILENT_SECONDS = 1.0  # seconds before a bar is drawn
 OPTION_HINT = re.compile(r" \(--([a-z][a-z-]*)\b[^()]*\)")
 WRONG_CHOICE = re.compile(r"invalid choice: '?([^' ]+)'? \(choose from (.+)\)")
 ReportProgress = Callable[[float, str], None]
 
 
 class QuorumCommand(BaseCommand):
-    """A command whose errors are one line.
+    """A command with one-line errors.
 
-    ``example`` ends ``--help``. An exception in ``named_errors``, or wrong parameters, end the command with their
-    message and exit code 1.
+    ``example`` is printed at the end of ``--help``. For an exception in ``named_errors``, and for wrong parameters, the
+    command prints the message and exits with code 1.
     """
 
     name = ""
     example = ""
     requires_system_checks = START_CHECKS
-    # Django's options of every command work, but are nobody's reason to ask for help.
+    # Options that Django gives to every command; they work, but are not listed in --help.
     suppressed_base_arguments = {
         "--version", "--verbosity", "--settings", "--pythonpath", "--traceback", "--no-color", "--force-color",
     }  # fmt: skip
     named_errors: tuple[type[Exception], ...] = (QuorumError,)
-    # For a command whose work is done in parts: the option that asks for several processes.
+    # Name of the option for the number of processes, of commands whose work is done in parts.
     workers_option = ""
 
     def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
@@ -91,7 +92,8 @@ class QuorumCommand(BaseCommand):
             advice = " The command `prepare` (or the first `make run`) sets it up." if empty else ""
             raise CommandError(f"The database cannot be used ({message}).{advice}") from error
         except BrokenPipeError:
-            # the reader (`| head`) has had enough; Python would complain once more while it flushes at exit
+            # The reader of the pipe (`| head`) has closed it; keep Python from complaining again when it flushes at
+            # exit.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return None
         except OSError as error:
@@ -101,12 +103,12 @@ class QuorumCommand(BaseCommand):
     def add_output(
         self, parser: ArgumentParser, help: str = "write all figures there as JSON", **options: Any
     ) -> None:
-        """Add ``--output``, a file. Whether it can be written is checked before the command does anything."""
+        """Add the option ``--output``, a file. That it can be written is checked before the command does anything."""
         parser.set_defaults(writes_output=True)
         parser.add_argument("--output", type=Path, help=help, **options)
 
     def write_output(self, options: dict[str, Any], value: Any) -> None:
-        """Write a value as JSON to the file of ``--output``, if it is given."""
+        """Write a value as JSON to the file that ``--output`` names, if any."""
         if options["output"]:
             write_json(options["output"], value)
 
@@ -122,14 +124,17 @@ class QuorumCommand(BaseCommand):
 
 
 def _own_hints(sentence: str, options: Collection[str]) -> str:
-    """Leave out "(--option ...)" where the command has no such option: other commands read the same files."""
+    """Return an error message without hints "(--option ...)" at options that this command does not have.
+
+    Several commands read the same files and so share messages.
+    """
     return OPTION_HINT.sub(lambda hint: hint[0] if hint[1].replace("-", "_") in options else "", sentence)
 
 
 def _close_connections() -> None:
     """Close database connections, which child processes must not share.
 
-    A connection within a transaction stays open; child processes then do not use the database."""
+    A connection in a transaction stays open; child processes then must not use the database."""
     for connection in connections.all(initialized_only=True):
         if not connection.in_atomic_block:
             connection.close()
@@ -142,7 +147,7 @@ def positive_number(text: str) -> int:
 
 
 def _wrong_call(parser: CommandParser, message: str) -> NoReturn:
-    """End with one line about a wrong call instead of argparse's usage."""
+    """Exit with one line about a wrong call, without argparse's usage text."""
     if not parser.called_from_command_line:
         raise CommandError(message)
     near = ""
@@ -156,11 +161,11 @@ def _wrong_call(parser: CommandParser, message: str) -> NoReturn:
 
 @contextmanager
 def progress_bar() -> Iterator[ReportProgress]:
-    """Yield a function ``(share, words)`` that draws a bar on a terminal after a second."""
+    """Yield a function ``(share, words)`` that draws a progress bar on a terminal, after a second."""
     if not sys.stderr.isatty():
         yield lambda share, message: None
         return
-    from rich.console import Console  # of no use but on a terminal
+    from rich.console import Console  # here, as it is needed only on a terminal
     from rich.progress import Progress
 
     console = Console(stderr=True)

@@ -1,7 +1,7 @@
-"""Send downloads that can be resumed (RFC 9110).
+"""Responses with downloads that can be resumed (RFC 9110).
 
-A file's strong ETag is its size and modification time in nanoseconds, since files are replaced as a whole
-(common.files.whole_file). A request for several ranges gets the whole file, as the RFC allows.
+The strong ETag of a file consists of its size and its modification time in nanoseconds, which is enough because files
+are replaced as a whole (common.files.whole_file). A request for several ranges gets the whole file, as the RFC allows.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from django.utils.http import content_disposition_header, http_date, parse_http_
 
 from common.errors import PROBLEM_TYPE, problem
 
-# 19 digits suffice for any file
+# 19 digits are enough for any file size
 ONE_RANGE = re.compile(r"bytes\s*=\s*(\d{0,19})\s*-\s*(\d{0,19})\s*", re.IGNORECASE | re.ASCII)
 
 
@@ -46,8 +46,8 @@ class FileSlice:
 def file_download(request: HttpRequest, path: Path, *, name: str, content_type: str) -> HttpResponseBase:
     """Return the file as an attachment: whole (200), a range (206), or not modified (304).
 
-    A failed ``If-Match`` or ``If-Unmodified-Since`` gives 412, a range behind the end 416, both as problem documents.
-    ``If-Range`` with another validator gives the whole file.
+    A failed ``If-Match`` or ``If-Unmodified-Since`` gives status 412, a range beyond the end 416, both as problem
+    documents. ``If-Range`` with another validator gives the whole file.
     """
     file = path.open("rb")
     status_of_file = os.fstat(file.fileno())
@@ -67,7 +67,7 @@ def file_download(request: HttpRequest, path: Path, *, name: str, content_type: 
 def bytes_download(
     request: HttpRequest, content: bytes, *, modified: float, name: str, content_type: str
 ) -> HttpResponseBase:
-    """Return ``content`` as ``file_download`` does; ``modified`` in seconds since 1970."""
+    """Return ``content`` as ``file_download`` does; ``modified`` is in seconds since 1970."""
     etag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'
 
     def send(start: int, count: int, status: int) -> HttpResponseBase:
@@ -101,7 +101,7 @@ def _download(
     answer.headers["Accept-Ranges"] = "bytes"
     answer.headers["ETag"] = etag
     answer.headers["Last-Modified"] = http_date(modified)
-    # the browser may cache it but must ask again: the file or a person's right may be removed
+    # The browser may cache the file, but must ask each time: the file or the person's right may have been removed.
     patch_cache_control(cast(HttpResponse, answer), private=True, no_cache=True)
     return answer
 
@@ -125,19 +125,19 @@ def _range_of(request: HttpRequest, size: int, etag: str, modified: int) -> tupl
     first, last = wanted.groups()
     if not first and not last:
         return None
-    if not first:  # the last bytes
+    if not first:  # a suffix range: the last bytes
         start, end = max(0, size - int(last)), size - 1
     else:
         start, end = int(first), min(int(last), size - 1) if last else size - 1
         if last and int(last) < start:
-            return None  # not a valid range: ignore the header
+            return None  # invalid: ignore the header
     if start >= size:
         raise RangeNotSatisfiable
     return start, end
 
 
 def _matches_if_range(request: HttpRequest, etag: str, modified: int) -> bool:
-    """Return whether If-Range names this file. A date counts only if its second is certainly over."""
+    """Return whether If-Range matches this file. A date matches only when its second is over."""
     validator = request.headers.get("If-Range", "").strip()
     if not validator:
         return True
@@ -149,6 +149,6 @@ def _matches_if_range(request: HttpRequest, etag: str, modified: int) -> bool:
 def problem_page(
     status: int, detail: str, *, title: str = "", headers: dict[str, str] | None = None
 ) -> JsonResponse:
-    """Return an RFC 9457 problem document as a response, for views outside of the API's framework."""
+    """Return an RFC 9457 problem document as a response, for views outside the API."""
     body = problem(status, detail, title=title)
     return JsonResponse(body, status=status, headers=headers, content_type=PROBLEM_TYPE)

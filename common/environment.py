@@ -1,6 +1,6 @@
-"""Settings from the environment, of which a wrong one ends the start with a sentence.
+"""Read settings from the environment; an invalid value stops the start with a sentence.
 
-The limits of what is read from outside are here, as the settings import them: nothing here may need settings.
+The limits of incoming data are defined here, because the settings import them; this module must not need settings.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Environment(environ.Env):
         default: object,
         expected: builtins.str,
     ) -> Read:
-        """Return what ``read`` makes of a variable. Raise ImproperlyConfigured where it raises ValueError."""
+        """Return a variable converted by ``read``. Raise ImproperlyConfigured if that raises ValueError."""
         text: str = self.str(name, default=str(default)).strip()
         try:
             return read(text)
@@ -81,18 +81,18 @@ def _limit(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What is read at most; the setting INCOMING_BYTES sets another `bytes`, and so on.
+    """Limits of incoming data. The setting INCOMING_BYTES replaces `bytes`, and so on.
 
     Attributes:
-        bytes: of a file, and of all files of an archive, once unpacked.
-        growth: how many times more bytes there are once unpacked; text packs to about a tenth.
-        lines: of a file, blank ones too, and entries of a list of JSON.
+        bytes: size of a file, and of all files of an archive together, when unpacked.
+        growth: ratio of unpacked to packed size; packed text has about a tenth of its size.
+        lines: lines of a file, blank lines included, and entries of a JSON list.
         line: characters of a line, of a table's record, and of an entry of a JSON document.
-        files: of an archive.
-        depth: lists and objects of JSON within each other; what reads them may take a step of the stack for each.
-        pixels, picture_bytes: of a picture.
-        memory: bytes that reading a file may take, above what the process has before.
-        seconds: that reading a file may take, with what is done meanwhile.
+        files: files of an archive.
+        depth: nesting of JSON lists and objects; a parser may need a stack frame for each.
+        pixels, picture_bytes: size of a picture.
+        memory: bytes of memory that reading a file may take in addition to what the process has.
+        seconds: time that reading a file may take, the processing of its rows included.
     """
 
     bytes: int = 10 * 2**30

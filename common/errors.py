@@ -1,6 +1,6 @@
-"""Named errors, each with a sentence for its user and an HTTP status.
+"""Errors with a sentence for the user and an HTTP status.
 
-A command prints the sentence and exits with 1; a page shows it; the API returns an RFC 9457 problem document.
+A command prints the sentence and exits with code 1; a page shows it; the API returns an RFC 9457 problem document.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from django.utils.translation import gettext
 from quorum.numeric.names import nearest_name
 
 PROBLEM_TYPE = "application/problem+json"
-MOST_LISTED = 20  # values that a sentence expects
-LONGEST_DETAIL = 600  # characters of a sentence that goes out
+MOST_LISTED = 20  # most expected values that a sentence lists
+LONGEST_DETAIL = 600  # most characters of a sentence sent to a client
 
 
 class QuorumError(Exception):
-    """An error that a user can correct. ``str()`` is a sentence: what, where, what was expected."""
+    """An error that a user can correct. ``str()`` is a sentence: what is wrong, where, and what was expected."""
 
     status = 400
     title = "Bad request"
@@ -36,14 +36,14 @@ class DesignError(QuorumError):
 
 
 class DataConflict(QuorumError):
-    """The rows exist with other content, or contradict stored data."""
+    """Rows to store exist with other content, or contradict stored data."""
 
     status = 409
     title = "Conflicts with stored data"
 
 
 class NotThere(QuorumError):
-    """An object does not exist, or is not visible to this person."""
+    """An object does not exist, or the person may not see it."""
 
     status = 404
     title = "Not found"
@@ -59,7 +59,7 @@ class FeatureIsOff(WrongState):
 
 
 class Busy(WrongState):
-    """The same runs elsewhere at this moment; a job tries again later."""
+    """Another process is doing the same at the moment; a job tries again later."""
 
 
 class Changed(QuorumError):
@@ -70,13 +70,13 @@ class Changed(QuorumError):
 
 
 def did_you_mean(name: object, known: Iterable[object]) -> str:
-    """Return a sentence with the nearest known name, after a space; "" if none is near."""
+    """Return " Did you mean ...?" with the most similar known name; "" if none is similar."""
     near = nearest_name(name, known)
     return " " + gettext("Did you mean %(near)r?") % {"near": near} if near else ""
 
 
 def unknown_value(value: object, known: Iterable[object]) -> str:
-    """Say of a parameter's value what was expected."""
+    """Return a sentence on an unknown value of a parameter, with the values expected."""
     known = list(known)
     listed = ", ".join(map(str, known[:MOST_LISTED])) + (", …" if len(known) > MOST_LISTED else "")
     sentence = (
@@ -88,7 +88,7 @@ def unknown_value(value: object, known: Iterable[object]) -> str:
 
 
 def problem(status: int, detail: str, *, title: str = "", **members: Any) -> dict[str, Any]:
-    """Return an RFC 9457 problem document with ``members`` as extensions; shorten long input."""
+    """Return an RFC 9457 problem document with the extension ``members``; long details are shortened."""
     return {
         "type": "about:blank",
         "title": title or HTTPStatus(status).phrase,
@@ -107,7 +107,7 @@ def shortened(value: Any) -> Any:
 
 
 def sentence_of(detail: Any) -> str:
-    """Return a sentence about the first mistake in ``ValidationError.detail``, with the parameter's name."""
+    """Return a sentence on the first mistake in ``ValidationError.detail``, with the name of the parameter."""
     if isinstance(detail, Mapping):
         name, inner = next(iter(detail.items()))
         sentence = sentence_of(inner)

@@ -1,4 +1,4 @@
-"""What features that an installation can leave out add to the lists of the platform, and how models move to them."""
+"""Collect what optional features add to the platform, and move models to features."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from django.utils.module_loading import import_string
 if TYPE_CHECKING:
     from django.db.migrations import RunPython
 
-# The settings with those of features, which are no names of config.settings, so mypy does not know them.
+# Settings including those of features, which mypy does not find in config.settings.
 feature_settings: Any = settings
 
 
 def of_features(attribute: str) -> list[Any]:
-    """Return what the features that are on declare under an attribute of ``config.features.Feature``, loaded."""
-    features = getattr(settings, "FEATURES", {})  # commands on files run without
+    """Return the objects whose dotted paths active features list in an attribute of ``config.features.Feature``."""
+    features = getattr(settings, "FEATURES", {})  # commands on files run without settings
     return [import_string(path) for feature in features.values() for path in getattr(feature, attribute)]
 
 
 def of_apps(attribute: str) -> list[tuple[str, Any]]:
-    """Return what the features declare, on or off, loaded: each with the name of the feature."""
+    """Return (feature's name, object) for the objects whose paths all features list in an attribute, active or not."""
     return [
         (app.label, import_string(path))
         for app in apps.app_configs.values()
@@ -32,27 +32,27 @@ def of_apps(attribute: str) -> list[tuple[str, Any]]:
 
 
 def declared_by_features(attribute: str) -> dict[str, Any]:
-    """Return the mappings that the features that are on declare under an attribute, as one."""
+    """Return the union of the mappings that active features have in an attribute."""
     features = getattr(settings, "FEATURES", {})
     return {key: value for feature in features.values() for key, value in getattr(feature, attribute).items()}
 
 
 def loaded_when_called(path: str) -> Callable[..., Any]:
-    """Return a function that loads the one at the path when it is called. Connect it to signals with weak=False."""
+    """Return a function that imports and calls the function at ``path``. Connect it to signals with weak=False."""
     return lambda *args, **about: import_string(path)(*args, **about)
 
 
 def move_content_types(*models: str, before: str, after: str) -> RunPython:
-    """Return an operation that gives the content types of models whose tables stay the label of another app.
+    """Return a migration operation that moves the content types of models to another app; the tables stay.
 
-    Permissions of groups and the entries of the admin's log refer to content types, so they stay, too.
+    As permissions of groups and entries of the admin's log refer to content types, they stay, too.
 
     Args:
-        models: their names in small letters.
-        before: the label of the app that they leave.
-        after: the label of the app that they join.
+        models: names of the models in small letters.
+        before: label of the app that the models leave.
+        after: label of the app that they join.
     """
-    from django.db.migrations import RunPython  # which takes time, and migrations alone need
+    from django.db.migrations import RunPython  # here, as it loads slowly and only migrations need it
 
     def move(apps: Any, schema_editor: Any, before: str, after: str) -> None:
         types = apps.get_model("contenttypes", "ContentType").objects.using(schema_editor.connection.alias)

@@ -1,4 +1,4 @@
-"""Write files completely or not at all, by a temporary file that is renamed at the end; cells and lines of CSV."""
+"""Write files atomically, by a temporary file that is renamed at the end; write JSON and CSV."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from common.amounts import as_json
 from common.errors import QuorumError
 
 LEFTOVER_SECONDS = 24 * 3600
-# Some spreadsheets take the wide forms, as they are typed in Japanese or Chinese, for the narrow ones.
+# Some spreadsheets read full-width characters, as typed in Japanese or Chinese, like the ASCII ones.
 _FORMULA = re.compile(r"'*[=+\-@＝＋－＠\t\r]")
 _QUOTED_FORMULA = re.compile(r"'+[=+\-@＝＋－＠\t\r]")
 
@@ -53,7 +53,7 @@ class HashedFile:
         self._file.flush()
 
     def close(self) -> None:
-        """Flush only; ``whole_file`` closes the file."""
+        """Flush without closing; ``whole_file`` closes the file."""
         self.flush()
 
     def readable(self) -> bool:
@@ -67,7 +67,7 @@ class HashedFile:
 
 
 def check_place(path: Path) -> None:
-    """Raise FileProblem for an unwritable path before any work is done."""
+    """Raise FileProblem if a file cannot be written at the path. Call it before any work is done."""
     if path.is_dir():
         raise FileProblem(f"{path} is a folder; expected the name of a file to write.")
     if not path.parent.is_dir():
@@ -76,7 +76,7 @@ def check_place(path: Path) -> None:
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[HashedFile]:
-    """Open a file that replaces ``path`` if the block ends without an error. Raise FileProblem if that fails."""
+    """Open a temporary file, which replaces ``path`` if the block ends without an error. Raise FileProblem."""
     check_place(path)
     beside = path.with_name(f".{path.name}.{uuid4().hex[:8]}.part")
     try:
@@ -90,10 +90,10 @@ def whole_file(path: Path) -> Iterator[HashedFile]:
 
 
 def remove_stale_files(folder: Path, *patterns: str, but: Collection[str] = ()) -> list[str]:
-    """Remove matching files and folders unwritten for a day, except ``but``; return their names."""
+    """Remove files and folders that match and were not written for a day, except ``but``; return their names."""
     removed, before = [], time.time() - LEFTOVER_SECONDS
     for path in sorted({match for pattern in patterns for match in folder.glob(pattern)}):
-        with suppress(FileNotFoundError):  # another process removes it, or writes on
+        with suppress(FileNotFoundError):  # another process may remove or rename it
             if path.name in but or max(entry.stat().st_mtime for entry in (path, *path.rglob("*"))) > before:
                 continue
             if path.is_dir():
@@ -105,29 +105,29 @@ def remove_stale_files(folder: Path, *patterns: str, but: Collection[str] = ()) 
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Write indented JSON, as ``FiguresEncoder`` has it."""
+    """Write a value as indented JSON with ``FiguresEncoder``."""
     with whole_file(path) as file:
         file.write_text(f"{indented(value)}\n")
 
 
 class FiguresEncoder(json.JSONEncoder):
-    """Encode figures: an undefined or infinite number becomes null, as JSON and databases have neither.
+    """Encode JSON with undefined and infinite numbers as null, as JSON and databases have neither.
 
-    Stored results, calls and commands all pass it, so that nobody who computes a figure has to think of it.
+    Stored results, the API and commands all use it, so code that computes a figure need not replace such numbers.
     """
 
     def encode(self, o: Any) -> str:
         self.allow_nan = False
         try:
             return super().encode(o)
-        except (TypeError, ValueError):  # only now is it worth a walk through all of it
+        except (TypeError, ValueError):  # only now convert the whole value, which is slow
             return super().encode(as_json(o))
 
 
 def indented(value: Any, depth: int = 0) -> str:
-    """Return what ``json.dumps(value, indent=1)`` does, faster: Python's C encoder does not indent.
+    """Return ``json.dumps(value, indent=1)``, but faster, as Python's C encoder cannot indent.
 
-    It encodes innermost objects and lists, with the indentation in the separator.
+    The C encoder is used for innermost objects and lists, with the indentation in the separator.
     """
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ()
     if not inner:
@@ -137,7 +137,7 @@ def indented(value: Any, depth: int = 0) -> str:
     if not any(isinstance(entry, (dict, list, tuple)) for entry in inner):
         text = _encoder(start).encode(value)[1:-1]
     elif isinstance(value, dict):
-        # a member of its own has the name as JSON spells it, also of a number or null
+        # encode a dict with one member to get the name as JSON writes it, also if it is a number or None
         names = (_encoder("").encode({name: 0})[1:-2] for name in value)
         text = f",{start}".join(
             f"{name}{indented(entry, depth + 1)}" for name, entry in zip(names, inner, strict=True)
@@ -159,10 +159,10 @@ def write_lines(path: Path, lines: Iterable[str]) -> None:
 
 
 def can_be_stored(value: Any) -> bool:
-    """Return whether no text in parsed JSON, including keys, has U+0000 or a lone surrogate.
+    """Return whether parsed JSON has no text or key with U+0000 or a lone surrogate, which databases refuse.
 
     Raises:
-        RecursionError: it is nested too deeply.
+        RecursionError: the value is nested too deeply.
     """
     if isinstance(value, str):
         return "\x00" not in value and not any("\ud800" <= sign <= "\udfff" for sign in value)
@@ -172,16 +172,16 @@ def can_be_stored(value: Any) -> bool:
 
 
 def as_cell(value: object) -> str:
-    """Return a value of any type as a cell: texts as they are, nothing as an empty one, others as JSON."""
+    """Return a value as a CSV cell: a text as it is, None as an empty cell, anything else as JSON."""
     if value is None or isinstance(value, str):
         return value or ""
     return json.dumps(value, ensure_ascii=False, default=str)
 
 
 def csv_line(cells: Iterable[object]) -> str:
-    """Return a line of CSV without its end, in which cells with a carriage return or a line feed are quoted.
+    """Return a line of CSV without line end; cells with a carriage return or a line feed are quoted.
 
-    Spreadsheets begin a row at either. Older Pythons quote only the signs of the line end that they are given.
+    For spreadsheets both end a row, but older Pythons quote only characters of the writer's own line end.
     """
     line = io.StringIO(newline="")
     csv.writer(line, lineterminator="\r\n").writerow(cells)
@@ -189,9 +189,9 @@ def csv_line(cells: Iterable[object]) -> str:
 
 
 def guard_formula(text: str) -> str:
-    """Return `text` as a CSV cell that spreadsheets do not take for a formula.
+    """Return a CSV cell that spreadsheets do not read as a formula.
 
-    It gets a leading apostrophe; so does a cell that seems to have one, so that removing one restores every text.
+    A text that looks like a formula, also after apostrophes, gets a leading apostrophe, so removing one restores it.
     """
     return f"'{text}" if _FORMULA.match(text) else text
 

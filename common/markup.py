@@ -1,4 +1,4 @@
-"""Render designers' Markdown safely: instructions and consent as blocks, questions inline."""
+"""Render Markdown by designers safely: instructions and consent as blocks, questions inline."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ TAGS = {
     "a", "blockquote", "br", "code", "em", "h2", "h3", "h4", "hr", "li", "ol", "p", "pre", "strong",
     "table", "tbody", "td", "th", "thead", "tr", "ul",
 }  # fmt: skip
-# Markdown's names of block rules
+# Names of Markdown's block rules.
 BLOCKS = (
     "empty", "indent", "code", "hashheader", "setextheader", "hr", "olist", "ulist", "quote", "reference",
 )  # fmt: skip
 INLINE_TAGS = {"code", "em", "strong"}
-# Links and tags; each part is bounded, so that the search takes linear time.
+# Links and tags; the length of each part is limited, so that the search takes linear time.
 LINK = re.compile(
     r"(\\\[|\[[^\[\]\n]{1,300}\](?:\((?:https?://(?:[^()\n]|\([^()\n]{0,300}\)){0,2000}|[^()\n]{0,2000})\)"
     r"|\[[^\[\]\n]{0,300}\]|:))"
 )
 TAG = re.compile(r"(<[^<>]{1,500}>)")
 MARK_RUN = re.compile(r"(\*{4,}|_{4,})")
-# Stand-ins for unpaired marks while Markdown reads: searching for the end of each takes a minute for 20,000
-# brackets, and too much stack for 5,000 stars. By the Unicode Standard 23.7 these are no characters, so no text
-# has them.
+# Replace unpaired marks while Markdown parses: it would search for the end of each, which takes a minute for 20,000
+# brackets, and too much stack for 5,000 stars. Texts do not contain the replacements, which are no characters by the
+# Unicode Standard 23.7.
 STAND_INS = {"\ufdd0": "[", "\ufdd1": "&lt;", "\ufdd2": "*", "\ufdd3": "_"}
 
 
 def render_markdown(text: str) -> SafeString:
-    """Return instructions or consent as HTML without scripts, styles or pictures; headings start at h2.
+    """Return instructions or consent as HTML without scripts, styles or pictures; the highest heading is h2.
 
-    A picture from elsewhere would tell its host who reads the page.
+    Pictures are removed because their host would learn who reads the page.
     """
     try:
         html = markdown.markdown(
@@ -44,7 +44,7 @@ def render_markdown(text: str) -> SafeString:
             extension_configs={"toc": {"baselevel": 2}},
             output_format="html",
         )
-    except RecursionError:  # thousands of nested emphases are an attack
+    except RecursionError:  # only an attack has thousands of nested emphases
         html = f"<p>{escape(text)}</p>"
     clean = nh3.clean(
         html,
@@ -58,7 +58,7 @@ def render_markdown(text: str) -> SafeString:
 
 @lru_cache(maxsize=512)
 def render_inline(text: str) -> SafeString:
-    """Return a question as HTML with emphasis and code only; show typed tags as text."""
+    """Return a question as HTML with only emphasis and code; HTML tags in it are shown as text."""
     reader = markdown.Markdown(output_format="html")
     for name in BLOCKS:
         reader.parser.blockprocessors.deregister(name)
@@ -90,7 +90,7 @@ def _without_loose_marks(text: str) -> str:
 
 
 def _replace_outside(pattern: re.Pattern[str], text: str, mark: str, stand_in: str) -> str:
-    """Replace ``mark`` outside of the matches of ``pattern``, which has one group."""
+    """Return the text with ``mark`` replaced outside of the matches of ``pattern``, which has one group."""
     parts = pattern.split(text)
     return "".join(part if number % 2 else part.replace(mark, stand_in) for number, part in enumerate(parts))
 

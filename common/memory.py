@@ -1,4 +1,4 @@
-"""The memory of this process. The process that reads Parquet loads this, so it imports nothing of Quorum."""
+"""The memory of this process. It imports nothing of Quorum, as the process that reads Parquet uses it."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ STATUS = Path("/proc/self/status")
 
 
 def data_taken() -> int:
-    """Return the bytes of data that count towards RLIMIT_DATA, reserved ones too; 0 where the system tells none."""
+    """Return the bytes that count towards RLIMIT_DATA, reserved memory included; 0 if the system does not tell."""
     if not STATUS.exists():
         return 0
     taken = next(line for line in STATUS.read_text().splitlines() if line.startswith("VmData:"))

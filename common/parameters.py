@@ -1,7 +1,7 @@
-"""The parameters of an operation: types, bounds and words, declared once as a serializer.
+"""Parameters of operations, declared once as a serializer for the API, forms and commands.
 
-A JSON body is checked strictly: neither ``"2"`` nor ``true`` is a number. Forms and command lines hold text, which the
-same fields parse. All give the same sentence about the same mistake (``sentence_of``).
+A JSON body is checked strictly: neither ``"2"`` nor ``true`` is a number. Forms and command lines contain text, which
+the same fields parse. All report a mistake with the same sentence (``sentence_of``).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from rest_framework.utils.html import is_html_input
 LONGEST_REASON = 500
 LONGEST_FILE = 20_000_000
 
-# JSON types of fields, since the framework also accepts "2" for 2, and 1 for true.
+# Field class -> JSON type, to be strict where the REST framework accepts "2" for 2, and 1 for true.
 JSON_TYPES: tuple[tuple[type[serializers.Field[Any, Any, Any, Any]], type | tuple[type, ...]], ...] = (
     (serializers.BooleanField, bool),
     (serializers.IntegerField, int),
@@ -29,7 +29,7 @@ JSON_TYPES: tuple[tuple[type[serializers.Field[Any, Any, Any, Any]], type | tupl
 
 
 class PlainNumberField(serializers.FloatField):
-    """A number that is an int where it is whole: 3, and not 3.0."""
+    """A number that is an int if it is whole: 3 instead of 3.0."""
 
     def to_internal_value(self, data: Any) -> Any:
         number = super().to_internal_value(data)
@@ -51,7 +51,7 @@ class Parameters(serializers.Serializer[Any]):
 
     def to_internal_value(self, data: Any) -> Any:
         if isinstance(data, Mapping) and not is_html_input(data):
-            # null means that an optional parameter is missing
+            # take null for a missing optional parameter
             data = {
                 name: value
                 for name, value in data.items()
@@ -80,14 +80,14 @@ class Parameters(serializers.Serializer[Any]):
 
     @classmethod
     def read(cls, data: Any, *, needed: Collection[str] = ()) -> dict[str, Any]:
-        """Return the checked parameters of a parsed JSON body, or of text in a QueryDict.
+        """Return the checked parameters in a parsed JSON body, or in a QueryDict of texts.
 
         Args:
-            needed: optional parameters that are required this time.
+            needed: optional parameters that are required in this call.
         Raises:
             rest_framework.exceptions.ValidationError: a parameter is missing or wrong.
         """
-        serializer = cls(data={} if data is None else data)  # a body of null names nothing
+        serializer = cls(data={} if data is None else data)  # null as a body has no parameters
         for name in needed:
             serializer.fields[name].required = True
         serializer.is_valid(raise_exception=True)
@@ -113,7 +113,7 @@ class Parameters(serializers.Serializer[Any]):
 
 
 def _wrong_type(field: Any, value: Any) -> str:
-    """Return the field's own message about a JSON value of the wrong type, or ''."""
+    """Return the field's message for a JSON value of the wrong type, or ''."""
     if value is None:
         return ""  # the field checks null itself
     if isinstance(field, serializers.ListField) and isinstance(value, list):
@@ -142,7 +142,7 @@ class KeysField(serializers.ListField):
 
 
 class FileText(serializers.CharField):
-    """The text of a file as it is."""
+    """The unchanged text of a file."""
 
     def __init__(self, **kwargs: Any) -> None:
         area = {"base_template": "textarea.html"}

@@ -1,12 +1,13 @@
-"""Limits on attempts by one address (docs/install.md).
+"""Limits on the number of attempts by one network address (docs/install.md).
 
-Refused attempts count, such as wrong codes; of accepted ones only those that cost others, such as joining a study;
-and, far above the needs of a class behind one address, every call and large body. A middleware sets the visitor's
-address (``visiting_from``); commands and jobs have none and no limit. An IPv6 address counts with its /64, which a
-household has, and with its /48, which a customer of a provider may have.
+Refused attempts count, such as wrong codes. Of accepted ones, those count that use a scarce resource, such as joining a
+study, and, with limits far above the needs of a school class behind one address, all calls and large bodies. A
+middleware sets the visitor's address (``visiting_from``); commands and jobs have no address and no limit. An IPv6
+address counts with its /64 network, which a household has, and with its /48 network, which a customer of a provider
+may have.
 
-Counts are in the installation's Redis, which all web processes share; without one, or while it is away, each process
-counts alone.
+Counts are stored in the installation's Redis, which all web processes share. Without Redis, or if it does not respond,
+each process counts on its own.
 """
 
 from __future__ import annotations
@@ -36,22 +37,22 @@ from common.errors import QuorumError
 
 logger = logging.getLogger(__name__)
 
-MOST_REMEMBERED = 1_000  # uses whose times are kept one by one; a higher limit is counted in two windows
+MOST_REMEMBERED = 1_000  # limits up to this keep the time of each use; higher ones are counted in two windows
 SWEEP_SECONDS = 60.0
-REDIS_SECONDS = 2.0  # after which a Redis that does not answer is away
-OUTAGE_SECONDS = 10.0  # for which a Redis that was away is not asked again
-GLOBAL_LIMITS = {"account"}  # limits over all addresses
-BROWSER_LIMITS = {"code", "resume"}  # limits of each browser at an address, which many people may share
-# a /48 may be one customer's, or hold several that were given a /52 or /56 each
+REDIS_SECONDS = 2.0  # seconds without response after which Redis counts as away
+OUTAGE_SECONDS = 10.0  # seconds for which Redis is not asked again after it was away
+GLOBAL_LIMITS = {"account"}  # limits that count the attempts from all addresses together
+BROWSER_LIMITS = {"code", "resume"}  # limits for each browser, as many people may share an address
+# A /48 network, which has one customer or several with a /52 or /56 each, has so many times the limit.
 SITE_SHARES = 4
 
 Result = TypeVar("Result")
 _visitor: ContextVar[tuple[tuple[str, ...], str]] = ContextVar("visitor", default=((), ""))
-_away_until: dict[str, float] = {}  # by the address of the Redis
+_away_until: dict[str, float] = {}  # time until which Redis is not asked, by its address
 
 
 class TooMany(QuorumError):
-    """A limit is reached; ``wait`` is the number of seconds until the next try makes sense."""
+    """A limit is reached; ``wait`` is the number of seconds until another attempt is possible."""
 
     status = 429
     title = "Too many requests"
@@ -63,7 +64,7 @@ class TooMany(QuorumError):
 
 @contextmanager
 def visiting_from(address: str, browser: str = "") -> Iterator[None]:
-    """Count the block's attempts for an address; ``browser`` is any text that tells its browsers apart."""
+    """Count attempts in the block for a network address; ``browser`` is a text that distinguishes browsers."""
     token = _visitor.set((_networks(address) if address else (), browser[:64]))
     try:
         yield
@@ -72,14 +73,14 @@ def visiting_from(address: str, browser: str = "") -> Iterator[None]:
 
 
 def visitor() -> tuple[str, ...]:
-    """Return the visitor's address, of IPv6 the /64 and the /48; nothing in commands and jobs."""
+    """Return the visitor's address, or for IPv6 the /64 and /48 networks; () in commands and jobs."""
     return _visitor.get()[0]
 
 
 def _networks(address: str) -> tuple[str, ...]:
-    """Return the /64 and the /48 of an IPv6 address; else the address as it is.
+    """Return the /64 and /48 networks of an IPv6 address, or any other address unchanged.
 
-    What a proxy writes instead of an address, such as "unknown", counts as one.
+    A text that a proxy writes instead of an address, such as "unknown", counts as an address.
     """
     try:
         parsed = ipaddress.ip_address(address)
@@ -91,25 +92,25 @@ def _networks(address: str) -> tuple[str, ...]:
 
 
 def check(name: str, *of: str) -> None:
-    """Raise TooMany if the visitor has used up the limit ``name``; count nothing.
+    """Raise TooMany if the visitor has reached the limit ``name``; do not count a use.
 
     Args:
-        of: the target, such as a study or an account; each has its own count.
+        of: the target, such as a study or an account; each target has its own count.
     """
     _use(name, of, counted=False)
 
 
 def count(name: str, *of: str) -> None:
-    """Count one use of the limit ``name`` by the visitor; raise TooMany if it was used up before."""
+    """Count a use of the limit ``name`` by the visitor. Raise TooMany if it was reached before."""
     _use(name, of, counted=True)
 
 
 def guess(attempt: Callable[[], Result | None], *limits: tuple[str, ...]) -> Result | None:
-    """Return the result of an attempt, within limits of wrong ones, whose result is None. Raise TooMany."""
+    """Return the result of ``attempt``, which is None if it fails; failed attempts count. Raise TooMany."""
     for name, *of in limits:
         check(name, *of)
     result = attempt()
-    if result is None:  # counting refuses as well, where other attempts came meanwhile
+    if result is None:  # counting may raise, too, after other attempts in the meantime
         for name, *of in limits:
             count(name, *of)
     return result
@@ -124,11 +125,11 @@ def _use(name: str, of: tuple[str, ...], *, counted: bool) -> None:
         networks = ("",)
     for network, shares in zip(networks, (1, SITE_SHARES), strict=False):
         allowed = type(limit)(limit.amount * shares, limit.multiples)
-        # quoted, as the library joins them by slashes, which a name that somebody typed in may hold
+        # Quote the parts, which may be names that users typed, as the library joins them with slashes.
         key = tuple(quote(part, safe=":", errors="replace") for part in (name, network, *parts))
         if (until := _used_up_until(allowed, key, counted)) is not None:
             wait = max(1, math.ceil(until - time.time()))
-            # a mark, as people type passwords where names belong
+            # log a hash, as people sometimes type passwords in place of names
             about = salted_hmac("limit", "/".join(of)).hexdigest()[:12] if of else "all"
             logger.warning(
                 "The limit %s (%s) is reached by %s, of %s.", name, allowed, network or "all", about
@@ -137,7 +138,7 @@ def _use(name: str, of: tuple[str, ...], *, counted: bool) -> None:
 
 
 def _used_up_until(limit: RateLimitItem, key: tuple[str, ...], counted: bool) -> float | None:
-    """Return when the limit allows another use; None if it allows this one."""
+    """Return the time from which another use is allowed; None if this one is allowed."""
     redis, many = settings.REDIS_URL, limit.amount > MOST_REMEMBERED
     if redis and _away_until.get(redis, 0.0) < time.monotonic():
         try:
@@ -168,7 +169,7 @@ def _sentence(wait: int) -> str:
 
 @functools.cache
 def _limiter(redis: str, many: bool) -> RateLimiter:
-    if redis:  # the library refuses one that another thread is importing
+    if redis:  # import first, as the library fails if another thread is importing redis
         import_module("redis")
     strategy = SlidingWindowCounterRateLimiter if many else MovingWindowRateLimiter
     if not redis:
@@ -178,7 +179,7 @@ def _limiter(redis: str, many: bool) -> RateLimiter:
 
 
 class _Sweeper(threading.Timer):
-    """A timer that repeats."""
+    """A timer that calls its function again and again."""
 
     def run(self) -> None:
         while not self.finished.wait(self.interval):
@@ -186,7 +187,7 @@ class _Sweeper(threading.Timer):
 
 
 def _memory() -> Storage:
-    """Return counts in memory, swept once a minute; the library would start a thread at nearly every use."""
+    """Return a storage in memory that is cleaned once a minute; the library's own starts threads very often."""
     storage = MemoryStorage()
     storage.timer = _Sweeper(SWEEP_SECONDS, storage.timer.function)
     storage.timer.daemon = True

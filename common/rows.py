@@ -1,12 +1,12 @@
-"""Append-only models, and rows read and written fast: many of them, or few of them for many people at once.
+"""Append-only models, and fast reading and writing of many rows, or of few rows in frequent requests.
 
-Making the SQL of a small query costs several times its execution, and so does PostgreSQL's plan. A request that many
-people make at once declares its queries, whose SQL Django makes once a process instead of at every call:
+For a small query, generating the SQL takes several times as long as executing it, and so does PostgreSQL's planning. So
+frequent requests declare their queries, for which Django generates SQL once in each process instead of in every call:
 
     OF_NAME = PreparedQuery(lambda: Worker.objects.filter(name=query_parameter("name", CharField())))
     OF_NAME.first(name="ada")
 
-The shape of such a query is fixed. It includes whether a value is null, and how many values there are.
+The form of such a query is fixed, including whether a value is null, and the number of values.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ class _Parameter(Expression):
 
 
 def query_parameter(name: str, field: Field[Any, Any] | None = None) -> Any:
-    """Return a parameter to which each call assigns a value by ``name``; without ``field`` it is a row id."""
+    """Return a placeholder for a value that each call gives by ``name``; without ``field`` it is a row id."""
     return _Parameter(name, field or BigAutoField())
 
 
 def _bound(parameters: Sequence[Any], values: Mapping[str, Any]) -> list[Any]:
-    """Return a statement's parameters with ``values``, as the database takes them."""
+    """Return the parameters of a statement with placeholders replaced by ``values``, converted for the database."""
     return [
         parameter.output_field.get_db_prep_save(values[parameter.name], connection)
         if isinstance(parameter, _Parameter)
@@ -59,11 +59,12 @@ def _bound(parameters: Sequence[Any], values: Mapping[str, Any]) -> list[Any]:
 
 @contextmanager
 def _prepared() -> Iterator[None]:
-    """Let PostgreSQL keep the plans of what is executed within.
+    """Let PostgreSQL keep the plans of statements that the block executes.
 
-    psycopg prepares statements that come with their values apart (``prepare_threshold`` of the settings). Django's
-    cursors put the values into the text; ``server_side_binding`` would change that for all queries, some of which
-    PostgreSQL then refuses for want of types. Without plans that are kept, a submission takes 1.2 times as long.
+    psycopg prepares statements whose values are sent separately (``prepare_threshold`` in the settings). Django's
+    cursors insert the values into the text; the option ``server_side_binding`` would change that for all queries, but
+    PostgreSQL refuses some of these because types are missing. Without kept plans, a submission takes 1.2 times as
+    long.
     """
     if connection.vendor != "postgresql":
         yield
@@ -80,12 +81,14 @@ def _prepared() -> Iterator[None]:
 
 
 class PreparedQuery(Generic[Row]):
-    """A query whose SQL is made once. Made anew at each call, a submission takes 1.8 times as long, and 2.5 times if
-    the querysets are, too."""
+    """A query whose SQL is generated once.
+
+    If SQL is generated at each call, a submission takes 1.8 times as long, and 2.5 times if querysets are built, too.
+    """
 
     def __init__(self, make: Callable[[], QuerySet[Any, Row]]) -> None:
         self._make = make
-        # database -> the query, and what has compiled it, with its SQL and parameters
+        # database -> the queryset, its compiler, SQL and parameters
         self._made: dict[str, tuple[QuerySet[Any, Row], Any, str, Sequence[Any]]] = {}
 
     def all(self, **values: Any) -> list[Row]:
@@ -98,7 +101,7 @@ class PreparedQuery(Generic[Row]):
             self._made[connection.vendor] = queryset, compiler, sql, parameters
         queryset, compiler, sql, parameters = self._made[connection.vendor]
         compiler, bound = copy(compiler), _bound(parameters, values)
-        compiler.connection = connections[DEFAULT_DB_ALIAS]  # of this thread
+        compiler.connection = connections[DEFAULT_DB_ALIAS]  # the connection of this thread
         compiler.as_sql = lambda: (sql, bound)
         rows: Any = queryset.all()
         rows.query.get_compiler = lambda using: compiler
@@ -112,7 +115,7 @@ class PreparedQuery(Generic[Row]):
 class PreparedUpdate:
     """A guarded update with ``query_parameter`` values; calling it returns the number of changed rows.
 
-    Its SQL is made once, too: made anew at each call, a submission takes 1.15 times as long.
+    Its SQL is generated once; if that were done at each call, a submission would take 1.15 times as long.
     """
 
     def __init__(self, make: Callable[[], QuerySet[Any]], **changes: Any) -> None:
@@ -137,11 +140,11 @@ class PreparedUpdate:
 T = TypeVar("T")
 ROWS_AT_ONCE = 5_000
 READ_AT_ONCE = 20_000
-MOST_PREPARED_ROWS = 30  # rows that are written by a prepared statement
+MOST_PREPARED_ROWS = 30  # most rows that are written by a prepared statement
 ROWS_IN_STATEMENT = 100
 LARGEST_INTEGER = 2**63 - 1
-REINDEXED_ROWS = 50_000  # rows for which it pays to build indexes anew
-LOCK_TIMEOUT = "500ms"  # a submission waits no longer for this lock
+REINDEXED_ROWS = 50_000  # from this number of rows on, rebuilding indexes is faster
+LOCK_TIMEOUT = "500ms"  # longest time that a submission waits for the lock of `last_row`
 CACHE_KIB = 64 * 1024
 UNCONVERTED_FIELDS = (
     models.IntegerField,
@@ -164,12 +167,12 @@ class AppendOnlyQuerySet(models.QuerySet[Any]):
         raise LogIsAppendOnly(f"{self.model.__name__} rows are never deleted")
 
     def redact(self, **values: Any) -> int:
-        """Overwrite personal data; only for erasing a person."""
+        """Overwrite personal data. Only for the erasure of a person."""
         return super().update(**values)
 
 
 class FiguresField(models.JSONField):
-    """JSON of figures, as ``FiguresEncoder`` has them; for migrations it is plain JSON."""
+    """A JSON field encoded with ``FiguresEncoder``; migrations see a plain JSONField."""
 
     def get_db_prep_value(self, value: Any, connection: Any, prepared: bool = False) -> Any:
         return super().get_db_prep_value(as_json(value), connection, prepared)
@@ -228,9 +231,9 @@ def insert_rows(
     *,
     ready: Collection[str] = (),
 ) -> int:
-    """Insert ``rows`` with values for the fields ``names`` (``unit_id`` for a raw foreign key). Return their number.
+    """Insert ``rows`` of values for the fields ``names`` (``unit_id`` for a raw foreign key); return their number.
 
-    Values of the fields ``ready`` are in the database's form, such as JSON as text.
+    Values of the fields ``ready`` are already in the database's form, such as JSON as text.
     """
     count = 0
     write = _writer(model, names, ready)
@@ -241,7 +244,7 @@ def insert_rows(
 
 
 def insert_columns(model: type[models.Model], columns: Mapping[str, Iterable[Any]]) -> None:
-    """Insert rows given as columns of equal length, by field name."""
+    """Insert rows that are given as columns of equal length, by field name."""
     write, values = _writer(model, list(columns), ()), [iter(column) for column in columns.values()]
     while any(batch := [list(islice(column, ROWS_AT_ONCE)) for column in values]):
         if len(set(map(len, batch))) > 1:
@@ -252,7 +255,7 @@ def insert_columns(model: type[models.Model], columns: Mapping[str, Iterable[Any
 def _writer(
     model: type[models.Model], names: Sequence[str], ready: Collection[str]
 ) -> Callable[[Iterable[Iterable[Any]]], None]:
-    """Return a function that inserts rows, given as columns."""
+    """Return a function that inserts rows that are given as columns."""
     into, prepare, unnamed = _columns_of(model, tuple(names), frozenset(ready), connection.vendor)
     defaults = [make(field.get_default()) for field, make in unnamed]
     insert = _insert if connection.vendor == "postgresql" else _execute
@@ -268,11 +271,11 @@ def _writer(
     return write
 
 
-@cache  # as many as there are calls in the code
+@cache  # entries are as few as calls in the code
 def _columns_of(
     model: type[models.Model], names: tuple[str, ...], ready: frozenset[str], vendor: str
 ) -> tuple[str, list[Callable[[Any], Any]], list[tuple[Any, Callable[[Any], Any]]]]:
-    """Return table and columns as SQL, converters of the values, and (field, converter) of the defaults."""
+    """Return the table with its columns as SQL, converters of values, and (field, converter) of default values."""
     quote = connection.ops.quote_name
     named: list[Any] = [model._meta.get_field(name) for name in names]
     unnamed = [
@@ -289,14 +292,14 @@ def _columns_of(
 
 
 def _execute(into: str, columns: Sequence[list[Any]], count: int) -> None:
-    """Insert rows into SQLite; many by statements of a hundred rows each, which contain what all rows have in common.
+    """Insert rows into SQLite. Many rows are inserted in statements of a hundred rows, with common values as literals.
 
-    For many rows, binding values one by one and starting a statement for each row cost more than storing them.
+    For many rows, binding single values, and running a statement for each row, take longer than storing them.
     """
     if count <= MOST_PREPARED_ROWS:
         _execute_many(into, ["%s"] * len(columns), 1, zip(*columns, strict=True))
         return
-    # something must be bound: the first column
+    # bind the first column in any case, as a statement needs a parameter
     marks = ["%s", *(_literal_of(column) or "%s" for column in columns[1:])]
     varying = [column for column, mark in zip(columns, marks, strict=True) if mark == "%s"]
     whole = count - count % ROWS_IN_STATEMENT
@@ -312,13 +315,13 @@ def _execute_many(into: str, marks: Sequence[str], rows: int, values: Iterable[S
 
 
 def _joined(columns: Sequence[list[Any]], start: int, end: int, rows: int) -> Iterator[list[Any]]:
-    """Yield the values of ``rows`` rows at a time, row after row, from columns."""
+    """Yield the values of the columns, row after row, in lists with ``rows`` rows each."""
     for at in range(start, end, rows):
         yield list(chain.from_iterable(zip(*(column[at : at + rows] for column in columns), strict=True)))
 
 
 def _literal_of(column: list[Any]) -> str:
-    """Return SQL for the value that all rows have, or "" if they differ or it needs to be bound."""
+    """Return an SQL literal if all rows have the same value, or "" if they differ or the value must be bound."""
     value = column[0]
     if column[-1] != value or column.count(value) < len(column):
         return ""
@@ -326,13 +329,13 @@ def _literal_of(column: list[Any]) -> str:
         return "NULL"
     if (
         isinstance(value, int) and -LARGEST_INTEGER <= value <= LARGEST_INTEGER
-    ):  # SQLite would round a larger literal
+    ):  # SQLite would turn a larger literal into a float
         return str(int(value))
     return f"'{value}'" if value in ("", "{}") else ""
 
 
 def _insert(into: str, columns: Sequence[list[Any]], count: int) -> None:
-    """Insert few rows by one prepared statement, more by COPY, which takes two more messages."""
+    """Insert rows into PostgreSQL: few by one prepared statement, more by COPY, which needs two more messages."""
     rows = zip(*columns, strict=True)
     if count > MOST_PREPARED_ROWS:
         _copy(into, rows)
@@ -345,7 +348,7 @@ def _insert(into: str, columns: Sequence[list[Any]], count: int) -> None:
 
 def _copy(into: str, rows: Iterable[Sequence[Any]]) -> None:
     connection.validate_no_broken_transaction()
-    # Django wraps the errors of execute, not those of copy.
+    # Django converts the errors of `execute`, but not those of `copy`.
     with (
         connection.cursor() as cursor,
         connection.wrap_database_errors,
@@ -357,9 +360,9 @@ def _copy(into: str, rows: Iterable[Sequence[Any]]) -> None:
 
 @contextmanager
 def many_objects() -> Iterator[None]:
-    """Switch off the cyclic garbage collector while millions of objects are made, none of which is in a cycle.
+    """Switch off the cyclic garbage collector in a block that creates millions of objects without cycles.
 
-    Its passes over all of them can take as long as making them.
+    Its passes over all objects could take as long as creating them.
     """
     was_on = gc.isenabled()
     gc.disable()
@@ -372,9 +375,9 @@ def many_objects() -> Iterator[None]:
 
 @contextmanager
 def large_cache() -> Iterator[None]:
-    """Give SQLite a large page cache while a million rows are written.
+    """Give SQLite a large page cache in a block that writes about a million rows.
 
-    With its usual 2 MB it writes index pages to the disk and reads them again thousands of times.
+    With the usual 2 MB, it writes index pages to the disk and reads them again thousands of times.
     """
     with _with_pragma("cache_size", -CACHE_KIB):
         yield
@@ -382,10 +385,10 @@ def large_cache() -> Iterator[None]:
 
 @contextmanager
 def trusted_keys() -> Iterator[None]:
-    """Let SQLite store rows without checking their foreign keys.
+    """Let SQLite store rows in the block without checking foreign keys.
 
-    Only for a transaction that reads or writes all rows that its new rows name, and deletes nothing. In a transaction
-    that began before, the keys are checked.
+    Use it only for a transaction that itself reads or writes all rows to which its new rows refer, and deletes
+    nothing. If a transaction has already begun, keys are checked.
     """
     with _with_pragma("foreign_keys", 0):
         yield
@@ -393,27 +396,28 @@ def trusted_keys() -> Iterator[None]:
 
 @contextmanager
 def _with_pragma(name: str, value: int) -> Iterator[None]:
-    """Change a setting of SQLite within the block; do nothing on another database."""
+    """Change a setting of SQLite for the block; do nothing with another database."""
     if connection.vendor != "sqlite":
         yield
         return
     connection.ensure_connection()
-    # Not a cursor of Django, which refuses after an error in a transaction.
+    # Do not use Django's cursor, which raises after an error in a transaction.
     database: Any = connection.connection
     (usual,) = database.execute(f"PRAGMA {name}").fetchone()
     database.execute(f"PRAGMA {name} = {value}")
     try:
         yield
     finally:
-        if connection.connection is database:  # an error may have closed it
+        if connection.connection is database:  # unless an error has closed the connection
             database.execute(f"PRAGMA {name} = {usual}")
 
 
 @contextmanager
 def indexes_built_after(model: type[models.Model], *, rows: int) -> Iterator[None]:
-    """Let SQLite build a table's indexes after ``rows`` rows are written in the caller's transaction, if most are new.
+    """Let SQLite build a table's indexes after the block has written ``rows`` rows, if these are most of the table.
 
-    Sorting once takes a fraction of a million inserts into each index. PostgreSQL would lock the table.
+    Sorting once takes a fraction of the time of a million inserts into each index. Call it within a transaction. With
+    PostgreSQL it does nothing, as that would lock the table.
     """
     table = model._meta.db_table
     older = model._default_manager.order_by()
@@ -428,16 +432,16 @@ def indexes_built_after(model: type[models.Model], *, rows: int) -> Iterator[Non
         indexes = cursor.fetchall()
         for name, _ in indexes:
             cursor.execute(f"DROP INDEX {connection.ops.quote_name(name)}")
-    yield  # an error undoes the transaction
+    yield  # after an error, the transaction is rolled back
     with connection.cursor() as cursor:
         for _, definition in indexes:
             cursor.execute(definition)
 
 
 def drop_key_indexes(app_label: str, columns: Mapping[str, Sequence[str]]) -> Callable[[Any, Any], None]:
-    """Return a step that drops the indexes of these foreign keys, if present: model -> columns.
+    """Return a function for RunPython that drops the indexes of foreign keys, given as model -> columns, if present.
 
-    It finds them by their columns, as their names end with a hash.
+    The indexes are found by their columns, because their names contain a hash.
     """
 
     def drop(apps: Any, editor: Any) -> None:
@@ -453,9 +457,9 @@ def drop_key_indexes(app_label: str, columns: Mapping[str, Sequence[str]]) -> Ca
 
 
 def refresh_statistics(*tables: type[models.Model]) -> None:
-    """Update PostgreSQL's table statistics within the caller's transaction.
+    """Update PostgreSQL's statistics of tables in the present transaction.
 
-    Autovacuum takes about a minute; until then, plans for a new study of 10,000 HITs make a claim 50 % slower.
+    Autovacuum does so only after about a minute; until then, a claim in a new study of 10,000 HITs takes 50 % longer.
     """
     if connection.vendor != "postgresql":
         return
@@ -465,10 +469,10 @@ def refresh_statistics(*tables: type[models.Model]) -> None:
 
 
 def last_row(model: type[models.Model]) -> int:
-    """Return a table's highest row id once no lower one can appear.
+    """Return a table's highest row id, when no row with a lower id can be added any more.
 
-    PostgreSQL assigns ids before commit. A lock that waits for writers and is released at once rules out a lower id;
-    SQLite has one writer.
+    PostgreSQL assigns ids before a transaction commits, so this takes a lock, which waits for all writers, and
+    releases it. SQLite has only one writer.
     """
     with transaction.atomic():
         if connection.vendor == "postgresql":
@@ -477,7 +481,7 @@ def last_row(model: type[models.Model]) -> int:
                 cursor.execute(f'LOCK TABLE "{model._meta.db_table}" IN SHARE MODE')
         last = model._default_manager.aggregate(last=models.Max("pk"))["last"] or 0
         if connection.vendor == "postgresql":
-            transaction.set_rollback(True)  # the savepoint ends the lock and its timeout here
+            transaction.set_rollback(True)  # releases the lock and resets the timeout
     return last
 
 
@@ -487,7 +491,7 @@ def _preparation(field: Any) -> Callable[[Any], Any]:
         return _identity
     if isinstance(target, models.JSONField):
         return _to_json((target.encoder or json.JSONEncoder)().encode)
-    if isinstance(target, models.UUIDField) and not field.primary_key:  # of an import, a few thousand repeat
+    if isinstance(target, models.UUIDField) and not field.primary_key:  # an import repeats some thousand
         return lru_cache(READ_AT_ONCE)(lambda value: field.get_db_prep_save(value, connection))
     return lambda value: field.get_db_prep_save(value, connection)
 
@@ -496,7 +500,7 @@ def _to_json(encode: Callable[[Any], str]) -> Callable[[Any], str | None]:
     def ready(value: Any) -> str | None:
         if value is None:
             return None
-        return "{}" if value == {} else encode(value)  # what most rows hold
+        return "{}" if value == {} else encode(value)  # the value in most rows
 
     return ready
 
@@ -506,10 +510,10 @@ def _identity(value: Any) -> Any:
 
 
 def _chunks(rows: QuerySet[Any, Any], size: int) -> Iterator[list[tuple[Any, ...]]]:
-    """Yield the rows of a values query in lists of ``size``, unconverted, by a server-side cursor on PostgreSQL."""
+    """Yield the unconverted rows of a values query in lists of ``size``, with PostgreSQL by a server-side cursor."""
     try:
         sql, parameters = rows.query.sql_with_params()
-    except EmptyResultSet:  # such as pk__in=[]
+    except EmptyResultSet:  # for example pk__in=[]
         return
     with connection.chunked_cursor() as cursor:
         cursor.execute(sql, parameters)
@@ -518,22 +522,22 @@ def _chunks(rows: QuerySet[Any, Any], size: int) -> Iterator[list[tuple[Any, ...
 
 
 def plain_rows(rows: QuerySet[Any, Any]) -> Iterator[tuple[Any, ...]]:
-    """Yield rows of a values query without the model's converters: ``iterator`` takes 1.05 times as long for integers,
-    1.5 times with a boolean, 4 times with JSON.
+    """Yield the rows of a values query without converting values.
 
-    For integers, text and booleans (0 and 1 on SQLite).
+    Use it for integers, texts and booleans (0 and 1 with SQLite). ``iterator`` takes 1.05 times as long for integers,
+    1.5 times with a boolean, 4 times with JSON.
     """
     return chain.from_iterable(_chunks(rows, READ_AT_ONCE))
 
 
 def converted_rows(rows: QuerySet[Any, Any]) -> Iterator[tuple[Any, ...]]:
-    """Yield converted rows of a values query, converting equal values only once; ``iterator`` takes 1.3 times as long.
+    """Yield the rows of a values query, converting equal values only once; ``iterator`` takes 1.3 times as long.
 
-    Equal JSON may be one object: do not change it.
+    Rows with equal JSON may share one object, so do not change it.
     """
     compiler: Any = rows.query.get_compiler(rows.db)
     try:
-        compiler.as_sql()  # finds the columns
+        compiler.as_sql()  # sets the compiler's columns
     except EmptyResultSet:
         return
     ready = {
@@ -558,20 +562,20 @@ def _converted(functions: Sequence[Callable[..., Any]], expression: Any, connect
 
 
 def columns_of(rows: QuerySet[Any, Any], count: int) -> npt.NDArray[np.float64]:
-    """Return the columns of a values query of numbers without NULL.
+    """Return the columns of a values query of numbers, without NULL, as an array.
 
-    The model's converters are skipped, as they cost more than reading: UUIDs, JSON, dates and booleans are not
+    Values are not converted, which would take longer than reading them, so UUIDs, JSON, dates and booleans are not
     allowed.
 
     Returns:
-        (count, N) float64; integers are exact below 2^53.
+        (count, N) float64; integers below 2^53 are exact.
     """
     parts = list(column_parts(rows, count))
     return np.concatenate(parts, axis=1) if parts else np.empty((count, 0))
 
 
 def column_parts(rows: QuerySet[Any, Any], count: int) -> Iterator[npt.NDArray[np.float64]]:
-    """Yield the columns of ``columns_of`` in parts of some thousand rows, to save memory."""
+    """Yield the result of ``columns_of`` in parts of some thousand rows, to save memory."""
     for chunk in _chunks(rows, READ_AT_ONCE):
         numbers = np.fromiter(chain.from_iterable(chunk), dtype=np.float64, count=count * len(chunk))
         yield numbers.reshape(-1, count).T

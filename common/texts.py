@@ -1,4 +1,4 @@
-"""One text, however it was written: line ends, blanks at the ends, and composed or decomposed letters."""
+"""Normalise and compare texts that may differ in line ends, blanks at the ends, or composed letters."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from bisect import bisect_right
 
 from django.utils.translation import gettext
 
-CONTEXT_CHARACTERS = 15  # characters on each side of where two texts part
-# letters of scripts that put no blanks between words stand for themselves
+CONTEXT_CHARACTERS = 15  # characters quoted on each side of the first difference
+# A word, or a single letter of a script that puts no blanks between words.
 WORD = re.compile(
     r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]"
     r"|[^\s\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]+"
@@ -17,7 +17,7 @@ WORD = re.compile(
 
 
 def one_text(text: str) -> str:
-    """Return the form in which texts are compared: LF, composed letters, no blanks at the ends."""
+    """Return a text in the form in which texts are compared: LF, composed letters, no blanks at the ends."""
     return _with_one_form_of_letters(text).strip()
 
 
@@ -28,22 +28,22 @@ def _with_one_form_of_letters(text: str) -> str:
 
 
 def is_empty(text: str) -> bool:
-    """Return whether a text has no character that can be seen."""
+    """Return whether a text has no visible character."""
     return all(unicodedata.category(letter)[0] in "ZC" for letter in text)
 
 
 def readable(text: str) -> str:
-    """Return a text as people read it: an empty one says so, as an empty place looks like a fault."""
+    """Return the text, or a phrase if it is empty, as an empty space on a page looks like a fault."""
     return gettext("(empty)") if is_empty(text) else text
 
 
 def word_bounds(text: str) -> list[tuple[int, int]]:
-    """Return the start and end of each word: the runs between blanks, or each letter in scripts without blanks."""
+    """Return (start, end) of each word: runs between blanks, or single letters in scripts without blanks."""
     return [match.span() for match in WORD.finditer(text)]
 
 
 def quote_difference(first: str, second: str) -> tuple[str, str]:
-    """Quote each of two texts around the first character that differs."""
+    """Return quotations of two texts around the first character that differs."""
     first, second = one_text(first), one_text(second)
     pairs = enumerate(zip(first, second, strict=False))
     at = next((index for index, (a, b) in pairs if a != b), min(len(first), len(second)))
@@ -56,7 +56,7 @@ def _excerpt(text: str, at: int) -> str:
 
 
 def move_offset(offset: int, written: str, other: str) -> int:
-    """Return the offset in ``other`` that corresponds to an offset in ``written``, another form of the same text."""
+    """Return the offset in ``other`` that corresponds to ``offset`` in ``written``; both are forms of the same text."""
     wanted, offsets = _place(written, offset), range(len(other.rstrip()) + 1)
     return max(0, bisect_right(offsets, wanted, key=lambda index: _place(other, index)) - 1)
 

@@ -1,1 +1,1 @@
-"""Calls over HTTP to what others run: one client with its limits, and the addresses that it may reach."""
+"""HTTP calls to external services: a client with limits, and the addresses that may be called."""

@@ -1,7 +1,7 @@
-"""The client of services that others run: its timeouts, its retries, and how much of an answer it reads.
+"""A client of external services, with timeouts, retries, and a limit on the size of responses.
 
-What cannot be repeated safely is sent once, unless the service says that it has not taken it; whoever calls decides
-what that is. Credentials go to the service's own address alone, and are cut out of what it answers.
+A call that cannot be repeated safely, which the caller decides, is sent only once, unless the service says that it did
+not accept it. Credentials are sent only to the service's own address, and removed from its responses.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ from django.utils import timezone
 from common.http.addresses import THIS_MACHINE, host_of
 
 if TYPE_CHECKING:
-    import httpx  # 8 MiB, which web servers do without
+    import httpx  # loaded late: 8 MiB that web servers do not need
 
 logger = logging.getLogger(__name__)
 RETRY_STATUSES = (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS)
 IDEMPOTENT_METHODS = ("GET", "HEAD", "PUT", "DELETE")  # RFC 9110, section 9.2.2
-LARGEST_ANSWER = 32 << 20  # bytes
+LARGEST_ANSWER = 32 << 20  # bytes of a response
 CONNECT_SECONDS = 10.0
-NUMBER = re.compile(r"^\[[^]]*\] *")  # of an error: [Errno 111]
+NUMBER = re.compile(r"^\[[^]]*\] *")  # "[Errno 111] " in messages of the operating system
 Payload = bytes | Callable[[], Iterable[bytes]]
 
 
 class CallFailed(Exception):
-    """A call without a complete answer; ``str()`` says what the service does: "cannot be reached (ConnectError)".
+    """A call got no complete response. ``str()`` continues "the service ...": "cannot be reached (ConnectError)".
 
     Attributes:
-        sent: whether the service may have carried it out.
-        late: whether it took too long.
-        reason: the words of the operating system, or of whoever found the fault.
+        sent: whether the service may have carried out the call.
+        late: whether the call took too long.
+        reason: message of the operating system, or of the code that found the fault.
     """
 
     def __init__(self, why: str, *, sent: bool = True, late: bool = False, reason: str = "") -> None:
@@ -60,7 +60,7 @@ class Answer:
 
     @property
     def is_temporary(self) -> bool:
-        """Return whether the same call may succeed later."""
+        """Return whether repeating the call later may succeed."""
         return self.status in RETRY_STATUSES or self.status >= HTTPStatus.INTERNAL_SERVER_ERROR
 
     @property
@@ -70,21 +70,21 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Retries:
-    """How often a call is made, and the pauses between, which double; one that the service asks for is kept."""
+    """How often to try a call. The pause doubles after each try, unless the service asks for another."""
 
     tries: int = 1
     pause: float = 0.5  # seconds
-    longest: float = 60.0  # seconds; an answer that asks for more is returned
+    longest: float = 60.0  # seconds; a response that asks for a longer pause is returned
 
 
 class Client:
-    """A client of the service at ``url``, or of whole addresses alone; a with-block closes its connections.
+    """A client of the service at ``url``, or of arbitrary whole addresses; a ``with`` block closes its connections.
 
     Args:
-        seconds: without a byte, and for a whole answer if ``in_time``.
-        credentials: headers for the service's own address, whose ``secret`` never leaves in an answer.
-        largest: bytes of an answer's body.
-        transport: another way to make calls than over the usual connections and proxies.
+        seconds: timeout for the next byte, and if ``in_time`` for the whole response.
+        credentials: headers for the service's own address; their ``secret`` is removed from responses.
+        largest: most bytes of a response's body.
+        transport: an httpx transport to use instead of the usual connections and proxies.
     """
 
     def __init__(
@@ -106,8 +106,8 @@ class Client:
             base_url=f"{url.rstrip('/')}/" if url else "",
             headers={"User-Agent": "Quorum"},
             timeout=httpx.Timeout(seconds, connect=min(CONNECT_SECONDS, seconds)),
-            trust_env=host_of(url) not in THIS_MACHINE,  # an emulator here is not behind a proxy
-            auth=lambda request: request,  # else a .netrc of the environment could replace the token
+            trust_env=host_of(url) not in THIS_MACHINE,  # no proxy for an emulator on this machine
+            auth=lambda request: request,  # so that no .netrc file replaces the token
             verify=_certificates(),
             transport=transport,
         )
@@ -131,13 +131,14 @@ class Client:
         repeatable: bool | None = None,
         before_next: Callable[[], None] = lambda: None,
     ) -> Answer:
-        """Return the answer, whatever its status. Raise CallFailed if there is none.
+        """Return the response, whatever its status. Raise CallFailed if there is none.
 
         Args:
-            address: a path of the service, or a whole address, which gets no credentials.
-            body: sent as JSON.
-            content: the bytes to send, or what opens them anew for each try, with their Content-Length in ``headers``.
-            repeatable: whether to repeat a call that may have been carried out; by default that of its method.
+            address: a path of the service, or a whole address, to which no credentials are sent.
+            body: data to send as JSON.
+            content: bytes to send, or a function that opens them for each try, with Content-Length in ``headers``.
+            repeatable: whether to repeat a call that may have been carried out; by default, whether its method is
+                idempotent.
             before_next: called before each repetition.
         """
         sent = dict(headers or {})
@@ -168,7 +169,7 @@ class Client:
                     return answer
                 why = f"answers {answer.status}"
             pause = min(max(retries.pause * 2 ** (number - 1), wait), retries.longest)
-            host = host_of(address) or self._http.base_url.host  # the rest of an address may be secret
+            host = host_of(address) or self._http.base_url.host  # the rest may be secret
             logger.info("%s %s; it is asked again in %.1f seconds.", host, why, pause)
             time.sleep(pause)
             before_next()
@@ -199,7 +200,7 @@ class Client:
             raise _failure(error, "cannot be reached", sent=False) from error
         except httpx.HTTPError as error:
             raise _failure(error, "breaks the call off", sent=True) from error
-        # some repeat what they were sent
+        # some services repeat what they were sent
         answer = bytes(written).replace(self._secret, b"***") if self._secret else bytes(written)
         return Answer(response.status_code, response.headers, answer)
 
@@ -215,14 +216,14 @@ def _failure(error: Exception, what: str, *, sent: bool) -> CallFailed:
 
 @cache
 def _certificates() -> ssl.SSLContext:
-    """Load the trusted authorities once: it takes longer than a call."""
+    """Return a context with the trusted authorities, cached because loading them takes longer than a call."""
     import httpx
 
     return httpx.create_ssl_context()
 
 
 def seconds_to_wait(headers: Mapping[str, str]) -> float:
-    """Return what ``Retry-After`` asks for, in seconds or by a date (RFC 9110, section 10.2.3); 0 without."""
+    """Return the seconds that ``Retry-After`` asks to wait, by number or date (RFC 9110, section 10.2.3), or 0."""
     text = headers.get("Retry-After", "")
     if text.isascii() and text.isdigit():
         return float(text[:9])

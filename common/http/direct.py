@@ -1,7 +1,7 @@
-"""Calls to addresses that somebody typed in: none goes inside, and each ends in time whatever the other side does.
+"""Calls to addresses that users entered: none reaches the internal network, and each ends in a given time.
 
-The address is checked where the connection is made, so no name can mean another one by then. Proxies are not used,
-as they would resolve the name themselves.
+The address is checked when the connection is made, so the name cannot change its meaning in between. Proxies are not
+used, as they would resolve the name themselves.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from common.http.addresses import resolved
 
 
 class DirectTransport(httpx.BaseTransport):
-    """Transport of one call at a time, which leaves the body of an answer unread.
+    """An httpx transport for one call at a time; it does not read the body of the response.
 
     Args:
-        seconds: for a whole call but the look-up of its name.
+        seconds: limit for the whole call, except the look-up of the name.
         private: whether private addresses are allowed.
     """
 
@@ -38,7 +38,7 @@ class DirectTransport(httpx.BaseTransport):
             reply = self._pool.handle_request(call)
             reply.close()
         except (httpcore.TimeoutException, httpcore.NetworkError, httpcore.ProtocolError) as error:
-            raise getattr(httpx, type(error).__name__)(str(error)) from error  # both name them alike
+            raise getattr(httpx, type(error).__name__)(str(error)) from error  # the names are alike
         return httpx.Response(reply.status, headers=reply.headers)
 
     def close(self) -> None:
@@ -68,7 +68,7 @@ class _Network(httpcore.NetworkBackend):
 
 
 class _Stream(httpcore.NetworkStream):
-    """A connection that ends at a moment. A timeout of each read would never come if single bytes arrive."""
+    """A connection that ends at a deadline: a timeout for each read would not end it if single bytes arrive."""
 
     def __init__(self, stream: httpcore.NetworkStream, ends: float) -> None:
         self._stream, self._ends = stream, ends

@@ -1,6 +1,6 @@
-"""The limits within which every upload, import and body of a request is read.
+"""Limits for reading uploads, imports and bodies of requests.
 
-A request reads 64 kB of files; a job reads the rest.
+A request reads at most 64 kB of files; larger files are read by a job.
 """
 
 from __future__ import annotations
@@ -19,26 +19,26 @@ from common.environment import DEFAULTS, Limits
 from common.errors import QuorumError
 
 READ_AT_ONCE = 65_536
-MOST_REQUEST_BYTES = 65_536  # bytes of files that a request reads
-ADDRESS_LIMIT = 500  # characters
-UNLIMITED_GROWTH_BYTES = 2**20  # bytes below which growth is of no account
+MOST_REQUEST_BYTES = 65_536  # most bytes of files that a request reads
+ADDRESS_LIMIT = 500  # most characters of an address
+UNLIMITED_GROWTH_BYTES = 2**20  # unpacked bytes up to which the limit of growth does not apply
 
-# Bytes that the request may still read.
+# Bytes that the request may still read; None outside a request.
 _bytes_left: ContextVar[list[int] | None] = ContextVar("left", default=None)
 
 
 def limits() -> Limits:
-    """Return the settings' limits; commands on files run without settings."""
+    """Return the limits in the settings, or the defaults for commands on files, which run without settings."""
     return cast(Limits, getattr(settings, "INCOMING", DEFAULTS))
 
 
 def compose_name(name: str) -> str:
-    """Return the name in Unicode's composed form, so that both spellings of an accent are one name."""
+    """Return the name in Unicode's composed form, so that composed and decomposed accents give the same name."""
     return name if name.isascii() else unicodedata.normalize("NFC", name)
 
 
 def unpacked_name(name: str) -> str:
-    """Return the name of the file in a file of gzip, `a.csv` of `a.csv.gz`; another name as it is."""
+    """Return the name without `.gz` if it is that of a gzip file."""
     return name[:-3] if name.lower().endswith(".gz") else name
 
 
@@ -48,12 +48,12 @@ def quoted(value: object) -> str:
     if isinstance(value, str) and not value.strip():
         return "an empty text"
     text = json.dumps(value, ensure_ascii=False, default=str)
-    text = text.encode("utf-8", "backslashreplace").decode()  # half a surrogate pair cannot be printed
+    text = text.encode("utf-8", "backslashreplace").decode()  # lone surrogates cannot be printed
     return text if len(text) <= 60 else text[:57] + "..."
 
 
 class LimitExceeded(QuorumError):
-    """Something beyond a limit."""
+    """Incoming data exceed a limit."""
 
     title = "More than is read"
 
@@ -66,7 +66,7 @@ class LimitExceeded(QuorumError):
 
 
 class RequestBytesExceeded(QuorumError):
-    """A request would read more than MOST_REQUEST_BYTES bytes of files; a job has to."""
+    """A request would read more than MOST_REQUEST_BYTES of files; a job must do it."""
 
     title = "Too large to be read at once"
 
@@ -76,7 +76,7 @@ class RequestBytesExceeded(QuorumError):
 
 @contextmanager
 def within_request() -> Iterator[None]:
-    """Let the block read MOST_REQUEST_BYTES bytes of files."""
+    """Let the block read at most MOST_REQUEST_BYTES of files."""
     token = _bytes_left.set([MOST_REQUEST_BYTES])
     try:
         yield
@@ -85,13 +85,13 @@ def within_request() -> Iterator[None]:
 
 
 def check_head(size: int) -> None:
-    """Raise RequestBytesExceeded if this is a request and a file of so many bytes is too large for it."""
+    """Raise RequestBytesExceeded if, in a request, a file of so many bytes is too large."""
     if _bytes_left.get() is not None and size > MOST_REQUEST_BYTES:
         raise RequestBytesExceeded
 
 
 def count_bytes(size: int) -> None:
-    """Count bytes that are read. Raise RequestBytesExceeded if this is a request and they are too many for it."""
+    """Count bytes read. Raise RequestBytesExceeded if, in a request, they are too many."""
     left = _bytes_left.get()
     if left is not None:
         left[0] -= size

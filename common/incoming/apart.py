@@ -1,4 +1,4 @@
-"""Run a library that reads files without bounds in a process of its own, with limits of memory and time."""
+"""Run a library that may use unlimited memory or time for a file in a process with limits."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from common.incoming import LimitExceeded, limits
 from common.memory import data_taken
 
 PARQUET = Path(__file__).with_name("parquet.py")
-DATA_SHARE = 0.6  # of the limit of memory that is for data; the rest is for the libraries
-BYTES_A_CHARACTER = 4  # times a line may be in bytes, which UTF-8 has at most for a character
+DATA_SHARE = 0.6  # share of the memory limit for data; the rest is for libraries
+BYTES_A_CHARACTER = 4  # most bytes of a character in UTF-8
 
 
 @contextmanager
 def at_most_memory(megabytes: int) -> Iterator[None]:
-    """Let this process take no more memory for data during the block than this, beside what it has; 0 for no limit."""
+    """Limit the memory for data that this process takes in the block, in addition to what it has; 0 for no limit."""
     before = resource.getrlimit(resource.RLIMIT_DATA)
     if megabytes:
         most = data_taken() + megabytes * 10**6
@@ -36,18 +36,19 @@ def at_most_memory(megabytes: int) -> Iterator[None]:
 
 
 def parquet_rows(path: Path) -> Iterator[list[Any]]:
-    """Yield the names of the columns, then rows of JSON values. Raise LimitExceeded, also for damaged data."""
-    with path.open("rb"):  # or say here why it cannot be opened
+    """Yield the names of the columns, then rows of JSON values. Raise LimitExceeded, also if the file is damaged."""
+    with path.open("rb"):  # raise here if the file cannot be opened
         most = limits()
     values = asdict(most) | {"memory": int(DATA_SHARE * most.memory), "seconds": max(most.seconds, 1)}
-    # No secrets of the environment, for a library that reads what anybody sent. Its memory is the system's to count.
+    # Pass no secrets of the environment to a library that reads files of strangers. Arrow must use the system's
+    # allocator, so that the limit applies.
     environment = {
         "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
         "ARROW_DEFAULT_MEMORY_POOL": "system",
     }
     reader = subprocess.Popen(  # noqa: S603 - our own program
         [sys.executable, "-P", str(PARQUET), str(path), json.dumps(values)],
-        stdin=subprocess.PIPE,  # which closes with this process, and ends the other
+        stdin=subprocess.PIPE,  # closes when this process ends, which ends the child
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         env=environment | {"MALLOC_ARENA_MAX": "1", "OMP_NUM_THREADS": "1"},

@@ -1,7 +1,7 @@
-"""Unpack zip archives from outside.
+"""Unpack uploaded zip archives safely.
 
-No entry may leave its folder, be a link, need a password, or grow without bound. Declared sizes are checked first, but
-real ones are counted while unpacking.
+No entry may be outside the target folder, be a link, need a password, or grow without limit. Declared sizes are checked
+first, and real sizes counted while unpacking.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from common.amounts import thousands
 from common.errors import QuorumError
 from common.incoming import MOST_REQUEST_BYTES, UNLIMITED_GROWTH_BYTES, check_head, count_bytes, limits
 
-SMALL_ARCHIVE = 100 * UNLIMITED_GROWTH_BYTES  # bytes of all files below which growth is of no account
+SMALL_ARCHIVE = 100 * UNLIMITED_GROWTH_BYTES  # unpacked bytes up to which the limit of growth does not apply
 
-LISTED_BYTES = 330  # of a file in the table of contents, which is read whole
+LISTED_BYTES = 330  # bytes allowed for each file in the table of contents, which is read as a whole
 
-END_RECORD = 22  # bytes of the end of an archive without a comment
+END_RECORD = 22  # bytes of the end-of-archive record without a comment
 
-LONGEST_END = 2**16 + 200  # bytes of the end of an archive: its records, and a comment
+LONGEST_END = 2**16 + 200  # most bytes of the end of an archive: records and a comment
 
 CHUNK = 2**20
 
-LONGEST_NAME = 255  # bytes of a path component that common file systems accept
+LONGEST_NAME = 255  # most bytes of a path component in common file systems
 
-# What zipfile raises for bytes that only resemble an archive.
+# Exceptions that zipfile raises for damaged archives.
 ARCHIVE_ERRORS = (zipfile.BadZipFile, EOFError, NotImplementedError, ValueError, zlib.error)
 
 
@@ -47,9 +47,9 @@ def is_archive(name: str) -> bool:
 
 
 def check_archive(packed: IO[bytes] | UploadedFile, *, name: str, suffixes: set[str] | None = None) -> None:
-    """Raise UploadRefused with the first problem of an archive's table of contents.
+    """Raise UploadRefused for the first problem in an archive's table of contents.
 
-    In a request, a long table is left to the job that unpacks the archive.
+    In a request, a long table of contents is not checked; the job that unpacks the archive does that.
     """
     if listing_size(packed, name) <= MOST_REQUEST_BYTES:
         _wanted_members(_archive(packed, name), name, suffixes, _size(packed))
@@ -65,9 +65,9 @@ def unpack(
     passed_over: Collection[str] = (),
     progress: Callable[[float, str], None] = lambda share, values: None,
 ) -> list[str]:
-    """Unpack below ``target``; return the names of files skipped for a suffix in ``passed_over``.
+    """Unpack an archive into ``target``; return the names of files skipped because their suffix is in ``passed_over``.
 
-    Raise UploadRefused if the archive is unsafe, damaged, or larger than declared.
+    Raise UploadRefused if the archive is unsafe, damaged, or larger than it declares.
     """
     archive = _archive(packed, name)
     until = time.monotonic() + limits().seconds
@@ -115,7 +115,7 @@ def _too_many_files(name: str) -> UploadRefused:
 
 
 def listing_size(packed: IO[bytes] | UploadedFile, name: str) -> int:
-    """Return the bytes of the table of contents, unless they are too many to be read."""
+    """Return the size in bytes of the table of contents. Raise UploadRefused if it is too large to be read."""
     size = _stated_size(packed)
     if size > LISTED_BYTES * limits().files:
         raise _too_many_files(name)
@@ -123,17 +123,17 @@ def listing_size(packed: IO[bytes] | UploadedFile, name: str) -> int:
 
 
 def _stated_size(packed: IO[bytes] | UploadedFile) -> int:
-    """Return the bytes of the table of contents, as the archive's end states them; 0 without an end."""
+    """Return the size of the table of contents that the end of the archive states; 0 if there is no end."""
     size = _size(packed)
     packed.seek(max(0, size - LONGEST_END))
     tail = packed.read(LONGEST_END)
-    # As zipfile: without a comment first, as the record may hold the mark itself.
+    # Like zipfile, first look for a record without comment, as the record may itself contain the signature.
     end = len(tail) - END_RECORD
     if not (tail[end : end + 4] == b"PK\x05\x06" and tail.endswith(b"\x00\x00")):
         end = tail.rfind(b"PK\x05\x06")
     if end < 0 or end + 16 > len(tail):
         return 0
-    if tail[end - 20 : end - 16] == b"PK\x06\x07":  # of an archive above 4 GB
+    if tail[end - 20 : end - 16] == b"PK\x06\x07":  # Zip64, for archives above 4 GB
         return int.from_bytes(tail[end - 36 : end - 28], "little")
     return int.from_bytes(tail[end + 12 : end + 16], "little")
 
@@ -144,11 +144,11 @@ def _archive(packed: IO[bytes] | UploadedFile, name: str) -> zipfile.ZipFile:
     packed.seek(max(0, _size(packed) - LONGEST_END - size))
     if (
         packed.read(size + LONGEST_END).count(b"PK\x01\x02") > limits().files
-    ):  # each of which becomes an object
+    ):  # zipfile makes an object of each entry
         raise _too_many_files(name)
     try:
         return zipfile.ZipFile(packed)
-    except (*ARCHIVE_ERRORS, OSError):  # the latter of a place before the file's beginning
+    except (*ARCHIVE_ERRORS, OSError):  # OSError for an offset before the beginning of the file
         raise UploadRefused(
             gettext("%(name)s is not a zip archive, or a damaged one.") % {"name": name}
         ) from None
@@ -157,7 +157,7 @@ def _archive(packed: IO[bytes] | UploadedFile, name: str) -> zipfile.ZipFile:
 def _wanted_members(
     archive: zipfile.ZipFile, name: str, suffixes: set[str] | None, size: int
 ) -> list[zipfile.ZipInfo]:
-    """Return the files, if all may be unpacked."""
+    """Return the files of an archive. Raise UploadRefused if one may not be unpacked."""
     members, most = archive.infolist(), limits()
     total = sum(member.file_size for member in members)
     if total > most.bytes:
@@ -165,7 +165,7 @@ def _wanted_members(
             gettext("%(name)s would unpack to %(total)s bytes; at most %(most_bytes)s are read.")
             % {"name": name, "total": thousands(total), "most_bytes": thousands(most.bytes)}
         )
-    if total > max(SMALL_ARCHIVE, most.growth * size):  # many small bombs, or members that share their bytes
+    if total > max(SMALL_ARCHIVE, most.growth * size):  # many small bombs, or entries that share data
         raise UploadRefused(
             gettext("%(name)s would grow more than %(most_growth)s times; nothing was read.")
             % {"name": name, "most_growth": most.growth}
@@ -189,7 +189,7 @@ def _is_litter(inner: PurePosixPath) -> bool:
 
 
 def _problem_of(member: zipfile.ZipInfo, inner: PurePosixPath, suffixes: set[str] | None) -> str:
-    """Say why a file may not be unpacked; "" if it may."""
+    """Return the reason why a file may not be unpacked, or ""."""
     if any(len(part.encode("utf-8", "surrogateescape")) > LONGEST_NAME for part in inner.parts):
         return gettext("has a name too long to be kept; please rename it")
     leads_out = inner.is_absolute() or ".." in inner.parts or "\\" in member.filename or ":" in inner.parts[0]
@@ -199,7 +199,7 @@ def _problem_of(member: zipfile.ZipInfo, inner: PurePosixPath, suffixes: set[str
         return gettext("is a link or a device; expected files alone")
     if member.flag_bits & 0x1:
         return gettext("needs a password; expected an archive without one")
-    if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):  # others unpack without bound
+    if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):  # others unpack without limit
         return gettext("is packed in an unusual way; expected an ordinary zip archive")
     if member.file_size > max(UNLIMITED_GROWTH_BYTES, limits().growth * member.compress_size):
         return gettext("would grow more than %(n)s times; nothing was read") % {"n": limits().growth}

@@ -1,4 +1,4 @@
-"""Files from outside, packed or not, which are read within the limits."""
+"""Read uploaded or imported files, gzipped or not, within the limits."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from common.incoming import (
 )
 
 GZIP_MAGIC = b"\x1f\x8b"
-GZIP_ERRORS = (EOFError, zlib.error, gzip.BadGzipFile)  # what gzip raises
+GZIP_ERRORS = (EOFError, zlib.error, gzip.BadGzipFile)  # exceptions that gzip raises
 
 
 class TextRefused(QuorumError):
@@ -32,7 +32,7 @@ class TextRefused(QuorumError):
 
 
 def uploaded_text(file: UploadedFile, *, most: int = MOST_REQUEST_BYTES) -> str:
-    """Return an uploaded text of at most so many bytes."""
+    """Return the text of an upload. Raise an error if it has more than ``most`` bytes."""
     values = {"name": file.name, "size": thousands(file.size or 0), "most": thousands(most)}
     if (file.size or 0) > most:
         raise TextRefused(gettext("%(name)s has %(size)s bytes; expected at most %(most)s.") % values)
@@ -49,12 +49,15 @@ def uploaded_text(file: UploadedFile, *, most: int = MOST_REQUEST_BYTES) -> str:
 
 
 def open_bounded(path: Path) -> io.BufferedReader:
-    """Open a file, unpacked if it is gzip. Reading raises LimitExceeded, RequestBytesExceeded or GZIP_ERRORS."""
+    """Open a file, decompressed if it is gzip. Reading may raise LimitExceeded, RequestBytesExceeded or GZIP_ERRORS."""
     return io.BufferedReader(_BoundedFile(path.open("rb")), READ_AT_ONCE)
 
 
 class _PiecewiseFile:
-    """A file read piece by piece: from Python 3.12 on gzip reads 128 KiB ahead, by which its growth is measured."""
+    """A file that is read in small pieces.
+
+    Growth is measured by what gzip has read, and from Python 3.12 on it reads 128 KiB ahead.
+    """
 
     def __init__(self, file: io.BufferedReader) -> None:
         self._file = file
@@ -68,7 +71,7 @@ class _BoundedFile(io.RawIOBase):
         self._file, self._source = file, file  # type: io.BufferedReader, Any
         self._packed = file.peek(2)[:2] == GZIP_MAGIC
         if self._packed:
-            pieces: Any = _PiecewiseFile(file)  # has what gzip calls
+            pieces: Any = _PiecewiseFile(file)  # has all methods that gzip calls
             self._source = gzip.GzipFile(fileobj=pieces)
         self._limits = limits()
         self._until = time.monotonic() + self._limits.seconds

@@ -1,7 +1,7 @@
-"""Write the numbers that Excel keeps for dates and times as their cells show them.
+"""Convert the numbers that Excel stores for dates and times to the text that cells show.
 
-A date is the days since the end of 1899, or since 1904 in workbooks that say so; its time of day is the fraction. Which
-numbers are dates is said by the number format of the cell alone (ECMA-376 part 1, 18.8.30 and 18.17.4.1).
+A date is the number of days since the end of 1899, or since 1904 if the workbook says so; the fraction is the time of
+day. Only the number format of a cell says whether a number is a date (ECMA-376 part 1, 18.8.30 and 18.17.4.1).
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, timedelta
 
-# Formats that have a number alone, as they are in the United States.
+# Built-in formats, which files refer to only by number, as in the United States.
 BUILT_IN = {
     14: "m/d/yyyy", 15: "d-mmm-yy", 16: "d-mmm", 17: "mmm-yy", 18: "h:mm AM/PM", 19: "h:mm:ss AM/PM", 20: "h:mm",
     21: "h:mm:ss", 22: "m/d/yyyy h:mm", 45: "mm:ss", 46: "[h]:mm:ss", 47: "mm:ss.0",
@@ -20,7 +20,7 @@ _PART = re.compile(
     re.I | re.S,
 )
 _SECONDS_A_DAY = 86_400
-_LEAP_DAY = 60  # 29 February 1900, which Excel counts and which never was
+_LEAP_DAY = 60  # 29 February 1900, which Excel counts although it did not exist
 _MOST_DAYS = 2_958_466  # the end of 9999
 
 
@@ -31,7 +31,7 @@ def is_date_format(code: str) -> bool:
 
 
 def shown_date(number: str, code: str, *, since_1904: bool = False) -> str:
-    """Return a number as a date format shows it; what is no date stays as it is."""
+    """Return a number as a date format shows it, or unchanged if it is no date."""
     try:
         serial = float(number)
     except ValueError:
@@ -41,7 +41,7 @@ def shown_date(number: str, code: str, *, since_1904: bool = False) -> str:
     code = code.partition(";")[0]
     seconds = round(serial * _SECONDS_A_DAY, 3 if ".0" in code else 0)
     year, month, day = (1904, 1, 1) if since_1904 else (1899, 12, 30 + (serial < _LEAP_DAY))
-    moment = datetime(year, month, day, tzinfo=UTC) + timedelta(seconds=seconds)  # of a zone that nobody says
+    moment = datetime(year, month, day, tzinfo=UTC) + timedelta(seconds=seconds)  # the time zone is unknown
     return _written(list(_PART.finditer(code)), moment, seconds)
 
 

@@ -1,4 +1,4 @@
-"""JSON from outside, parsed within the limits; long documents as a stream of their entries."""
+"""Parse incoming JSON within the limits, long documents as a stream of entries."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from typing import Any
 from common.incoming import LimitExceeded, limits
 
 STRING = re.compile(rb'"(?:[^"\\]+|\\.)*+"', re.DOTALL)
-DEPTH_STEPS = bytes(sign in b"[{" for sign in range(256))  # 1 into a list or object, 0 out of it
+DEPTH_STEPS = bytes(sign in b"[{" for sign in range(256))  # maps an opening bracket to 1, a closing one to 0
 NO_BRACKETS = bytes(sign for sign in range(256) if sign not in b"[]{}")
 _BLANKS = " \t\r\n"
-_LONGEST_MARK = 16  # characters of a word, an escape or a number's end that may be cut off
+_LONGEST_MARK = 16  # most characters of a word, an escape or a number's end that the buffer may cut off
 _DECODER = json.JSONDecoder()
 
 
 class TooDeep(ValueError):
-    """JSON nested too deeply."""
+    """JSON is nested too deeply."""
 
 
 def load_json(text: str | bytes, **hooks: Any) -> Any:
-    """Parse a document. Raise ValueError if it is no JSON, TooDeep if it is nested beyond the limit."""
+    """Parse a document. Raise ValueError if it is no JSON, TooDeep if it is nested too deeply."""
     check_depth(text)
     try:
         return json.loads(text, **hooks)
@@ -32,7 +32,7 @@ def load_json(text: str | bytes, **hooks: Any) -> Any:
 
 
 def check_depth(text: str | bytes) -> None:
-    """Raise TooDeep if lists and objects are nested beyond the limit, without parsing them."""
+    """Raise TooDeep if lists and objects are nested too deeply, without parsing the text."""
     most = limits().depth
     openings = (
         text.count("[") + text.count("{") if isinstance(text, str) else text.count(b"[") + text.count(b"{")
@@ -46,13 +46,13 @@ def check_depth(text: str | bytes) -> None:
 
 
 class JSONStream:
-    """Decode a document through a moving window, which holds one entry of its lists.
+    """Parse a document entry by entry, with a buffer for one entry of a list.
 
     Args:
-        most: characters of an entry.
+        most: most characters of an entry.
 
     Attributes:
-        line: where the value begins that was read last, from 1.
+        line: line, from 1, on which the last value read begins.
     """
 
     def __init__(
@@ -62,15 +62,16 @@ class JSONStream:
         self._most = most or limits().line
         self._decoder = decoder
         self._buffer, self._at, self._ended = "", 0, False
-        self._lines, self._column = 0, 0  # before the buffer
-        self.line, self._counted = 1, 0  # the line of the character there in the buffer
-        self._mark = 0  # where the last character stands that _next returned
+        self._lines, self._column = 0, 0  # number of lines, and column, before the buffer
+        self.line, self._counted = 1, 0  # line of the character at position _counted of the buffer
+        self._mark = 0  # position of the last character that _next returned
 
     def members(self) -> Iterator[tuple[str, int | None, Any]]:
-        """Yield (key, number, entry) of each list in the document, "" for the document itself.
+        """Yield (key, number, entry) for the entries of each list in the document's top object.
 
-        A list begins with (key, None, []), and (key, None, value) is a member that is none. Raise json.JSONDecodeError,
-        or another ValueError for a number that is too long, TooDeep or LimitExceeded.
+        Before its entries, (key, None, []) announces a list; (key, None, value) is a member that is no list. The key
+        is "" if the document is itself a list. Raise json.JSONDecodeError, ValueError (a number is too long), TooDeep
+        or LimitExceeded.
         """
         if (mark := self._next(peek=True)) == "[":
             yield from self._list("")
@@ -120,7 +121,7 @@ class JSONStream:
             raise self._fault("Expecting ',' delimiter")
 
     def _more(self) -> bool:
-        """Read on; return False at the end."""
+        """Read more into the buffer; return False at the end of the file."""
         if self._ended:
             return False
         chunk = next(self._chunks, "")
@@ -133,7 +134,7 @@ class JSONStream:
         return True
 
     def _next(self, *, peek: bool = False) -> str:
-        """Return the next character that is no blank; "" at the end."""
+        """Return the next character that is not white space, or "" at the end; with `peek`, do not move on."""
         while True:
             while self._at < len(self._buffer) and self._buffer[self._at] in _BLANKS:
                 self._at += 1
@@ -154,7 +155,7 @@ class JSONStream:
                 value, end = self._decoder.raw_decode(self._buffer, self._at)
             except RecursionError:
                 raise TooDeep from None
-            except ValueError as error:  # broken, or cut off where the window ends
+            except ValueError as error:  # invalid, or cut off at the end of the buffer
                 if not self._is_broken(error):
                     if len(self._buffer) - self._at > self._most:
                         raise LimitExceeded(
@@ -164,7 +165,7 @@ class JSONStream:
                         continue
                 raise self._with_place(error) from None
             if len(self._buffer) - end < _LONGEST_MARK and self._more():
-                continue  # a number may go on
+                continue  # a number at the end of the buffer may continue
             check_depth(self._buffer[self._at : end])
             self._at = end
             return value
@@ -175,11 +176,11 @@ class JSONStream:
         return error.pos + _LONGEST_MARK < len(self._buffer)
 
     def _fault(self, message: str) -> ValueError:
-        """Return the error of the character that `_next` returned last."""
+        """Return an error at the character that `_next` returned last."""
         return self._with_place(json.JSONDecodeError(message, self._buffer, self._mark))
 
     def _with_place(self, error: ValueError) -> ValueError:
-        """Return the error with its place in the document."""
+        """Return the error with its position in the document instead of the buffer."""
         if isinstance(error, json.JSONDecodeError):
             error.colno += self._column if error.lineno == 1 else 0
             error.lineno += self._lines

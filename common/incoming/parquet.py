@@ -1,7 +1,7 @@
 """Write the rows of a Parquet file to standard output: `python parquet.py FILE LIMITS`, started by `apart`.
 
-The first line is the names of the columns, each other one a row, as JSON. What cannot be read ends with an object.
-Next to nothing of Quorum is imported here, as the process is started for each file.
+The first line has the names of the columns, every other line a row, as JSON lists. In case of an error, the last line
+is an object. This imports hardly anything of Quorum, because the process is started for each file.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ MOST_COLUMNS = 16_384
 ROWS_AT_ONCE = 256
 BYTES_AT_ONCE = 2**23
 READ_AT_ONCE = 65_536
-OUT_OF_MEMORY = 3  # this process's state when it ends
+OUT_OF_MEMORY = 3  # exit code
 
 
 def _rows_of(path: str) -> Iterator[list[Any]]:
-    """Yield the names of the columns, then rows. Bytes, such as pictures, are not read."""
+    """Yield the names of the columns, then rows. Columns of bytes, such as pictures, are not read."""
     with pq.ParquetFile(path, buffer_size=READ_AT_ONCE) as file:
         about, names = file.metadata, file.schema_arrow.names
         yield names
@@ -42,7 +42,7 @@ def _rows_of(path: str) -> Iterator[list[Any]]:
             for group in range(about.num_row_groups)
             for number in read
         )
-        fitting = BYTES_AT_ONCE * about.num_rows // max(size, 1)  # if the file lies, it costs memory alone
+        fitting = BYTES_AT_ONCE * about.num_rows // max(size, 1)  # a wrong size only takes more memory
         at_once = min(max(fitting, 1), ROWS_AT_ONCE)
         for batch in file.iter_batches(at_once, columns=[leaves[n].path for n in read], use_threads=False):
             present = dict(
@@ -58,7 +58,7 @@ def _is_bytes(leaf: pq.ColumnSchema) -> bool:
 
 
 def _as_json_value(value: Any) -> Any:
-    """Return what JSON holds; None for bytes."""
+    """Return a cell as a JSON value; None for bytes."""
     match value:
         case None | str() | int() | float():
             return value
@@ -76,7 +76,7 @@ def _as_json_value(value: Any) -> Any:
 
 
 def excess_of(path: str, limits: dict[str, int]) -> tuple[str, str] | None:
-    """Write the rows up to the first limit, and return what is beyond it, and what was expected."""
+    """Write the rows until a limit is exceeded; then return what exceeds it, and what was expected."""
     until, size = time.monotonic() + limits["seconds"], 0
     for number, row in enumerate(_rows_of(path)):
         if not number and len(row) > MOST_COLUMNS:
@@ -110,7 +110,7 @@ def main(path: str, limits: dict[str, int]) -> None:
     if excess:
         sys.stdout.buffer.write(json.dumps({"excess": excess}).encode() + b"\n")
     sys.stdout.buffer.flush()
-    os._exit(0)  # at once: nothing here needs to be put in order
+    os._exit(0)  # exit at once, as no cleanup is needed
 
 
 def _end_with_parent() -> None:

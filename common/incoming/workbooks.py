@@ -1,4 +1,4 @@
-"""Read Excel workbooks (.xlsx), which are zip archives of XML, as a stream of rows."""
+"""Read Excel workbooks (.xlsx, zip archives of XML) as streams of rows."""
 
 from __future__ import annotations
 
@@ -18,23 +18,24 @@ from common.incoming.archives import ARCHIVE_ERRORS, UploadRefused, check_archiv
 from common.incoming.excel_dates import BUILT_IN, is_date_format, shown_date
 
 MOST_COLUMNS = 16_384
-MOST_CELL = 131_072  # characters, as in CSV
-MOST_SHARED = 2**27  # bytes of texts that cells share
-LONGEST_MARK = 2**20  # bytes of XML in which nothing ends, such as an attribute; expat keeps and rereads them
-MOST_NAMES = 10_000  # of elements, attributes, prefixes and namespaces, which expat keeps
-MOST_OF_NAMES = 2**20  # characters of all of them
-MOST_LISTING = 2**21  # bytes of a workbook's table of contents, of which ten times as many are kept
-MOST_STYLES = 65_536  # as Excel has
-MOST_OF_FORMAT = 255  # characters, as Excel has
+MOST_CELL = 131_072  # most characters of a cell, as in CSV
+MOST_SHARED = 2**27  # most bytes of shared strings
+LONGEST_MARK = 2**20  # most bytes of one token of XML, which expat buffers and scans again
+MOST_NAMES = 10_000  # most names of elements, attributes, prefixes and namespaces, which expat keeps
+MOST_OF_NAMES = 2**20  # most characters of all these names
+MOST_LISTING = 2**21  # most bytes of the archive's table of contents, which takes ten times the memory
+MOST_STYLES = 65_536  # most cell styles, as in Excel
+MOST_OF_FORMAT = 255  # most characters of a number format, as in Excel
 FIRST_SHEET = "xl/worksheets/sheet1.xml"
 WORKBOOK_ERRORS = (UploadRefused, ParseError, DefusedXmlException, LookupError, *ARCHIVE_ERRORS)
 
 
 def workbook_rows(path: Path) -> Iterator[tuple[int, dict[int, str]]]:
-    """Yield (row number, column from 0 -> text) of the first sheet.
+    """Yield (row number, text by column from 0) for the rows of the first sheet.
 
     Raises:
-        RequestBytesExceeded: in a request. LimitExceeded: something beyond a limit. WORKBOOK_ERRORS: it is no workbook.
+        RequestBytesExceeded: called in a request. LimitExceeded: a limit is exceeded. WORKBOOK_ERRORS: the file is no
+            workbook.
     """
     check_head(MOST_REQUEST_BYTES + 1)
     with path.open("rb") as packed:
@@ -60,10 +61,10 @@ def workbook_rows(path: Path) -> Iterator[tuple[int, dict[int, str]]]:
 
 
 class _Cells:
-    """Read rows from a sheet's XML, or texts from the XML of the shared strings.
+    """Reads rows from the XML of a sheet, or texts from the XML of the shared strings.
 
     Args:
-        dates: style of a cell -> the format of its date or time.
+        dates: date or time formats by cell style.
     """
 
     def __init__(
@@ -76,10 +77,10 @@ class _Cells:
         self.rows: list[tuple[int, dict[int, str]]] = []
         self._cells: dict[int, str] = {}
         self._number = self._at = 0
-        # characters of the cell and the row, bytes of texts, rows, elements around, and bytes since something ended
+        # Characters of the cell and of the row, bytes of texts, rows, open elements, and bytes since an element ended.
         self._cell = self._row = self._size = self._count = self._depth = self._silent = 0
         self._names: set[str] = set()
-        self._named = 0  # characters of the names
+        self._named = 0  # characters of all names
         self._most = limits()
         self._kind, self._parts, self._taken = "", [""], False
 
@@ -165,7 +166,7 @@ class _Cells:
                 )
 
     def close(self) -> None:
-        """End the parser's target."""
+        """Do nothing; the parser calls this at the end."""
 
     def _text(self, text: str) -> str:
         if self._kind == "s":
@@ -179,7 +180,7 @@ class _Cells:
 
 
 class _Formats(_Cells):
-    """Read from the XML of styles which cells are dates, and from that of the workbook the day they count from."""
+    """Reads date formats from the XML of styles, and the first day of dates from that of the workbook."""
 
     def __init__(self) -> None:
         super().__init__([])

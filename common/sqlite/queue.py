@@ -1,8 +1,8 @@
 """A queue of threads and processes, first come, first served.
 
-The first thread of each process competes with those of other processes for locks on two bytes of a file: one for the
-thread that has the turn, one for the next. As the next one is known before a turn ends, processes alternate and no
-thread overtakes. The kernel frees both bytes when a process ends, however it ends.
+The first waiting thread of each process competes with those of other processes for locks on two bytes of a file: one
+for the thread that has its turn, one for the next thread. As the next thread is known before a turn ends, processes
+alternate, and no thread overtakes. The kernel releases both locks when a process ends, even if it is killed.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from collections import deque
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 
-TURN, NEXT = 0, 1  # bytes of the file
-PAUSE = 0.001  # seconds between two tries to lock one
+TURN, NEXT = 0, 1  # positions of the locked bytes in the file
+PAUSE = 0.001  # seconds between two attempts to lock a byte
 
 
 class QueueTimeout(Exception):
@@ -25,9 +25,11 @@ class QueueTimeout(Exception):
 
 @dataclass
 class Queue:
-    """The queue at a file, which is created when needed; without one, of this process's threads alone.
+    """The queue of all processes that use the same file; without a file, only of this process's threads.
 
-    Byte locks belong to a process, so only the thread at the head of its own may have the file open.
+    The file is created when needed.
+
+    Byte locks belong to a process, so only the first thread of a process may have the file open.
     """
 
     name: str = ""
@@ -35,13 +37,13 @@ class Queue:
     _threads: deque[Turn] = field(default_factory=deque)
 
     def wait(self, patience: float) -> Turn | None:
-        """Wait for a turn. Return None if it takes longer, or if the file cannot be made or locked."""
+        """Wait for a turn for at most ``patience`` seconds. Return None after that, or if the file cannot be used."""
         turn, until = Turn(self), time.monotonic() + patience
         with self._guard:
             self._threads.append(turn)
             if self._threads[0] is turn:
                 turn.is_first.set()
-        # also for what a signal raises: those behind would wait for a thread that is gone
+        # also if a signal handler raises: the next threads would wait for this one for ever
         with suppress(QueueTimeout, OSError), ExitStack() as on_failure:
             on_failure.callback(turn.end)
             if not turn.is_first.wait(patience):
@@ -73,8 +75,8 @@ class Turn:
 
     def end(self) -> None:
         if self.file is not None:
-            os.close(self.file)  # frees its bytes
-        if self.process == os.getpid():  # a child that was forked meanwhile has no part in the queue
+            os.close(self.file)  # releases the locks
+        if self.process == os.getpid():  # a child forked in the meantime is not in the queue
             self.queue.leave(self)
 
 
@@ -82,7 +84,7 @@ def _lock(file: int, byte: int, until: float) -> None:
     while True:
         try:
             return fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, byte)
-        except (BlockingIOError, PermissionError):  # as the platform says it
+        except (BlockingIOError, PermissionError):  # depends on the platform
             if time.monotonic() > until:
                 raise QueueTimeout from None
         time.sleep(PAUSE)
