@@ -1,1 +1,1 @@
-"""Settings, addresses and entry points."""
+"""Settings, URLs and entry points."""

@@ -1,11 +1,12 @@
-"""Celery's application: `celery --app config worker` and `celery --app config beat` (docs/decisions/0014-celery.md).
+"""The Celery app: `celery --app config worker` and `celery --app config beat` (docs/decisions/0014-celery.md).
 
-Kombu's transports are mended for processes and brokers that are killed. Messages in files of DATA_DIR are for an
-installation without a broker. Kombu's own channel writes a message where a worker looks for it, and keeps a table of
-queues that each process writes anew. A worker that reads half of either, or what a killed process left, ends; it would
-at its next start too. Here a message appears and disappears at once, and queues are known by name.
+Kombu's transports are changed to survive killed processes and brokers. Without a broker, messages are files in
+DATA_DIR. Kombu's own file transport writes a message directly into the folder that workers read, and keeps a table of
+queues that every process rewrites. A worker that reads either half-written, or left so by a killed process, exits,
+and exits again at each start. The transport in this module adds and removes messages atomically, and finds queues by
+name.
 
-Messages are signed with SECRET_KEY, so that who can write to the broker cannot make work.
+Messages are signed with SECRET_KEY, so that somebody who can write to the broker cannot make workers do anything.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 
 TRANSPORT_ALIASES["files"] = "config.celery:FilesTransport"
 TRANSPORT_ALIASES["redis"] = TRANSPORT_ALIASES["rediss"] = "config.celery:RedisTransport"
-# What workers tell each other is not signed, and an election would let one send, and sign, any task.
+# Messages between workers are not signed, and by an election anybody could make a worker send, and sign, any task.
 Gossip.compatible_transports, Mingle.compatible_transports = set(), set()
 
 
@@ -62,13 +63,13 @@ if _folder := settings.CELERY_BROKER_TRANSPORT_OPTIONS.get("data_folder_in"):
 
 
 OUTAGE_SECONDS = (
-    5.0  # seconds after a failure in which no message is sent, so that many jobs do not wait one by one
+    5.0  # seconds after a failure in which no message is sent, so that many jobs do not each wait for it
 )
 _away_until = 0.0
 
 
 def send_job(task: str, job_id: int, *, queue: str) -> None:
-    """Send a job's message. If the broker is away, `requeue_lost_jobs` sends it later."""
+    """Send a job's message. If the broker does not respond, `requeue_lost_jobs` sends it later."""
     global _away_until
     if time.monotonic() < _away_until:
         return
@@ -80,13 +81,13 @@ def send_job(task: str, job_id: int, *, queue: str) -> None:
 
 
 SIGNATURE = "quorum_signature"
-# RabbitMQ adds x-death and others, Kombu's Redis a note that it delivers a message again.
+# RabbitMQ adds headers such as x-death, Kombu's Redis transport one for a message that is delivered again.
 UNSIGNED_HEADERS = (SIGNATURE, "x-", "redelivered")
 _signer = Signer(salt="quorum.celery")
 
 
 def _signed_part(headers: dict[str, Any], body: Any) -> str:
-    """Return what a signature covers: the body, and the headers but those that brokers add."""
+    """Return the signed text of a message: the body, and the headers except those that brokers add."""
     ours = {name: value for name, value in headers.items() if not name.startswith(UNSIGNED_HEADERS)}
     return str(dumps([ours, body], sort_keys=True))
 
@@ -97,7 +98,7 @@ def _sign(headers: dict[str, Any], body: Any, **_: Any) -> None:
 
 
 def run_signed(task: Task[..., Any], app: Celery, consumer: Any) -> Callable[..., None]:
-    """Return the handler of a task's messages, which drops those that no process of Quorum signed."""
+    """Return the handler of a task's messages, which drops messages without a valid signature."""
     handle = strategy.default(task, app, consumer)
 
     def handle_signed(message: Any, body: Any, ack: Any, reject: Any, callbacks: Any) -> None:
@@ -115,12 +116,12 @@ def run_signed(task: Task[..., Any], app: Celery, consumer: Any) -> Callable[...
 
 @setup_logging.connect
 def _keep_logging_of_settings(**_: Any) -> None:
-    """Do nothing: where this signal is connected, Celery leaves logging to settings.LOGGING."""
+    """Do nothing: if this signal has a receiver, Celery leaves logging to settings.LOGGING."""
 
 
 @worker_init.connect
 def _prepare_worker(**_: Any) -> None:
-    """Load what jobs need before the fork, so that processes share it."""
+    """Import what jobs need before worker processes are forked, so that they share its memory."""
     from django.utils.module_loading import import_string
 
     from judgments.jobs.registry import registered_kinds
@@ -131,7 +132,7 @@ def _prepare_worker(**_: Any) -> None:
     for kind in registered_kinds().values():
         import_string(kind.handler)
     gc.collect()
-    gc.freeze()  # or counting would copy the pages
+    gc.freeze()  # otherwise, garbage collection would copy the shared pages
 
 
 @worker_shutting_down.connect
@@ -147,7 +148,7 @@ def _repeat_rounds(sender: Celery, **_: Any) -> None:
 
     for scheduled in scheduled_rounds():
         every, task = scheduled.every(), sender.tasks[scheduled.task]
-        # what was not begun by its next turn is left out, or it would pile up while no worker runs
+        # A task that has not begun by its next time is dropped; otherwise tasks would pile up while no worker runs.
         sender.add_periodic_task(every, task.s(), name=task.name, expires=every)
 
 
@@ -158,7 +159,7 @@ class Channel(filesystem.Channel):
     def _queue_bind(self, *_: object) -> None:
         pass
 
-    # kombu's classes name the argument differently
+    # Kombu's classes have different names for the argument
     def _put(self, queue: str, payload: Any, **_: Any) -> None:  # type: ignore[override]
         folder = Path(self.data_folder_out)
         name = f"{time.time_ns():020}_{uuid.uuid4().hex}.{queue}.msg"
@@ -177,7 +178,7 @@ class Channel(filesystem.Channel):
             names += sorted(waiting, reverse=True)
         while names:
             path = Path(self.data_folder_in) / names.pop()
-            with suppress(FileNotFoundError):  # another worker was quicker
+            with suppress(FileNotFoundError):  # another worker took it
                 text = path.read_text(errors="replace")
                 path.unlink()
                 try:
@@ -190,7 +191,7 @@ class Channel(filesystem.Channel):
 
 
 def _is_for(queue: str, name: str) -> bool:
-    return name.partition(".")[2] == f"{queue}.msg"  # so a draft is nobody's
+    return name.partition(".")[2] == f"{queue}.msg"  # excludes files that are still being written
 
 
 class FilesTransport(filesystem.Transport):
@@ -198,5 +199,6 @@ class FilesTransport(filesystem.Transport):
 
 
 class RedisTransport(redis.Transport):
-    # What a worker meets that acknowledges a message while its connection is being replaced; it would end.
+    # A worker gets an AttributeError if it acknowledges a message while its connection is being replaced; it would
+    # exit.
     connection_errors = (*redis.Transport.connection_errors, AttributeError)

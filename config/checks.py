@@ -1,4 +1,4 @@
-"""Checks of dangerous settings for `manage.py check`; with --deploy also for public servers."""
+"""System checks of dangerous settings; those of public servers run only with `check --deploy`."""
 
 from collections.abc import Iterator, Sequence
 from importlib import import_module
@@ -16,7 +16,7 @@ from config.installation import exposed_files, sentence_of_exposed
 LOCAL_HOSTS = {"localhost", "127.0.0.1", "[::1]", "testserver"}
 SANDBOX_HOST = "mturk-requester-sandbox.us-east-1.amazonaws.com"
 LIVE_HOST = "mturk-requester.us-east-1.amazonaws.com"
-FIRST_MIGRATION = "0001_version_0_5_0"  # of each app; replaces all migrations of 0.5.0
+FIRST_MIGRATION = "0001_version_0_5_0"  # in each app, the migration that replaces all those of 0.5.0
 
 
 @checks.register(checks.Tags.database)
@@ -41,8 +41,8 @@ def check_sqlite_keeps_its_word(**_: object) -> Iterator[checks.CheckMessage]:
 def check_database_is_of_0_5_0_or_newer(
     databases: Sequence[str] | None = None, **_: object
 ) -> Iterator[checks.CheckMessage]:
-    """Refuse a database whose migrations are gone."""
-    if not databases:  # Celery makes all checks at its start, when the database may be away
+    """Report an error for a database with migrations that no longer exist."""
+    if not databases:  # Celery runs all checks when it starts, when the database may not be available
         return
     applied = set(MigrationRecorder(connection).applied_migrations())
     for app in ("judgments", "annotation", "evaluation"):
@@ -79,7 +79,7 @@ def check_uploads_are_private(**_: object) -> Iterator[checks.CheckMessage]:
         )
 
 
-# In `check` and when the server starts (config/observing/logs.py): a tag that commands do not ask for
+# Runs in `check` and when the server starts (config/observing/logs.py), because commands do not ask for this tag.
 @checks.register("privacy")
 def check_data_is_private(**_: object) -> Iterator[checks.CheckMessage]:
     if places := exposed_files(settings.DATA_DIR, settings.SQLITE_FILE):
@@ -140,10 +140,10 @@ def check_mechanical_turk(**_: object) -> Iterator[checks.CheckMessage]:
 
 @checks.register(checks.Tags.database)
 def check_live_studies(databases: Sequence[str] | None = None, **_: object) -> Iterator[checks.CheckMessage]:
-    """Warn of open live studies while the setting is off: nobody is paid there."""
-    from judgments.models import Study  # models are available after app loading
+    """Warn of open studies on the live site while MTURK_LIVE is off: nobody is paid in them."""
+    from judgments.models import Study  # models can be imported only after apps are loaded
 
-    if settings.MTURK_LIVE or not databases:  # like Django's own, only for migrate and check --database
+    if settings.MTURK_LIVE or not databases:  # like Django's, only for `migrate` and `check --database`
         return
     try:
         slugs = list(

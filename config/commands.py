@@ -1,4 +1,4 @@
-"""Quorum's commands as Django's: those of the words of ``quorum``, each loaded when it is used."""
+"""Make the commands of ``quorum`` commands of ``manage.py``, each imported when it is used."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from django.utils.module_loading import import_string
 
 from quorum.words import OF_PLATFORM, Words
 
-# What the REST framework takes along, if it can, for its own pages and tests, and for fields that no model has.
+# Modules that the REST framework imports if they are installed, for pages, tests and fields that are not used.
 UNUSED = ("django.contrib.postgres.fields", "markdown", "pygments", "requests", "yaml")
 
 
 @cache
 def all_words() -> Words:
-    """Return the words of the platform and of the features that are on."""
+    """Return the words of the platform and of active features."""
     return Words(*(feature.commands for feature in settings.FEATURES.values()))
 
 
 def _path_of(name: str) -> str:
-    """Return the dotted path of a command's class. The platform's own paths are read without settings."""
+    """Return the dotted path of a command's class; for commands of the platform, this needs no settings."""
     return OF_PLATFORM.paths.get(name) or all_words().paths[name]
 
 
 class LazyCommand(BaseCommand):
-    """An entry of Django's table of commands. Every use loads a new command: a used one keeps its output."""
+    """An entry in Django's table of commands. Each use creates a new command, as a used one keeps its output."""
 
     def __init__(self, name: str) -> None:
         super().__init__()
@@ -46,13 +46,13 @@ class LazyCommand(BaseCommand):
         load_command(self.name).run_from_argv(argv)
 
     def rpartition(self, separator: str) -> tuple[str, str, str]:
-        """Name the app to ``manage.py help``, whose entries are the dotted names of apps otherwise."""
+        """Return the app for ``manage.py help``, which calls this method because entries usually are dotted names."""
         return "", separator, _path_of(self.name).partition(".")[0]
 
 
 def load_framework() -> None:
-    """Load what the REST framework builds on, but not ``UNUSED``, half of its time."""
-    # None is Python's mark of a module that cannot be imported.
+    """Import the REST framework, but not ``UNUSED``, which would take half of the time."""
+    # With None in sys.modules, importing the module fails.
     unused: dict[str, Any] = {name: None for name in UNUSED if name not in sys.modules}
     sys.modules.update(unused)
     import_module("rest_framework.compat")
@@ -65,12 +65,12 @@ def load_command(name: str) -> BaseCommand:
     if name not in OF_PLATFORM.paths:
         import_module(
             "judgments.kinds"
-        )  # which loads the kinds of features, before a feature's module asks for it
+        )  # this loads the features' kinds, before a module of a feature needs them
     target = import_string(_path_of(name))
     if isinstance(target, type):
         command = target()
     else:
-        from judgments.management.base import OperationCommand  # which loads the framework of the serializers
+        from judgments.management.base import OperationCommand  # loads the REST framework
 
         command = OperationCommand.of(target, name)
     command.name = name

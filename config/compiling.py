@@ -1,7 +1,7 @@
-"""Examples that compile the kernels of metrics and statistics, and those of features.
+"""Call metrics and statistics on examples, to compile their kernels and those of features.
 
-`python -m config.compiling` compiles all kernels ahead of their first use (`quorum.numeric.compiling`); after
-`quorum run` a job does.
+`python -m config.compiling` compiles all kernels before their first use (`quorum.numeric.compiling`); after
+`quorum run`, a job does it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _CANDIDATES = ["a dog runs over the grass", "two cats sleep"]
 _REFERENCES = [["a dog is running on grass", "the dog runs"], ["two cats sleeping", "cats asleep on a bed"]]
 _LABELS = [["dog", "grass"], ["cat", "bed"]]
 _FIRST, _SECOND = np.array([3.0, 1.0, 2.0, 2.0]), np.array([2.0, 1.0, 3.0, 1.0])
-_ANSWERS = np.array([_FIRST, _SECOND])  # of two raters
+_ANSWERS = np.array([_FIRST, _SECOND])  # answers of two raters
 
 
 def compile_kernels(progress: Callable[[float, str], None] = lambda share, message: None) -> None:
@@ -58,13 +58,13 @@ def compile_metrics(names: Sequence[str] = tuple(METRICS)) -> Scores:
     bigram_ranks(_LABELS, BigramPrior.fit(_LABELS))
     bleu_pre_matrix(_CANDIDATES, _REFERENCES)
     bleu_pre_pairs(_CANDIDATES, _REFERENCES, [np.array([0]), np.array([1])])
-    stages = STAGE_CHOICES[stages_there() - 1]  # without METEOR's tables, its shorter form
+    stages = STAGE_CHOICES[stages_there() - 1]  # all stages for which METEOR's tables are installed
     wanted = [f"{name}|stages:{stages}" if name == "meteor" else name for name in names]
     return score(_CANDIDATES, _REFERENCES, metrics=wanted)
 
 
 def compile_statistics() -> None:
-    for table in (_ANSWERS, np.asfortranarray(_ANSWERS)):  # a kernel is compiled for each order of cells
+    for table in (_ANSWERS, np.asfortranarray(_ANSWERS)):  # a kernel is compiled for each memory layout
         agreement(table, Gwet(), resamples=2)
     for coefficient in (Alpha("interval"), Gwet()):
         for clusters in ("naive", "both"):

@@ -1,6 +1,6 @@
 """Features that an installation can leave out, and what they add to the platform.
 
-They are the apps of the folder ``contrib``, and those of packages that name theirs as an entry point of the group
+Features are the apps in the folder ``contrib``, and apps of other packages that are entry points of the group
 ``quorum.features``.
 """
 
@@ -21,64 +21,63 @@ if TYPE_CHECKING:
     from common.environment import Environment
 
 FOLDER = Path(__file__).resolve().parent.parent / "contrib"
-GROUP = "quorum.features"  # entry points of other packages
-Entry = tuple[str | Promise, str, str]  # of the sidebar: title, icon, model
+GROUP = "quorum.features"  # group of entry points of other packages
+Entry = tuple[str | Promise, str, str]  # entry of the sidebar: title, icon, model
 
 
 class Feature(AppConfig):
     """An app that the setting CONTRIB_APPS can leave out. Its attributes say what it adds to the platform.
 
-    A feature that is off stays among the installed apps: migrations, erasing and integrity checks know its tables.
-    It adds nothing else.
+    A feature that is off is still an installed app, so that migrations, erasures and integrity checks know its tables,
+    but it adds nothing else.
 
     Attributes:
-        needs: names of features without which it is off, too.
-        packages: Django apps of other packages that it builds on.
-        middleware: each with the middleware after which it stands.
-        commands: by section and by words of ``quorum``, as in ``quorum.words``.
-        commands_without_data: names of those that work in a folder without an installation.
-        urls: the module of its addresses.
-        pages: modules that are loaded with the admin, where they register their pages and operations.
-        calls: the module of its addresses below /api/.
+        needs: names of features that it needs; without one of them it is off, too.
+        packages: Django apps of other packages that it uses.
+        middleware: paths of middleware, each with the middleware after which it is placed.
+        commands: commands by section and by words of ``quorum``, as in ``quorum.words``.
+        commands_without_data: names of its commands that work in a folder without an installation.
+        urls: module of its URLs.
+        pages: modules that are loaded with the admin, in which they register pages and operations.
+        calls: module of its URLs below /api/.
         kinds: paths of classes of kinds of HIT (``judgments.kinds.base.Kind``).
-        presets: names of presets of study files, each a file NAME.toml in its folder ``presets``.
-        crowd_offers: paths of what crowds offer (``judgments.design.crowds.CrowdOffer``).
+        presets: names of presets of study files, which are files NAME.toml in its folder ``presets``.
+        crowd_offers: paths of descriptions of what crowds offer (``judgments.design.crowds.CrowdOffer``).
         crowds: paths of classes of crowds (``annotation.crowds.base.CrowdBackend``).
         arena_drawings: paths of functions that draw the units of an arena's page when it is claimed
             (``annotation.work.slots.acceptance.claim_slot``).
-        quiz_presets: paths of ready sets of questions, each with a name, title and source (``judgments.design.quiz``).
+        quiz_presets: paths of sets of quiz questions, each with a name, title and source (``judgments.design.quiz``).
         quiz_items: paths of functions that reserve material of a study for the known items of its quiz
             (``judgments.studies.generation.batches.divide_for_quiz``).
-        quiz_backends: paths of classes of quizzes before the work (``annotation.work.quiz.QuizBackend``).
-        framed_pages: names of addresses that people open in the frame of a crowd's page, too.
+        quiz_backends: paths of classes of quizzes that precede the work (``annotation.work.quiz.QuizBackend``).
+        framed_pages: names of URLs that are also available in the frame of a crowd's page.
         detectors: paths of classes of detectors (``annotation.quality.detectors.base.Rule``).
-        formats: paths of formats of exports (``evaluation.data.export.formats.Format``).
-        import_formats: paths of formats that imports read (``judgments.importers.import_format.ImportFormat``).
-        upload_recognisers: paths of functions that recognise a file of an upload
+        formats: paths of export formats (``evaluation.data.export.formats.Format``).
+        import_formats: paths of import formats (``judgments.importers.import_format.ImportFormat``).
+        upload_recognisers: paths of functions that recognise the format of an uploaded file
             (``judgments.datasets.understanding.Recogniser``).
-        enums: names that choices have in the description of the API, with their paths.
+        enums: names that choices have in the OpenAPI document, with the paths of the choices.
         standings: paths of functions of a study that return the standings of systems by answers of its kinds, or None
             (``evaluation.results.systems.verdict_of_systems``).
         figure_sections: names of figures of its kinds (``judgments.kinds.base.KindResults``), each with the path of a
             function that returns their section of a report.
         report_sections: paths of functions of a study that return a section of its report, or None
             (``evaluation.reports.storage.build_report``).
-        other_answers: paths of functions of a study that yield the answers of judges that are no people, each a name,
-            the row id of a unit, and a value; other features read them (``common.features.of_features``).
+        other_answers: paths of functions of a study that yield the answers of judges who are no people, as (name, row
+            id of a unit, value); other features read them (``common.features.of_features``).
         registered_plans: paths of functions that return the registered plan of a study, or None
             (``evaluation.reports.sections.registration.find_registered``).
-        report_parts: paths of classes of parts of a report that are made on request
-            (``evaluation.reports.parts.ReportPart``).
-        kernels: paths of functions that call each of its compiled kernels (``config.compiling``).
-        text_systems: paths of functions that return how well captions fit images that other captions describe, by
-            system, the one that others are compared with last; other features read them.
-        reference: made pages of the documentation's reference, each with the path of a function that yields its lines.
-        scopes: scopes of tokens, each with what it opens.
-        queues: what /health/metrics counts by state: by a name, a model and its field of the time.
-        integrity_checks: paths of functions that yield what is wrong in its tables; run whether it is on or off.
-        account_pages: (title, name of the address) of pages in the menu of the account.
-        menu: (heading, lists) in the sidebar, each list as (title, icon, model).
-        tables: (title, icon, model) of lists among the tables of the sidebar.
+        report_parts: paths of classes of optional parts of a report (``evaluation.reports.parts.ReportPart``).
+        kernels: paths of functions that call all of its compiled kernels (``config.compiling``).
+        text_systems: paths of functions that return systems which score how well captions fit an image that other
+            captions describe; the last is the one to compare others with. Other features read them.
+        reference: generated pages of the documentation, each with the path of a function that yields its lines.
+        scopes: scopes of tokens, each with a description of what it allows.
+        queues: rows that /health/metrics counts by state: by name, the model and its time field.
+        integrity_checks: paths of functions that yield problems in its tables; they run even if it is off.
+        account_pages: (title, name of the URL) of pages in the menu of the account.
+        menu: (heading, lists) in the sidebar, with lists as (title, icon, model).
+        tables: (title, icon, model) of lists under "tables" in the sidebar.
     """
 
     needs: ClassVar[tuple[str, ...]] = ()
@@ -121,16 +120,16 @@ class Feature(AppConfig):
 
     @classmethod
     def settings(cls, env: Environment) -> dict[str, Any]:
-        """Return the settings that are its own, from the environment."""
+        """Return the feature's own settings, read from the environment."""
         return {}
 
     @classmethod
     def check_absence(cls, env: Environment) -> None:
-        """Raise ImproperlyConfigured if the feature is off and another setting asks for it."""
+        """Raise ImproperlyConfigured if a setting needs the feature, which is off."""
 
     @classmethod
     def path_of_app(cls) -> str:
-        """Return its entry among the installed apps."""
+        """Return the feature's entry in INSTALLED_APPS."""
         return f"{cls.__module__}.{cls.__qualname__}"
 
     def ready(self) -> None:
@@ -141,7 +140,7 @@ class Feature(AppConfig):
             self.start()
 
     def connect_erasing(self) -> None:
-        """Connect what removes data of people who are erased, and what keeps rows; called once, on or off."""
+        """Connect the receivers that take part in erasing people. Called once, even if the feature is off."""
 
     def start(self) -> None:
         """Connect signals and register jobs; called once if the feature is on."""
@@ -149,7 +148,7 @@ class Feature(AppConfig):
 
 @cache
 def all_features() -> dict[str, type[Feature]]:
-    """Return the features of the folder ``contrib`` and of other packages, by name."""
+    """Return all features by name: those in the folder ``contrib`` and those of other packages."""
     own = {
         path.parent.name: _feature_of(f"contrib.{path.parent.name}")
         for path in sorted(FOLDER.glob("*/apps.py"))
@@ -164,7 +163,7 @@ def _feature_of(name: str) -> type[Feature]:
 
 
 def names_of(setting: str | None) -> list[str]:
-    """Return the features that the setting names, all without it. Raise ImproperlyConfigured for an unknown name."""
+    """Return the features that the setting names, all if it is None. Raise ImproperlyConfigured for an unknown name."""
     if setting is None:
         return list(all_features())
     names = [name.strip() for name in setting.split(",") if name.strip()]
@@ -178,7 +177,7 @@ def names_of(setting: str | None) -> list[str]:
 
 
 def features_of(names: Iterable[str]) -> dict[str, type[Feature]]:
-    """Return the features that are on: those of the names whose needs are on, too."""
+    """Return the active features: those with the given names whose needs are also active."""
     features = {name: feature for name, feature in all_features().items() if name in names}
     while unmet := [name for name, feature in features.items() if not features.keys() >= {*feature.needs}]:
         for name in unmet:
@@ -187,7 +186,7 @@ def features_of(names: Iterable[str]) -> dict[str, type[Feature]]:
 
 
 def with_middleware(middleware: list[str], features: Iterable[type[Feature]]) -> list[str]:
-    """Return the middleware of the platform with that of the features."""
+    """Return the platform's middleware with that of the features inserted."""
     middleware = [*middleware]
     for feature in features:
         for path, earlier in feature.middleware.items():

@@ -1,7 +1,7 @@
-"""Pages in a crowd's frame: only that crowd may frame them.
+"""Pages in the frame of a crowd's site; no other site may frame them.
 
-A ticket starts the address of a framed page, in place of a cookie (annotation.crowds.mturk.frames). Under it only the
-pages of one study's work are available.
+Instead of a cookie, the path of a framed page begins with a ticket (annotation.crowds.mturk.frames). With a ticket,
+only the pages for working in one study are available.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from common.audit import log_about
 from config.observing.requests import Middleware
 
 TICKET = re.compile(r"/f/([^/]+)(/.*)")
-# names of addresses that are available under a ticket
+# names of URLs that are available with a ticket
 PAGES = {
     "annotation:example-picture", "annotation:finish", "annotation:picture", "annotation:report", "annotation:return",
     "annotation:save", "annotation:start", "annotation:submit", "annotation:work",
     *(page for feature in settings.FEATURES.values() for page in feature.framed_pages),
 }  # fmt: skip
-MESSAGE_SALT = "config.middleware.said"  # of messages that travel in an address
+MESSAGE_SALT = "config.middleware.said"  # salt for signing messages in an address
 MESSAGE_SECONDS = 3600
 
 
@@ -46,8 +46,9 @@ def framed_policy(sites: tuple[str, ...]) -> dict[str, list[str]]:
 class FramedPagesMiddleware(Middleware):
     """Remove the ticket from an address and authenticate its worker.
 
-    The ticket is a secret like a cookie: forms need no CSRF token, and no cookie is set. Must be outside of the
-    middleware that sets cookies and X-Frame-Options, and inside the one that writes the content policy.
+    As the ticket is secret and not sent automatically, forms need no CSRF token, and no cookie is set. In the list of
+    middleware, this must come before those that set cookies and X-Frame-Options, and after the one that writes the
+    content security policy.
     """
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
@@ -60,7 +61,7 @@ class FramedPagesMiddleware(Middleware):
             return csp_replace(framed_policy(all_sites()))(_no_ticket)(request)
         request.path_info = rest
         request.META[FRAME_KEY] = frame
-        vars(request)["csrf_processing_done"] = True  # the mark of Django's own middleware
+        vars(request)["csrf_processing_done"] = True  # set by Django's own CSRF middleware after its check
         log_about(worker=frame.session.worker_id, study=frame.session.study.slug)
         with addresses_under(prefix_of(ticket)):
             policy = framed_policy(sites_of(frame.session.platform))
@@ -80,7 +81,7 @@ class FramedPagesMiddleware(Middleware):
 
 def _no_ticket(request: HttpRequest) -> HttpResponse:
     mark_as_entrance(request)
-    # The language middleware is further inside.
+    # The language middleware comes later in the list.
     with translation.override(translation.get_language_from_request(request)):
         response = render(request, "annotation/framed/no_ticket.html", status=404)
     response.headers["Referrer-Policy"] = "no-referrer"
@@ -88,7 +89,7 @@ def _no_ticket(request: HttpRequest) -> HttpResponse:
 
 
 def _without_secrets(response: HttpResponseBase) -> HttpResponseBase:
-    """Remove cookies, and hide the secret address from the referrer."""
+    """Return the response without cookies, and with a policy that keeps the secret address out of Referer headers."""
     response.cookies.clear()
     del response.headers["X-Frame-Options"]
     response.headers.setdefault("Referrer-Policy", "no-referrer")
@@ -96,7 +97,7 @@ def _without_secrets(response: HttpResponseBase) -> HttpResponseBase:
 
 
 class FramedMessages(BaseStorage):
-    """Carry messages to the next framed page, signed in its address, as there is no cookie."""
+    """A message storage that signs messages into the address of the next framed page, as there is no cookie."""
 
     def _get(self, *args: Any, **kwargs: Any) -> tuple[list[Message], bool]:
         if frame_of(self.request) is None:
@@ -125,6 +126,6 @@ class FramedMessages(BaseStorage):
 
 
 class PageMessages(FallbackStorage):
-    """Store messages in cookies, or in a frame without them."""
+    """A message storage that uses cookies, or in a frame the address."""
 
     storage_classes = (FramedMessages, CookieStorage, SessionStorage)

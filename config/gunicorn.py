@@ -1,8 +1,8 @@
 """gunicorn's configuration: `gunicorn --config python:config.gunicorn config.wsgi`.
 
-Eight threads, because some requests wait, and without a proxy each half-sent upload holds one; no more, because
-computing ones slow each other down. PostgreSQL serves several processes at once; SQLite has one writer, for which a
-second process only waits. Command line options override these.
+There are eight threads, because some requests wait, and without a proxy every unfinished upload occupies one; not more,
+because threads that compute slow each other down. With PostgreSQL there are several processes; with SQLite, which has
+one writer, a second process would only wait. Command line options override these settings.
 """
 
 import gc
@@ -22,7 +22,7 @@ from config.observing.logs import JSONServerLogger
 bind = f"127.0.0.1:{os.environ.get('PORT') or 8000}"
 timeout = 120  # a large dataset is uploaded in one request
 graceful_timeout = 5
-keepalive = 75  # people read between two clicks; a proxy may use a connection for many of them
+keepalive = 75  # keep a connection while a person reads; a proxy may use it for many people
 preload_app = True
 control_socket_disable = True
 accesslog = None
@@ -38,7 +38,7 @@ def _is_alive(process: int) -> bool:
         os.kill(process, 0)
     except ProcessLookupError:
         return False
-    except PermissionError:  # another user's
+    except PermissionError:  # the process of another user
         return True
     return True
 
@@ -47,12 +47,12 @@ for _left in Path(tempfile.gettempdir()).glob("quorum-figures-*-*"):
     _process = _left.name.split("-")[2]
     if _process.isdecimal() and len(_process) < 9 and not _is_alive(int(_process)):  # it was killed
         shutil.rmtree(_left, ignore_errors=True)
-# A folder of this start's own, before the library that reads its name is imported
+# A new folder for each start; set before importing the library that reads the variable.
 _counts = tempfile.mkdtemp(prefix=f"quorum-figures-{os.getpid()}-")
 os.environ["PROMETHEUS_MULTIPROC_DIR"] = _counts
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
-_connections = memoryview(mmap(-1, 64 * 4)).cast("i")  # of each process, seen by all; -1 where there is none
+_connections = memoryview(mmap(-1, 64 * 4)).cast("i")  # by process, in shared memory; -1: no process
 for _place in range(len(_connections)):
     _connections[_place] = -1
 
@@ -60,9 +60,9 @@ DRAIN_SECONDS, DRAIN_BYTES = 5, 2**31
 
 
 class SharingWorker(ThreadWorker):
-    """Let a process with fewer connections accept first.
+    """A worker that lets processes with fewer connections accept first.
 
-    Kept connections stay with the process that accepted them, and one would often have most of them.
+    A kept connection stays with the process that accepted it, so one process would often have most of them.
     """
 
     @property
@@ -77,11 +77,12 @@ class SharingWorker(ThreadWorker):
     def accept(self, listener: Any) -> None:
         if self.nr_conns > min(number for number in _connections if number >= 0):
             time.sleep(0.005)
-        super().accept(listener)  # which does nothing where another process was first
+        super().accept(listener)  # does nothing if another process accepted the connection
 
     def handle_request(self, req: Any, conn: Any) -> Any:
         again = super().handle_request(req, conn)
-        # To close a connection with unread bytes takes the refusal away from who sends them: nginx says 502.
+        # If a connection is closed with unread bytes, the client does not get the response that refuses them: nginx
+        # sends 502.
         conn.parser.finish_body(deadline=time.monotonic() + DRAIN_SECONDS, max_bytes=DRAIN_BYTES)
         return again
 
@@ -96,7 +97,7 @@ threads = settings.WEB_THREADS or 8 // workers or 1
 
 
 def when_ready(server: Any) -> None:
-    """Exempt loaded objects from garbage collection, so that processes share their memory pages after the fork."""
+    """Exempt loaded objects from garbage collection, so that forked processes go on sharing their memory pages."""
     gc.collect()
     gc.freeze()
 

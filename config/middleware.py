@@ -1,4 +1,4 @@
-"""Middleware of this installation: who acts from where, within which limits, in which language and zone."""
+"""Middleware: the acting account, rate limits, language, time zone, and others."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ from common.sqlite.queue import Queue
 from config.api.framework import unknown_address
 from config.observing.requests import Middleware, visitor_address
 
-LARGE_BODY = 100_000  # bytes; answers of a page of work are far smaller
+LARGE_BODY = 100_000  # bytes; the answers on a page of work are far smaller
 WORKERS_PATHS = re.compile(r"/s/|/api/(assignments/|studies/[^/]+/(assignments|join)/)")
-QUEUE_SECONDS = 10.0  # then a request goes on without its turn
+QUEUE_SECONDS = 10.0  # seconds after which a request continues without its turn
 
 
 class AdminPolicyMiddleware(Middleware):
-    """Add settings.ADMIN_POLICY_CHANGES to the Content-Security-Policy of the admin."""
+    """Add settings.ADMIN_POLICY_CHANGES to the Content-Security-Policy header of the admin."""
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         response = self.get_response(request)
         if request.path.startswith(reverse("admin:index")) and not hasattr(response, "_csp_update"):
-            response._csp_update = settings.ADMIN_POLICY_CHANGES  # type: ignore[attr-defined]  # django-csp's own mark
+            response._csp_update = settings.ADMIN_POLICY_CHANGES  # type: ignore[attr-defined]  # of django-csp
         return response
 
 
 class TimeZoneMiddleware(Middleware):
-    """Show times of the admin in the reader's zone, from the cookie that js/admin.js sets; else in UTC."""
+    """Show times in the admin in the reader's time zone, from the cookie that js/admin.js sets, else in UTC."""
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         name = request.COOKIES.get("zone", "")
@@ -50,14 +50,14 @@ class TimeZoneMiddleware(Middleware):
             return self.get_response(request)
         try:
             zone = ZoneInfo(name)
-        except (ValueError, OSError, ZoneInfoNotFoundError):  # a cookie may hold anything
+        except (ValueError, OSError, ZoneInfoNotFoundError):  # a cookie may contain anything
             return self.get_response(request)
         with timezone.override(zone):
             return self.get_response(request)
 
 
 class ActingAccountMiddleware(Middleware):
-    """Set the acting account and its way in."""
+    """Set the acting account and its origin (``common.audit``)."""
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         door = "api" if request.path.startswith("/api/") else "page"
@@ -71,16 +71,16 @@ class ActingAccountMiddleware(Middleware):
 
 class VisitorMiddleware(Middleware):
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        # each browser that was shown a form has this cookie
+        # every browser that got a form has this cookie
         browser = request.COOKIES.get(settings.CSRF_COOKIE_NAME, "")
         with visiting_from(visitor_address(request), browser):
             return self.get_response(request)
 
 
 class RateLimitMiddleware(Middleware):
-    """Refuse calls below /api/ and large bodies, before they are read, beyond the visitor's limits.
+    """Refuse API calls and large bodies that exceed the visitor's limits, before reading them.
 
-    What a request reads of files is bounded too.
+    Also limit how much a request may read of files.
     """
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
@@ -103,10 +103,11 @@ class RateLimitMiddleware(Middleware):
 
 
 class WriteQueueMiddleware:
-    """Let requests in which workers write compute one at a time, if the database is SQLite.
+    """Run workers' writing requests one after the other, if the database is SQLite.
 
-    SQLite lets one transaction write at a time, and Python one thread compute: threads that take turns at every
-    statement need a third more processor time for the same work. The body is read first, as it may come slowly.
+    SQLite lets one transaction write at a time, and Python one thread compute; threads that alternate at every
+    statement need a third more processor time for the same work. The body is read before waiting, as it may arrive
+    slowly.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
@@ -121,9 +122,9 @@ class WriteQueueMiddleware:
         if request.method != "POST" or not is_small or not WORKERS_PATHS.match(request.path):
             return self.get_response(request)
         try:
-            request.body  # noqa: B018  # reads it
+            request.body  # noqa: B018  # reads the body
         except UnreadablePostError:
-            # broken off: nobody is left to read the answer, and a view could not read the rest
+            # The client broke off: nobody reads the response, and a view could not read the rest of the body.
             return HttpResponse(status=400)
         turn = self.queue.wait(QUEUE_SECONDS)
         try:
@@ -134,7 +135,7 @@ class WriteQueueMiddleware:
 
 
 class ETagMiddleware:
-    """Add ETags below /api/ and answer unchanged content with 304."""
+    """Add ETags to API responses, and respond with 304 if the content is unchanged."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response
@@ -148,9 +149,9 @@ class ETagMiddleware:
 
 
 class StorableAddressMiddleware(Middleware):
-    """Answer addresses with U+0000 with 404: no row has it, and PostgreSQL refuses to search for it.
+    """Respond with 404 to addresses with U+0000, as no row contains it, and PostgreSQL refuses to search for it.
 
-    API filters and crowds' links check their own values.
+    Filters of the API, and links from crowds, check their values themselves.
     """
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
@@ -164,10 +165,10 @@ class StorableAddressMiddleware(Middleware):
 
 
 class LanguageMiddleware(Middleware):
-    """Use the language of ``?language=``, else the one chosen before, else the browser's.
+    """Use the language of ``?language=``, else the language chosen before, else that of the browser.
 
-    A language in the address is kept in a cookie, but not before somebody whom a panel sent has begun: until then no
-    cookie is set. The admin is in STAFF_LANGUAGES, else in English; the API is in English.
+    A language in the address is stored in a cookie, but for people sent by a panel only when they begin: until then, no
+    cookie is set. The admin is shown in one of STAFF_LANGUAGES, else in English; the API is in English.
     """
 
     def __call__(self, request: HttpRequest) -> HttpResponse:

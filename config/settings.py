@@ -1,4 +1,4 @@
-"""Every setting, from the environment or `.env` (docs/install.md lists the variables)."""
+"""All settings, from the environment or `.env` (docs/install.md lists the variables)."""
 
 import os
 from dataclasses import fields
@@ -21,8 +21,8 @@ BASE_DIR = Path(__file__).resolve().parent.parent
 env = Environment()
 env.read_env(env.str("ENV_FILE", default=str(BASE_DIR / ".env")))  # the environment overrides the file
 
-# Features that are on (docs/install.md#features): all without the variable, none if it is empty, which `env` takes for
-# the same
+# Active features (docs/install.md#features): all if the variable is not set, none if it is empty. `env` does not
+# distinguish the two.
 CONTRIB_APPS = names_of(os.environ.get("CONTRIB_APPS"))
 FEATURES = features_of(CONTRIB_APPS)
 for _name, _feature in all_features().items():
@@ -31,24 +31,24 @@ for _name, _feature in all_features().items():
     else:
         _feature.check_absence(env)
 
-# Where things are kept, for their owner alone: SQLite and others make files by the umask
+# Folders. New files are readable only by their owner: SQLite and others create files by the umask.
 os.umask(0o077)
 DATA_DIR = data_folder(env.str("DATA_DIR", default=str(BASE_DIR / "var")))
 SECRET_KEY = env.str("SECRET_KEY", default="") or load_secret_key(DATA_DIR / "secret_key")
-MEDIA_ROOT = DATA_DIR / "media"  # no MEDIA_URL: a view serves uploads and checks rights
+MEDIA_ROOT = DATA_DIR / "media"  # there is no MEDIA_URL: a view serves uploads and checks permissions
 STATIC_ROOT = Path(env.str("STATIC_ROOT", default=str(BASE_DIR / "staticfiles")))
 EXPORT_ROOT = DATA_DIR / "exports"
 
-# Who may ask, and how
+# Hosts and security
 DEBUG = env.bool("DEBUG", default=False)
 PORT = env.int("PORT", default=8000)
-WEB_PROCESSES = env.int("WEB_PROCESSES", default=0)  # of config.gunicorn, which knows better than 0
+WEB_PROCESSES = env.int("WEB_PROCESSES", default=0)  # for config.gunicorn, which chooses a number if 0
 WEB_THREADS = env.int("WEB_THREADS", default=0)
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
 CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
 
-# HTTPS means that a proxy in front speaks https; it must set X-Forwarded-Proto itself and drop a visitor's.
-# Without HTTPS (a laptop) browsers would drop Secure cookies.
+# HTTPS means that a proxy in front serves https; it must set X-Forwarded-Proto and discard the visitor's. Without https
+# (on a laptop), browsers would discard Secure cookies.
 HTTPS = env.bool("HTTPS", default=False)
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS else None
 SECURE_SSL_REDIRECT = HTTPS
@@ -59,10 +59,10 @@ SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
-# Sub-domains and the preload list concern other sites too: the domain's owner decides.
+# HSTS for sub-domains and the preload list affect other sites, so the owner of the domain must decide.
 SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
 
-# Pictures may be on other https hosts (`import_dataset --images URL`); IMAGE_SOURCES limits that.
+# Pictures may be on any https host (`import_dataset --images URL`); IMAGE_SOURCES limits the hosts.
 CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {
         "default-src": [NONE],
@@ -79,50 +79,51 @@ CONTENT_SECURITY_POLICY = {
         "manifest-src": [SELF],
     }
 }
-# Unfold's admin uses Alpine, which evaluates expressions in attributes, and writes style elements and attributes.
-# Only staff see these pages; see config.middleware.
+# The admin theme Unfold uses Alpine, which evaluates expressions in attributes, and inline styles. Only staff see these
+# pages; see config.middleware.
 ADMIN_POLICY_CHANGES = {"script-src": [UNSAFE_EVAL], "style-src": [UNSAFE_INLINE]}
 
 # Limits by address (common.rate_limits, docs/install.md)
-# Proxies in front that append to X-Forwarded-For; 0: the connection's own address is the visitor's.
+# Number of proxies in front that append to X-Forwarded-For; 0 if visitors connect directly.
 PROXIES = env.int("PROXIES", default=1 if HTTPS else 0)
-# A class behind one address stays far below them. LIMIT_JOIN=1000/hour sets another, LIMIT_JOIN= none.
+# A school class behind one address stays far below these limits. LIMIT_JOIN=1000/hour sets another limit, LIMIT_JOIN=
+# none.
 LIMITS = {
     name: env.limit(f"LIMIT_{name.upper()}", default=default)
     for name, default in {
         "login": "10/15 minutes",  # wrong passwords of one account
-        "logins": "60/15 minutes",  # wrong passwords of all accounts
-        "account": "100/hour",  # wrong passwords of one account, from all addresses together
-        "code": "60/10 minutes",  # wrong codes of one study, of each browser
-        "resume": "60/10 minutes",  # wrong resume codes, of each browser
-        "join": "300/10 minutes",  # new workers of one study
+        "logins": "60/15 minutes",  # wrong passwords for all accounts
+        "account": "100/hour",  # wrong passwords for one account, from all addresses together
+        "code": "60/10 minutes",  # wrong codes for one study, by each browser
+        "resume": "60/10 minutes",  # wrong resume codes, by each browser
+        "join": "300/10 minutes",  # new workers in one study
         "token": "600/10 minutes",  # unknown tokens
         "upload": "600/10 minutes",  # bodies of 100 kB and more
-        "api": "60000/10 minutes",  # calls, a hundred a second
+        "api": "60000/10 minutes",  # API calls; a hundred in a second
     }.items()
 }
 
 # Crowds (docs/crowds)
-# Names of people whom crowds send are made with it; another key would take everybody for somebody new.
+# The names of people sent by crowds are derived with this key; with another key, everybody would be a new person.
 PSEUDONYM_KEY = env.str("PSEUDONYM_KEY", default="") or SECRET_KEY
 PUBLIC_URL = env.str("PUBLIC_URL", default="").rstrip("/")  # public address of this server: https://host
-# Real money needs this and `crowd.live` in the study; else Mechanical Turk means its sandbox.
+# Real money needs this and `crowd.live` in the study; otherwise Mechanical Turk's sandbox is used.
 MTURK_LIVE = env.bool("MTURK_LIVE", default=False)
 MTURK_ENDPOINT = env.str("AWS_ENDPOINT_URL_MTURK", default="")
-# Sites of Mechanical Turk that frame our pages and take the answers; default: its own two.
+# Sites of Mechanical Turk that frame Quorum's pages and receive answers; by default Amazon's two.
 MTURK_SITES = env.list("MTURK_SITES", default=[])
 MTURK_SNS_TOPIC = env.str("MTURK_SNS_TOPIC", default="")
 MTURK_SQS_QUEUE = env.str("MTURK_SQS_QUEUE", default="")
 SQS_ENDPOINT = env.str("AWS_ENDPOINT_URL_SQS", default="")
-# A call that started longer ago was interrupted.
+# A call that started so many seconds ago counts as interrupted.
 CROWD_CALL_SECONDS = env.int("CROWD_CALL_SECONDS", default=120)
 CROWD_BACKOFF_SECONDS = env.float("CROWD_BACKOFF_SECONDS", default=0.5)
-# a crowd may report fresh work minutes later; work not reported after this never existed there
+# A crowd may report new work minutes late; work not reported after so many seconds does not exist there.
 CROWD_GRACE_SECONDS = env.int("CROWD_GRACE_SECONDS", default=3600)
 CROWD_SYNC_SECONDS = env.int("CROWD_SYNC_SECONDS", default=300)  # interval of syncs of open studies
 
 
-# The parts
+# Apps and middleware
 INSTALLED_APPS = [
     "unfold",  # before django.contrib.admin, whose templates it overrides
     "unfold.contrib.filters",
@@ -134,7 +135,7 @@ INSTALLED_APPS = [
     "django.contrib.messages",
     "whitenoise.runserver_nostatic",
     "django.contrib.staticfiles",
-    "config",  # before the framework, one of whose commands it refuses
+    "config",  # before the REST framework, to disable one of its commands
     "rest_framework",
     "rest_framework.authtoken",
     "django_filters",
@@ -203,26 +204,27 @@ if env.str("DATABASE_URL", default=""):
             "sqlite:////absolute/path, or nothing for SQLite in DATA_DIR."
         )
     _database = env.db_url("DATABASE_URL")
-else:  # not as a URL: folder names may have special characters
+else:  # not a URL, as folder names may have special characters
     _database = {"ENGINE": "django.db.backends.sqlite3", "NAME": str(DATA_DIR / "quorum.sqlite3")}
 if _database["ENGINE"] == "django.db.backends.sqlite3":
-    _database["ENGINE"] = "common.sqlite"  # Django's own, with a queue of writers
+    _database["ENGINE"] = "common.sqlite"  # Django's backend with a queue of writers
     _database["OPTIONS"] = {
-        # A transaction takes the write lock at its start and waits for it; a deferred one would fail at its first
-        # write, whatever the timeout, if another had written since it began to read.
+        # A transaction waits for the write lock at its start. A deferred transaction would fail at its first write,
+        # regardless of the timeout, if another one had written since its first read.
         "transaction_mode": "IMMEDIATE",
         "timeout": 30,
-        # WAL: readers never wait for a writer. FULL: committed data survives a power failure (NORMAL, often
-        # advised with WAL, loses the last commits).
+        # With WAL, readers never wait for a writer. With FULL, committed data survive a power failure; NORMAL, which is
+        # often recommended with WAL, loses the last commits.
         "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON;",
     }
 elif _database["ENGINE"] == "django.db.backends.postgresql":
-    # What common/rows.py lets psycopg prepare is prepared at its first use. Other queries have their values in them.
+    # psycopg prepares the statements of common/rows.py at their first use. Others contain their values, so they are not
+    # prepared.
     _database["OPTIONS"] = {"prepare_threshold": 0, **_database.get("OPTIONS", {})}
 SQLITE_FILE = str(_database["NAME"]) if _database["ENGINE"] == "common.sqlite" else ""
 DATABASES = {"default": {**_database, "CONN_MAX_AGE": 600, "CONN_HEALTH_CHECKS": True}}
 
-# Long work (docs/decisions/0014-celery.md)
+# Jobs (docs/decisions/0014-celery.md)
 BROKERS = {"redis", "rediss", "amqp", "amqps"}
 _broker = env.str("CELERY_BROKER_URL", default="")
 try:
@@ -234,17 +236,17 @@ except ValueError as error:
         "CELERY_BROKER_URL is not the address of a broker; expected redis://host:6379/0, "
         f"amqp://user:password@host:5672/name, or nothing for files in DATA_DIR ({error})."
     ) from error
-REDIS_URL = _broker if _broker_url.scheme.startswith("redis") else ""  # for limits
+REDIS_URL = _broker if _broker_url.scheme.startswith("redis") else ""  # for rate limits
 CELERY_BROKER_URL = _broker or "files://localhost"
 if _broker:
-    # Send once, then go on without: the sweep sends what is lost.
+    # Try to send a message only once; a periodic task sends lost messages again.
     CELERY_BROKER_TRANSPORT_OPTIONS: dict[str, object] = {
         "max_retries": 0,
         "interval_start": 0,
         "socket_connect_timeout": 2,
         "socket_timeout": 2,
         "connect_timeout": 2,
-        "visibility_timeout": 24 * 3600,  # a job that is delivered twice is done once, but asked for in vain
+        "visibility_timeout": 24 * 3600,  # a message that is delivered again does no harm, but is wasted
     }
 else:
     CELERY_BROKER_TRANSPORT_OPTIONS = {
@@ -253,42 +255,42 @@ else:
         "polling_interval": 0.1,
     }
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
-CELERY_BROKER_CONNECTION_MAX_RETRIES = None  # a broker that is away comes back
-CELERY_BROKER_CHANNEL_ERROR_RETRY = True  # RabbitMQ takes the messages of long jobs back
+CELERY_BROKER_CONNECTION_MAX_RETRIES = None  # wait until the broker is back
+CELERY_BROKER_CHANNEL_ERROR_RETRY = True  # RabbitMQ closes the channel of long jobs
 CELERY_BROKER_CONNECTION_TIMEOUT = 2
-# A connection to RabbitMQ that broke is replaced by a retry only; Redis's client does that itself.
+# A broken connection to RabbitMQ is replaced only by a retry; the client of Redis reconnects itself.
 CELERY_TASK_PUBLISH_RETRY = not REDIS_URL
 CELERY_TASK_PUBLISH_RETRY_POLICY = {"max_retries": 1, "interval_start": 0, "interval_step": 0}
 CELERY_ACCEPT_CONTENT, CELERY_TASK_SERIALIZER = ["json"], "json"  # never pickle, which runs code
-CELERY_TASK_IGNORE_RESULT = True  # the row says what came of a job
+CELERY_TASK_IGNORE_RESULT = True  # the result of a job is in its row
 CELERY_TASK_DEFAULT_QUEUE = "interactive"
 CELERY_TASK_ROUTES = ["judgments.tasks.route"]
 CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
-CELERY_WORKER_LOST_WAIT = 1.0  # seconds until work follows in the place of a process that ended
+CELERY_WORKER_LOST_WAIT = 1.0  # seconds until a lost process is replaced
 JOB_MEMORY_MB = env.int("JOB_MEMORY_MB", default=2000)
-CELERY_WORKER_MAX_MEMORY_PER_CHILD = JOB_MEMORY_MB * 1024  # replaced after the job
+CELERY_WORKER_MAX_MEMORY_PER_CHILD = JOB_MEMORY_MB * 1024  # a larger process is replaced after its job
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_WORKER_SEND_TASK_EVENTS = CELERY_TASK_SEND_SENT_EVENT = env.bool("CELERY_EVENTS", default=False)
-CELERY_WORKER_ENABLE_REMOTE_CONTROL = False  # its messages are not signed
+CELERY_WORKER_ENABLE_REMOTE_CONTROL = False  # as its messages are not signed
 CELERY_BEAT_SCHEDULE_FILENAME = str(DATA_DIR / "beat")
 CELERY_TIMEZONE = "UTC"
 JOB_SENDER = "config.celery.send_job"
-# how long a job of each queue may take
+# longest time of a job in each queue
 JOB_SECONDS = {
     "interactive": env.int("JOB_SECONDS_INTERACTIVE", default=30 * 60),
     "reading": env.int("JOB_SECONDS_READING", default=2 * 3600),
     "crowd": env.int("JOB_SECONDS_CROWD", default=60 * 60),
     "heavy": env.int("JOB_SECONDS_HEAVY", default=24 * 3600),
 }
-JOB_GRACE_SECONDS = 60  # after which the process of a job that goes on is ended
-JOBS_WAITING = env.int("JOBS_WAITING", default=200)  # of an account
-UPLOADS_MB = env.int("UPLOADS_MB", default=4000)  # of an account's uploads that are not imported yet
+JOB_GRACE_SECONDS = 60  # seconds after the limit until the job's process is killed
+JOBS_WAITING = env.int("JOBS_WAITING", default=200)  # most waiting jobs of an account
+UPLOADS_MB = env.int("UPLOADS_MB", default=4000)  # most of an account's uploads that are not imported
 JOB_SWEEP_SECONDS = env.int("JOB_SWEEP_SECONDS", default=5)
 JOB_STALE_SECONDS = env.int("JOB_STALE_SECONDS", default=30)
 
-# People
+# Accounts
 AUTHENTICATION_BACKENDS = ["config.sign_in.LimitedBackend"]
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
@@ -299,9 +301,9 @@ AUTH_PASSWORD_VALIDATORS = [
 LOGIN_URL = "admin:login"
 LOGIN_REDIRECT_URL = "admin:index"
 
-# Words and times
+# Languages and times
 LANGUAGE_CODE = "en"
-# of the workers' pages
+# languages of the workers' pages
 LANGUAGES = [
     ("en", "English"),
     ("de", "German"),
@@ -310,7 +312,7 @@ LANGUAGES = [
     ("zh-hans", "Simplified Chinese"),
     ("ar", "Arabic"),
 ]
-STAFF_LANGUAGES = ("en", "de")  # of the admin
+STAFF_LANGUAGES = ("en", "de")  # languages of the admin
 LANGUAGE_COOKIE_AGE = 180 * 24 * 3600  # seconds
 LANGUAGE_COOKIE_SAMESITE = "Lax"
 LANGUAGE_COOKIE_SECURE = HTTPS
@@ -329,7 +331,7 @@ STORAGES = {
         "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"
         if DEBUG
         else "whitenoise.storage.CompressedManifestStaticFilesStorage",
-        # anybody may read them, such as a proxy that serves them itself
+        # Static files are readable by everybody, for example by a proxy that serves them.
         "OPTIONS": {"file_permissions_mode": 0o644, "directory_permissions_mode": 0o755},
     },
 }
@@ -342,11 +344,11 @@ INCOMING = Limits(
 )
 FILE_UPLOAD_PERMISSIONS = 0o600
 FILE_UPLOAD_DIRECTORY_PERMISSIONS = 0o700
-DATA_UPLOAD_MAX_NUMBER_FILES = 1_000  # a folder of pictures, chosen file by file; more come in a zip
-# without scripts, 200 texts of 120 words post a severity and a category of each word
+DATA_UPLOAD_MAX_NUMBER_FILES = 1_000  # a folder of pictures; larger folders must be a zip file
+# Without scripts, a page with 200 texts of 120 words posts a severity and a category for each word.
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 50_000
 
-# The HTTP interface
+# API
 REST_FRAMEWORK = {
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
     "DEFAULT_AUTHENTICATION_CLASSES": [
@@ -410,7 +412,7 @@ UNFOLD = {
     },
     "SIDEBAR": {"show_search": False, "navigation": "config.admin.sidebar.sidebar"},
     "COLORS": {
-        "primary": {  # the accent of the workers' pages
+        "primary": {  # the accent colour of the workers' pages
             "50": "#eef3ff",
             "100": "#dfe8ff",
             "200": "#c4d4ff",
@@ -426,7 +428,7 @@ UNFOLD = {
     },
 }
 
-# What is written down
+# Logs
 LOG_FORMAT = env.choice("LOG_FORMAT", default="text", options=FORMATS)
 ACCESS_LOG = env.bool("ACCESS_LOG", default=LOG_FORMAT == "json")
 FIGURES_FOLDER = env.str("PROMETHEUS_MULTIPROC_DIR", default="")  # set by config.gunicorn
@@ -465,9 +467,9 @@ LOGGING = {
         "django.request": {"filters": ["without_outages"]},
         "django.server": {"handlers": [], "level": "INFO", "propagate": True},
         "botocore": {"level": "WARNING"},
-        "celery": {"level": "WARNING"},  # rows record what was done
-        "httpx": {"level": "WARNING"},  # its addresses hold ids of submissions
+        "celery": {"level": "WARNING"},  # jobs are recorded in rows
+        "httpx": {"level": "WARNING"},  # logged addresses would contain ids of submissions
         "matplotlib": {"level": "WARNING"},
-        "quorum.access": {"level": "INFO"},  # ACCESS_LOG alone decides, whatever LOG_LEVEL is
+        "quorum.access": {"level": "INFO"},  # depends only on ACCESS_LOG, not on LOG_LEVEL
     },
 }

@@ -1,4 +1,4 @@
-"""Sign in and change a password, within limits on wrong ones."""
+"""Sign in and change passwords, with limits on wrong passwords."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ HALF_A_YEAR = 180 * 24 * 3600
 
 
 class LimitedBackend(ModelBackend):
-    """Check passwords within the limits, whatever page asks: no door can be made without them."""
+    """An authentication backend with limits on wrong passwords, so that they hold for all pages and commands."""
 
     def authenticate(
         self,
@@ -40,14 +40,15 @@ class LimitedBackend(ModelBackend):
         if username is None or password is None:
             return None
         account = _account(username)
-        # The owner's browser counts apart, so that others' wrong passwords do not lock it out.
+        # A browser known from an earlier sign-in is counted separately, so that others' wrong passwords do not lock
+        # it out.
         known = ["known"] if request is not None and _is_known(request, account) else []
         limits = [("login", account, *known), ("account", account, *known), *([] if known else [("logins",)])]
         attempt = partial(super().authenticate, request, username, password, **more)
         try:
             return rate_limits.guess(attempt, *limits)
         except rate_limits.TooMany as error:
-            raise ValidationError(str(error), code="too_many") from None  # which a form shows
+            raise ValidationError(str(error), code="too_many") from None  # the form shows the message
 
 
 def _account(username: str) -> str:
@@ -63,7 +64,7 @@ def _is_known(request: HttpRequest, account: str) -> bool:
 
 
 def remember_browser(response: HttpResponse, user: AbstractBaseUser) -> None:
-    """Mark a browser as one from which the account signed in."""
+    """Set a cookie that marks the browser as one from which the account signed in."""
     mark = signing.dumps(_account(user.get_username()), salt=KNOWN_COOKIE)
     response.set_cookie(
         KNOWN_COOKIE, mark, max_age=HALF_A_YEAR, httponly=True, samesite="Lax", secure=settings.HTTPS
@@ -71,7 +72,7 @@ def remember_browser(response: HttpResponse, user: AbstractBaseUser) -> None:
 
 
 class OwnPasswordForm(AdminOwnPasswordChangeForm):
-    """Check the old password as signing in does."""
+    """The form to change one's password; the old one is checked as when signing in."""
 
     def clean_old_password(self) -> str:
         old: str = self.cleaned_data["old_password"]
@@ -89,7 +90,7 @@ def change_password(request: HttpRequest) -> HttpResponseBase:
 
 
 class KnownBrowserMiddleware(Middleware):
-    """Mark the browser in which somebody signed in."""
+    """Call ``remember_browser`` after somebody signed in."""
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         response = self.get_response(request)

@@ -1,4 +1,4 @@
-"""The root addresses."""
+"""The root URLconf."""
 
 from django.conf import settings
 from django.urls import include, path

@@ -1,4 +1,4 @@
-"""Names of models, fields and columns, and words of choices, in the language of the staff."""
+"""Translate the names of models, fields and columns, and the labels of choices, for the staff."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ NAMES = ("verbose_name", "verbose_name_plural")
 
 
 def translate_names() -> None:
-    """Let staff read names of models, fields and columns, and words of choices, in their language.
+    """Replace names of models, fields and columns, and labels of choices, by lazy translations.
 
-    They are declared in English; ``scripts/messages.py`` collects them.
+    They are declared as plain English texts; ``scripts/messages.py`` collects them.
     """
     for holder, name, text in declared_names():
         setattr(holder, name, _(text))
     for field in fields_with_choices():
-        field.choices = [  # a lazy label may have a context
+        field.choices = [  # a lazy label may have a message context
             (value, label if isinstance(label, Promise) else _(str(label)))
             for value, label in field.flatchoices
         ]
 
 
 def declared_names() -> Iterator[tuple[Any, str, str]]:
-    """Yield (object, attribute, English text) of the names of apps, models, fields, and columns of lists."""
+    """Yield (object, attribute, English text) for names of apps, models, fields, and columns of lists."""
     for app in _own_apps():
         yield app, "verbose_name", str(app.verbose_name)
     for model in _own_models():
@@ -53,7 +53,7 @@ def fields_with_choices() -> list[Any]:
 
 
 def _own_apps() -> list[AppConfig]:
-    """Return the apps of the platform, and those of features that are on, if they have models."""
+    """Return the apps of the platform and of active features that have models."""
     own = (apps.get_app_config(label) for label in (*OWN_APPS, *settings.FEATURES))
     return [app for app in own if app.models_module]
 

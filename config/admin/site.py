@@ -1,4 +1,4 @@
-"""The admin with the pages of all apps, which are loaded with the addresses; commands start without them."""
+"""Load the pages of all apps into the admin, when URLs are loaded; commands start without them."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ site = admin.site
 
 
 def _load_pages() -> None:
-    """Load the lists and pages of accounts, of the platform and of features that are on, and of no other app.
+    """Load the admin of accounts, of the platform, and of active features, but of no other app.
 
-    Pages of devices show secrets to other administrators; tokens of the REST framework open nothing.
+    The admin of two-factor devices would show secrets to other administrators, and the REST framework's tokens are
+    unused.
     """
     for label in ("auth", *OWN_APPS):
         app = apps.get_app_config(label)

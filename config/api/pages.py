@@ -1,4 +1,4 @@
-"""Cursor pages, filters and order of lists below /api/."""
+"""Cursor pagination, filters and orderings of lists in the API."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PAGE_PARAMETERS = ("cursor", "page_size", "ordering")
 
 
 class StrictFilters(DjangoFilterBackend):
-    """Refuse unknown parameters: ignoring them would return too much."""
+    """Filters that refuse unknown parameters, as ignoring these would return too many rows."""
 
     def filter_queryset(self, request: Request, queryset: QuerySet[Any], view: Any) -> QuerySet[Any]:
         if view.action != "list":
@@ -57,7 +57,7 @@ class StrictFilters(DjangoFilterBackend):
 
 
 def _expected(filter_field: Filter, request: Request, name: str) -> str:
-    """Return what a filter of choices or of rows expects instead of its value; "" of another filter."""
+    """Return what a filter of choices or of rows expects instead of its value; "" for other filters."""
     text = request.query_params.get(name, "")
     if isinstance(filter_field, ModelChoiceFilter):
         name_of = filter_field.extra.get("to_field_name")
@@ -70,7 +70,7 @@ def _expected(filter_field: Filter, request: Request, name: str) -> str:
 
 
 def _problems(filter_field: Filter | None, request: Request, name: str) -> Iterator[str]:
-    """Yield problems that the schema of a list excludes but its fields would accept."""
+    """Yield messages on parameters that the OpenAPI document excludes, but the filter's field would accept."""
     values = request.query_params.getlist(name)
     if len(values) > 1:
         yield "is given twice; expected it once."
@@ -82,13 +82,13 @@ def _problems(filter_field: Filter | None, request: Request, name: str) -> Itera
 
 
 class CursorPages(BasePagination):
-    """Pages by key: a cursor holds where the next page starts, so late pages are as fast as early ones.
+    """Keyset pagination: a cursor has the position where the next page starts, so all pages are equally fast.
 
-    A view's ``orderings`` map public names to fields that are never null; the first is the default. Ties are ordered
-    by id, so that no row is lost between pages.
+    A view's ``orderings`` map public names to fields that are never null; the first is the default. Rows with equal
+    values are ordered by id, so that no row is lost between pages.
     """
 
-    def paginate_queryset(  # type: ignore[override]  # rows of a table: a plain list has no keys
+    def paginate_queryset(  # type: ignore[override]  # only for querysets, as a list has no keys
         self, queryset: QuerySet[Any], request: Request, view: Any = None
     ) -> list[Any]:
         self.request = request
@@ -164,7 +164,7 @@ class CursorPages(BasePagination):
     def _position(
         self, request: Request, queryset: QuerySet[Any], field: str
     ) -> tuple[bool, Any, Any] | None:
-        """Return direction, value and id of the cursor."""
+        """Return the cursor's direction, value and id; None without a cursor."""
         cursor = request.query_params.get("cursor")
         if cursor is None:
             return None
@@ -174,7 +174,7 @@ class CursorPages(BasePagination):
             pk = fields.pk.to_python(pk)
             column = fields.pk if field == "pk" else fields.get_field(field)
             value = column.to_python(value)
-            # a time may be before the first that the database can store
+            # raises if the database cannot store a time so early
             column.get_db_prep_value(value, connections[queryset.db])
             if pk is None or value is None or "\x00" in str(value):
                 raise ValueError("a cursor without a place, or with one that no database holds")
@@ -189,7 +189,7 @@ class CursorPages(BasePagination):
         return str(row.pk if field == "pk" else row._meta.get_field(field).value_to_string(row)), str(row.pk)
 
     def _link(self, backward: bool, end: int) -> str:
-        assert self.ends is not None  # empty pages have no neighbours
+        assert self.ends is not None  # an empty page has no next or previous page
         cursor = urlsafe_b64encode(json.dumps([int(backward), *self.ends[end]]).encode()).decode()
         parameters: Mapping[str, str] = {**self.request.query_params.dict(), "cursor": cursor}
         return self.request.build_absolute_uri(f"{self.request.path}?{urlencode(parameters)}")

@@ -1,4 +1,4 @@
-"""The OpenAPI document, and the pages /api/docs/ and /api/docs/<tag>/ that show its calls, in English."""
+"""The OpenAPI document, and the pages /api/docs/ and /api/docs/<tag>/ that show it, in English."""
 
 from __future__ import annotations
 
@@ -55,10 +55,10 @@ class TokenScheme(OpenApiAuthenticationExtension):
 
 
 class ProblemErrors:
-    """Return errors of views that render YAML or HTML as problem documents."""
+    """Mixin that returns errors of views which render YAML or HTML as problem documents."""
 
     def handle_exception(self, exc: Exception) -> Any:
-        response = super().handle_exception(exc)  # type: ignore[misc]  # of the view this is mixed into
+        response = super().handle_exception(exc)  # type: ignore[misc]  # a method of the view
         headers = {name: value for name, value in response.headers.items() if name != "Content-Type"}
         return JsonResponse(
             response.data, status=response.status_code, headers=headers, content_type=PROBLEM_TYPE
@@ -66,13 +66,13 @@ class ProblemErrors:
 
 
 class CachingGenerator(SchemaGenerator):
-    """Generate the document once for each language in a process, as that takes seconds."""
+    """Generate the document only once for each language and process, as it takes seconds."""
 
     _documents: ClassVar[dict[str, dict[str, Any]]] = {}
 
     def get_schema(self, request: Any = None, public: bool = False) -> dict[str, Any]:
         language = get_language()
-        # Version and language may be anything that an address says.
+        # Do not cache for any text that a request gives as version or language.
         if not public or self.api_version is not None or language not in dict(settings.LANGUAGES):
             return super().get_schema(request, public)
         if language not in self._documents:
@@ -88,7 +88,7 @@ class SchemaView(ProblemErrors, SpectacularAPIView):
 
 
 def add_problem_responses(result: dict[str, Any], **_: object) -> dict[str, Any]:
-    """Add the general errors to every operation."""
+    """Add the responses for errors that all operations have."""
     content = {PROBLEM_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
     for path, operations in result["paths"].items():
         for method, operation in operations.items():
@@ -202,12 +202,12 @@ def _value(name: str, schema: Json, objects: Json, *, needed: bool) -> dict[str,
 
 
 def _described(schema: Json) -> SafeString:
-    """Return the description without the generated list of an enumeration's values, which the type names."""
+    """Return the description without the generated list of values, which the type shows."""
     return render_inline(re.sub(r"(^|\n+)\* `[\s\S]*", "", schema.get("description", "")))
 
 
 def _type(schema: Json, objects: Json) -> SafeString:
-    """Return a type in words: an object leads to its members, an enumeration names its values."""
+    """Return a type in words: for an object a link to its members, for an enumeration its values."""
     name = schema.get("$ref", "").removeprefix(REFERENCE)
     if name and "enum" not in objects[name]:
         return format_html('<a href="#{0}">{0}</a>', name)
@@ -227,7 +227,7 @@ def _type(schema: Json, objects: Json) -> SafeString:
 
 
 def _named_in(calls: Iterable[Json], objects: Json) -> list[str]:
-    """Return the objects that ``calls`` name, and those that these name."""
+    """Return the names of the objects to which ``calls`` refer, directly or through other objects."""
     names: set[str] = set()
     waiting = REFERENCES.findall(json.dumps(list(calls)))
     while waiting:

@@ -1,4 +1,4 @@
-"""The addresses below /api/."""
+"""URLs below /api/."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ router.register("saved-presets", design_api.SavedPresetResource, "saved-presets"
 STUDY = "studies/<str:slug>"
 
 urlpatterns = [
-    # workers' calls
+    # calls of workers
     path(f"{STUDY}/join/", work.JoinView.as_view(), name="join"),
     path(f"{STUDY}/assignments/", work.AcceptView.as_view(), name="accept"),
     path(f"{STUDY}/consent/", privacy_api.ConsentView.as_view(), name="consent"),
@@ -94,7 +94,7 @@ urlpatterns = [
     path("assignments/<str:id>/retake/", work.RetakeView.as_view(), name="retake"),
     path("assignments/<str:id>/return/", work.ReturnView.as_view(), name="return"),
     path("assignments/<str:id>/report/", work.ReportView.as_view(), name="report"),
-    # researchers' resources
+    # resources for researchers
     *(
         operation_path(declared)
         for declared in (

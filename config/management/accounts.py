@@ -1,4 +1,4 @@
-"""The command for the first admin account."""
+"""The command that creates the first admin account."""
 
 import secrets
 from typing import Any

@@ -1,4 +1,4 @@
-"""Prepare an installation in one process, between installing and serving."""
+"""The command that prepares an installation in one process, after installing and before serving."""
 
 import fcntl
 import hashlib
@@ -40,7 +40,7 @@ class Prepare(QuorumCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         notes = settings.DATA_DIR / "prepared"
         notes.mkdir(exist_ok=True)
-        # web server and worker may start together for the first time; the end of the process gives the lock back
+        # Web server and worker may start at the same time. The system releases the lock when the process ends.
         with (notes / "lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             self._prepare(options["no_demo"], options["output"], options["later"])
@@ -56,9 +56,9 @@ class Prepare(QuorumCommand):
         self._once("static-files", _fingerprint(), self._collect, lost=not collected)
         if not later:
             self._once("metrics", quorum_version(), self._announce_compiling)
-            from config.compiling import compile_kernels  # loads the compiler
+            from config.compiling import compile_kernels  # here, as it loads the compiler
 
-            compile_kernels()  # a second where it is done; other sources, another numba or an empty cache need it
+            compile_kernels()  # a second if done before; needed if sources, numba or the cache changed
         if not no_demo:
             self._once("demo", "loaded", partial(self._load_demo, later))
         if later:
@@ -76,7 +76,7 @@ class Prepare(QuorumCommand):
             self.stdout.write(printed.getvalue().strip())
 
     def _once(self, step: str, wanted: str, do: Callable[[], None], *, lost: bool = False) -> None:
-        """Do a step unless its note in the data folder says that it was done for ``wanted``."""
+        """Do a step, unless a note in the data folder says that it was done for the same ``wanted``."""
         note = settings.DATA_DIR / "prepared" / step
         if not lost and note.exists() and note.read_text(encoding="utf-8") == wanted:
             return
@@ -96,13 +96,13 @@ class Prepare(QuorumCommand):
 
 
 def _fingerprint() -> str:
-    """Return a hash of our static files, the installed packages, and STATIC_ROOT."""
+    """Return a hash of Quorum's static files, the installed packages, and STATIC_ROOT."""
     seen = hashlib.sha256(str(settings.STATIC_ROOT).encode())
     for folder in settings.STATICFILES_DIRS:
         for path in sorted(Path(folder).rglob("*")):
             if path.is_file():
                 seen.update(str(path).encode() + path.read_bytes())
-    packages = (package.metadata for package in distributions())  # read once: `version` would read it again
+    packages = (package.metadata for package in distributions())  # `version` would read it again
     for name, version in sorted((package["Name"], package["Version"]) for package in packages):
         seen.update(f"{name} {version}".encode())
     return seen.hexdigest()

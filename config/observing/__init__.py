@@ -1,1 +1,1 @@
-"""Logs, figures and probes of a running installation."""
+"""Logs, metrics and health probes of a running installation."""

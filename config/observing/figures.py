@@ -1,7 +1,7 @@
-"""Figures for Prometheus: requests that were counted, and what waits in the database.
+"""Metrics for Prometheus: counts of requests, and of work that waits in the database.
 
-Each gunicorn process counts in its own file below PROMETHEUS_MULTIPROC_DIR, which config.gunicorn sets; the process
-that is asked for the figures (`/health/metrics`) adds them up, and reads queue lengths from the database.
+Each gunicorn process counts in its own file in PROMETHEUS_MULTIPROC_DIR, which config.gunicorn sets. The process that
+serves `/health/metrics` adds them up, and reads queue lengths from the database.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from common.features import declared_by_features
 
 DURATION_BUCKETS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 
-# states of work
+# states in which work waits
 WAITING_STATES = ("queued", "running", "waiting", "started", "sending")
 
 FAILED_STATES = ("failed", "parked", "given-up")
@@ -48,7 +48,7 @@ ERRORS = Counter("quorum_database_errors", "Requests that failed at the database
 
 
 def may_read(address: str, authorization: str) -> bool:
-    """Return whether a visitor may read the figures: by METRICS_TOKEN, or from an address of METRICS_FROM."""
+    """Return whether a visitor may read the metrics: with METRICS_TOKEN, or from an address in METRICS_FROM."""
     token: str = settings.METRICS_TOKEN
     if token and hmac.compare_digest(authorization.encode(), f"Bearer {token}".encode()):
         return True
@@ -75,7 +75,7 @@ def figures_response() -> HttpResponse:
 
 class _RowCollector(Collector):
     def describe(self) -> list[Any]:
-        return []  # so that registering asks the database nothing
+        return []  # so that registering the collector makes no query
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         answers = GaugeMetricFamily("quorum_database_up", "Whether the database answers")

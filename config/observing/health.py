@@ -1,7 +1,7 @@
-"""Probes of this process, its database and its data folder.
+"""Health probes of this process, its database and its data folder.
 
-Probes (`/health/live`, `/health/ready`) and figures are answered before the checks of host and HTTPS: they come by the
-machine's own address.
+Probes (`/health/live`, `/health/ready`) and metrics are served before host and HTTPS are checked, as such requests use
+the machine's own address.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from django.http import HttpRequest, HttpResponse, HttpResponseNotFound, JsonRes
 from config.observing.figures import figures_response, may_read
 from config.observing.requests import Middleware, visitor_address
 
-LEAST_FREE_BYTES = 100 * 1024 * 1024  # bytes; what a release or an export may need at once
+LEAST_FREE_BYTES = 100 * 1024 * 1024  # bytes that a release or an export may need at once
 
 OK = "ok"
 
 
 class HealthMiddleware(Middleware):
-    """Answer `/health/live`, `/health/ready` and, to those who may read them, `/health/metrics`."""
+    """Serve `/health/live`, `/health/ready` and, to visitors who may read them, `/health/metrics`."""
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         if request.path_info == "/health/live":

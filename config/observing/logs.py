@@ -1,4 +1,4 @@
-"""Log lines: plain text, or one JSON object an event (LOG_FORMAT)."""
+"""Log lines, as plain text or one JSON object for each event (LOG_FORMAT)."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from config.installation import exposed_files, sentence_of_exposed
 
 FORMATS = ("text", "json")
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
-# Tickets of framed pages and keys of links are secrets; the framework writes the address of what it refuses.
+# Secret tickets of framed pages and keys of links, which Django would log with the addresses of refused requests.
 SECRETS = re.compile(r"/(f|look|shared/\d+)/[^/\s\"'<>]+")
-CONTEXT_ATTRIBUTE = "_log_context"  # an attribute of requests
-FIELDS = ("method", "path", "status", "ms")  # of the access log
+CONTEXT_ATTRIBUTE = "_log_context"  # attribute of requests
+FIELDS = ("method", "path", "status", "ms")  # fields of the access log
 
 
 class PathPatternFilter(logging.Filter):
-    """Write the pattern of an address in place of the path, and leave out headers: people and other sites type them."""
+    """Log the URL pattern instead of the path, and no headers, as both are texts of people and other sites."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         request: Any = getattr(record, "request", None)
@@ -39,7 +39,7 @@ class PathPatternFilter(logging.Filter):
 
 
 class OneLineFormatter(logging.Formatter):
-    """Escape control characters: a line break could forge a second message; tracebacks keep theirs."""
+    """Escape control characters, as a line break could forge a second message; line breaks of tracebacks stay."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - the library's name
         return _visible(super().formatMessage(record))
@@ -53,9 +53,9 @@ def _visible(text: str) -> str:
 
 
 class JSONFormatter(JsonFormatter):
-    """Write time, level, logger, message, and the fields of the request or job.
+    """Write time, level, logger, message, and the log fields of the request or job.
 
-    Only named fields are written: the framework adds the request to a record, with its query and so with codes.
+    No other attributes are written: Django adds the request to records, whose query may contain codes.
     """
 
     def add_fields(
@@ -63,7 +63,7 @@ class JSONFormatter(JsonFormatter):
     ) -> None:
         log_data["time"] = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
         log_data |= {"level": record.levelname, "logger": record.name, "message": record.getMessage()}
-        # the framework writes of a refused request when it is over
+        # Django logs a refused request only after its context has ended
         log_data |= log_context() or getattr(vars(record).get("request"), CONTEXT_ATTRIBUTE, {})
         log_data |= {name: vars(record)[name] for name in FIELDS if name in vars(record)}
         if "exc_info" in message_dict:
@@ -78,15 +78,15 @@ def without_secrets(text: str) -> str:
 
 
 def log_exposed_files() -> None:
-    """Warn of data that others may read: a starting server runs no system checks."""
-    from django.conf import settings  # config.settings names this module, and gunicorn reads it first
+    """Log a warning on data that others may read; a starting server runs no system checks."""
+    from django.conf import settings  # here, as config.settings names this module
 
     if places := exposed_files(settings.DATA_DIR, settings.SQLITE_FILE):
         logging.getLogger(__name__).warning("%s", sentence_of_exposed(places))
 
 
 class JSONServerLogger(Logger):
-    """gunicorn's own log in JSON; config.gunicorn names it if LOG_FORMAT is json."""
+    """A logger of gunicorn that writes JSON; config.gunicorn uses it if LOG_FORMAT is json."""
 
     def _set_handler(self, log: Any, output: Any, fmt: logging.Formatter, stream: Any = None) -> None:
         super()._set_handler(log, output, JSONFormatter(), stream)

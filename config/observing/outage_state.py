@@ -1,4 +1,4 @@
-"""Whether there is an outage: its beginning and end are logged, and requests in it get status 503."""
+"""The state of outages: log their beginning and end, and give failed requests status 503."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from config.observing.outages import DATABASE, DISK, outage_cause_of, outage_of
 from config.observing.requests import Middleware
 
 RETRY_SECONDS = 10
-OUTAGE_HEADER = "X-Quorum-Outage"  # never leaves the server
-QUIET_SECONDS = 5  # without an outage, before "is back" is logged: reads may work while writes do not
-LABELS = {DATABASE: "away", DISK: "disk"}  # of the figures
+OUTAGE_HEADER = "X-Quorum-Outage"  # internal; removed before the response is sent
+QUIET_SECONDS = 5  # seconds without failure before "is back" is logged, as reads may work before writes do
+LABELS = {DATABASE: "away", DISK: "disk"}  # label values of the metrics
 logger = logging.getLogger(__name__)
 
 
 def note_outage(error: BaseException) -> bool:
-    """Return whether the error comes from an outage; log a new one."""
+    """Return whether an outage caused the error; log the beginning of an outage."""
     root = outage_cause_of(error)
     if root is not None:
         STATE.begin(outage_of(root), root)
@@ -58,7 +58,7 @@ STATE = _State()
 
 
 class OutageMiddleware(Middleware):
-    """Set the status of responses of ``mark_outage``, and notice the end of an outage."""
+    """Turn responses of ``mark_outage`` into status 503, and log the end of an outage."""
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         response = self.get_response(request)
@@ -72,7 +72,10 @@ class OutageMiddleware(Middleware):
 
 
 def mark_outage(response: HttpResponse) -> HttpResponse:
-    """Return the response with status 500 until ``OutageMiddleware``: with any other, the session is stored."""
+    """Return the response with status 500 and a header, for which ``OutageMiddleware`` sets status 503.
+
+    With any status except 500, Django would try to store the session, which may fail again.
+    """
     response.status_code = 500
     response.headers[OUTAGE_HEADER] = "yes"
     return response

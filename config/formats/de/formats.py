@@ -1,4 +1,4 @@
-"""German dates and times: 21. Nov. 2026 00:08. The names are those of the English ones."""
+"""Formats of German dates and times: 21. Nov. 2026 00:08. They have the same names as the English formats."""
 
 _DAY = "j.\N{NO-BREAK SPACE}N"
 MONTH_DAY_FORMAT = _DAY

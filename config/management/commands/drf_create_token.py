@@ -1,4 +1,4 @@
-"""Disable the framework's command: it stores keys in plain text, without scopes."""
+"""Disable the REST framework's command, which stores keys in plain text and without scopes."""
 
 from typing import Any
 

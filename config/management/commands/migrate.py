@@ -1,4 +1,4 @@
-"""Django's migrate, which creates the tables of an empty database in one step."""
+"""Django's migrate, changed to create the tables of an empty database in one step."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from django.db.migrations.executor import MigrationExecutor
 
 from common.commands import START_CHECKS
 
-# Options of a call that asks for less than all tables.
+# Options with which `migrate` does not create all tables.
 NOT_ALL_TABLES = ("app_label", "plan", "check_unapplied", "fake", "fake_initial", "prune")
 
 
@@ -28,10 +28,10 @@ class Command(migrate.Command):
 
 
 def create_tables(connection: BaseDatabaseWrapper) -> bool:
-    """Create what all migrations come to in an empty database, all or nothing; return whether it was empty.
+    """Create the final state of all migrations in an empty database, in one transaction; return whether it was empty.
 
-    Django renders all related models again for each operation, which takes ten times as long as the tables. Of the
-    migrations' own steps only those of initial ones have anything to do without rows.
+    Django renders all related models again for each operation, which takes ten times as long as creating the tables. Of
+    the migrations' Python and SQL steps, only those of initial migrations have an effect without rows.
     """
     executor = MigrationExecutor(connection)
     recorder = executor.recorder
