@@ -1,13 +1,13 @@
-"""Make the demo's dataset and its two systems from `captions.jsonl`, with the same bytes every time.
+"""Make the demo's dataset and its two systems from `captions.jsonl`; the files always have the same bytes.
 
     python -m demo.make_systems [FOLDER]
 
 writes `dataset.jsonl`, `systems/nearest.jsonl` and `systems/random.jsonl` below FOLDER (default: `demo/`).
 
-`nearest` is the nearest-neighbour baseline of H13 §3: a photograph is the bag of words of its five captions, bags
-are compared by F1 with words weighted by inverse document frequency, and the caption is the first of the nearest
-other photograph. It reads captions of the photograph that it describes, so it is a stand-in for a model. `random`
-gives the first caption of another photograph, drawn at random. Neither gives a photograph one of its own captions.
+`nearest` is the nearest-neighbour baseline of H13 §3: a photograph is represented by the bag of words of its five
+captions, bags are compared by F1 with words weighted by inverse document frequency, and the output is the first caption
+of the nearest other photograph. It only stands in for a model, because it reads captions of the photograph to describe.
+`random` outputs the first caption of another, random photograph. Neither outputs one of the photograph's own captions.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from judgments.importers import open_dataset
 
 HERE = Path(__file__).parent
 SEED = 2015
-# Six photographs that look like no other one, so that a wrong caption for them is plainly wrong.
+# Six photographs that are unlike all others, so that a wrong caption for them is obviously wrong.
 DEVELOPMENT = ("bakery.jpg", "burrito.jpg", "coral.jpg", "jockey.jpg", "pagoda.jpg", "shorebirds.jpg")
 
 Captions = Mapping[str, list[str]]
@@ -40,22 +40,22 @@ def _read_captions(path: Path) -> dict[str, list[str]]:
 
 
 def bag_of_words(captions: Iterable[str]) -> Bag:
-    """Count words: runs of letters and digits, in lower case."""
+    """Return counts of words: runs of letters and digits, in lower case."""
     return Counter(word for text in captions for word in re.findall(r"[a-z0-9]+", text.lower()))
 
 
 def inverse_document_frequency(bags: Iterable[Bag]) -> dict[str, float]:
-    """Return word -> log(number of bags / number of bags with the word)."""
+    """Return log(number of bags / number of bags with the word) for each word."""
     listed = list(bags)
     having = Counter(word for bag in listed for word in bag)
     return {word: math.log(len(listed) / n) for word, n in having.items()}
 
 
 def weighted_f1(first: Bag, second: Bag, weights: Mapping[str, float]) -> float:
-    """Return 2 * shared / (first + second), each a sum of word weights times counts; 0 without weight."""
+    """Return 2 * shared / (first + second), where each is a sum of counts times weights of words; 0 if they are 0."""
 
     def weight(bag: Bag) -> float:
-        # Summed exactly, so that the order of the words cannot decide between equal neighbours.
+        # Sum exactly, so that the order of words does not decide between equal neighbours.
         return math.fsum(weights[word] * n for word, n in bag.items())
 
     total = weight(first) + weight(second)
@@ -63,7 +63,7 @@ def weighted_f1(first: Bag, second: Bag, weights: Mapping[str, float]) -> float:
 
 
 def usable(captions: Captions, image: str) -> dict[str, str]:
-    """Return other photograph -> its first caption, without captions that `image` has too."""
+    """Return the first captions of other photographs, by photograph, without captions that `image` also has."""
     captions_of_image = set(captions[image])
     return {
         other: texts[0]
@@ -73,7 +73,7 @@ def usable(captions: Captions, image: str) -> dict[str, str]:
 
 
 def nearest(captions: Captions) -> dict[str, str]:
-    """Return photograph -> first caption of the nearest other one; ties go by name."""
+    """Return for each photograph the first caption of the nearest other one; of equally near ones, the first."""
     bags = {image: bag_of_words(texts) for image, texts in captions.items()}
     weights = inverse_document_frequency(bags.values())
     chosen = {}
@@ -89,7 +89,7 @@ def at_random(captions: Captions, seed: int) -> dict[str, str]:
     chosen = {}
     for image in captions:
         texts = list(usable(captions, image).values())
-        # random() is the one draw whose sequence Python promises to keep between versions.
+        # Python guarantees the same sequence in later versions only for random().
         chosen[image] = texts[int(draws.random() * len(texts))]
     return chosen
 

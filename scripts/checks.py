@@ -1,4 +1,4 @@
-"""Developers' orders: both halves of the tests, coverage, `make lint`, `make docs` and audits of packages."""
+"""Commands for developers: tests, coverage, `make lint`, `make docs`, and audits of packages."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PINNED_BEGINNING = """\
 # Every package of requirements.txt and what it needs, with hashes, for Python 3.11 (docs/install.md).
 # Made by `make pinned`; do not edit.
 """
-# The first draws the same pages in a third of the time, as it starts no desktop browser around them.
+# The first renders the same pages in a third of the time, as it is no full desktop browser.
 CHROMIUM_NAMES = (
     "chromium-headless-shell",
     "chromium",
@@ -25,7 +25,7 @@ CHROMIUM_NAMES = (
     "google-chrome-stable",
     "google-chrome",
 )
-# The tests of a file share what is expensive to make. The order is that of tests/plugin.py: the longest files first.
+# Tests of a file share expensive fixtures, so they stay together. The order is that of tests/plugin.py: longest first.
 IN_PARALLEL = ["-n", "auto", "--dist", "loadfile", "--no-loadscope-reorder"]
 
 
@@ -36,12 +36,12 @@ def environment() -> int:
 
 
 def test(arguments: list[str]) -> int:
-    """Run the tests that need nothing but this machine, with a browser if possible; without arguments, no long ones."""
+    """Run the tests that need no services, with a browser if possible; without arguments, not the long ones."""
     return _test(["--services=none", *([] if arguments else ["-m", "not long"])], arguments)
 
 
 def test_long(arguments: list[str]) -> int:
-    """Run the long tests that need nothing but this machine: kills, hidden references, every address, whole studies."""
+    """Run the long tests that need no services: kills, hidden references, every address, whole studies."""
     return _test(["--services=none", "-m", "long"], arguments)
 
 
@@ -56,13 +56,13 @@ def test_services(arguments: list[str]) -> int:
 def _test(half: list[str], arguments: list[str], *, before: Sequence[str] = ()) -> int:
     environment()
     browser()
-    # A run is of many processes, each of which would read all sources where compiled modules may not be kept.
+    # Without stored bytecode, each of a run's many processes would compile all sources.
     inherited = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     if not arguments:
         print_line("Compiling the kernels and the tests, or each process would do so ...")
         compiling = subprocess.Popen([PYTHON, "-m", "config.compiling"], cwd=ROOT, env=inherited)
         if not any(Path(ROOT, "tests", "__pycache__").glob("*-pytest-*.pyc")):
-            # Next time, each process compiles the few that changed. The run itself shows the errors of collecting.
+            # Store bytecode once before the run; errors of collecting are shown by the run itself.
             collecting = [PYTHON, "-m", "pytest", "--collect-only", "--quiet"]
             subprocess.run(
                 collecting, cwd=ROOT, env=inherited, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
@@ -70,8 +70,8 @@ def _test(half: list[str], arguments: list[str], *, before: Sequence[str] = ()) 
         if compiling.wait():
             return compiling.returncode
     with tempfile.TemporaryDirectory(prefix="quorum-tests-", dir=_memory()) as folder:
-        Path(folder).chmod(0o711)  # PostgreSQL's account passes through
-        # One process more than there are cores, as some tests wait; each collects all tests anew.
+        Path(folder).chmod(0o711)  # so that PostgreSQL's account can enter
+        # One more process than cores, as some tests wait; not more, as each process collects all tests.
         processes = {"PYTEST_XDIST_AUTO_NUM_WORKERS": str((os.cpu_count() or 1) + 1)}
         variables = processes | inherited | {"TMPDIR": folder}
         command = [*before, PYTHON, "-m", "pytest", *half, *(arguments or IN_PARALLEL)]
@@ -79,17 +79,17 @@ def _test(half: list[str], arguments: list[str], *, before: Sequence[str] = ()) 
 
 
 def _memory() -> str | None:
-    """Return a folder in memory with enough room, as each commit waits for a disk."""
+    """Return a folder in memory with enough space, if any, as every commit would wait for a disk."""
     folder = os.path.join("/dev", "shm")
     roomy = os.access(folder, os.W_OK) and shutil.disk_usage(folder).free > 8 << 30
     return folder if roomy and "TMPDIR" not in os.environ else None
 
 
 def coverage() -> int:
-    """Require that the tests of the numeric packages see every branch.
+    """Run the tests of the numeric packages, and fail unless they cover every branch.
 
-    Kernels run as plain Python, so that their lines are seen too; tests on the shared data, and those marked as
-    large, would take hours that way and are left to `make test`.
+    Kernels run as plain Python, so that their lines count, too. Tests on the shared data, and those marked as large,
+    would take hours in this way, so only `make test` runs them.
     """
     environment()
     variables = os.environ | {"NUMBA_DISABLE_JIT": "1"}
@@ -101,7 +101,7 @@ def coverage() -> int:
 
 
 def browser() -> int:
-    """Find or install a Chromium; without it, browser tests are named as not run."""
+    """Find or install a Chromium; without one, browser tests are reported as not run."""
     environment()
     if chromium_on_path() is not None or _playwright_has_one():
         return 0
@@ -112,7 +112,7 @@ def browser() -> int:
         print_line("Playwright could not bring one; asking the system's packages ...")
         variables = dict(os.environ, DEBIAN_FRONTEND="noninteractive")
         if _quietly(["apt-get", "update"], variables):
-            for package in CHROMIUM_NAMES[:2]:  # not every system has the first
+            for package in CHROMIUM_NAMES[:2]:  # the first does not exist for all systems
                 if _quietly(["apt-get", "install", "-y", "--no-install-recommends", package], variables):
                     break
     if chromium_on_path() is None:
@@ -123,7 +123,7 @@ def browser() -> int:
 
 
 def chromium_on_path() -> str | None:
-    """Return the Chromium that CHROMIUM names, empty for none, else the first on the PATH; None if there is none."""
+    """Return the Chromium that the variable CHROMIUM names ("" for none), else the first on the PATH, or None."""
     if "CHROMIUM" in os.environ:
         return os.environ["CHROMIUM"]
     return next((path for path in map(shutil.which, CHROMIUM_NAMES) if path), None)
@@ -168,7 +168,7 @@ def lint() -> int:
 
 
 def pinned() -> int:
-    """Write requirements-pinned.txt: the newest versions that requirements.txt allows, with their hashes."""
+    """Write requirements-pinned.txt: the newest versions that requirements.txt allows, with hashes."""
     install(TOOLS)
     path = os.path.join(ROOT, PINNED)
     with tempfile.TemporaryDirectory() as folder:
@@ -185,7 +185,7 @@ def pinned() -> int:
 
 
 def audit() -> int:
-    """Ask the Python Packaging Advisory Database about the pinned packages."""
+    """Look up the pinned packages in the Python Packaging Advisory Database."""
     install(TOOLS)
     command = [PYTHON, "-m", "pip_audit", "--require-hashes", "--disable-pip", "-r", PINNED]
     return subprocess.run(command, cwd=ROOT).returncode
@@ -201,6 +201,6 @@ def sbom() -> int:
 
 def docs() -> int:
     install("requirements-dev.txt")
-    # the theme's makers announce another program of theirs at every start
+    # the theme prints an announcement of another program at every start
     environment = dict(os.environ, NO_MKDOCS_2_WARNING="1")
     return subprocess.run([PYTHON, "-m", "mkdocs", "build", "--strict"], cwd=ROOT, env=environment).returncode

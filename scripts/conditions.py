@@ -23,7 +23,7 @@ from pathlib import Path
 from scripts.checks import CHROMIUM_NAMES, IN_PARALLEL
 from scripts.environment import ROOT, CannotGoOn, print_line
 
-# How packages are fetched. Nothing else of this shell reaches the run.
+# Prefixes of variables that are passed on, for fetching packages; no others are.
 PASSED_ON = ("PIP_", "SSL_", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
 
 
@@ -71,8 +71,8 @@ def _environment(options: argparse.Namespace, home: str) -> dict[str, str]:
     return values
 
 
-# Shifts the time of day and of files, and no other clock. Debian's libfaketime 0.9.10 cannot be used: Chromium hangs,
-# Python's threads wait without end by a shifted monotonic clock and cannot sleep without one, and a process crashed.
+# Shifts only the time of day and of files. Debian's libfaketime 0.9.10 cannot be used: Chromium hangs, and a process
+# crashed; with a shifted monotonic clock Python's threads wait for ever, and without one they cannot sleep.
 CLOCK = """
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -166,7 +166,7 @@ int sem_timedwait(sem_t *semaphore, const struct timespec *until) {
 
 
 def shifted_clock(at: str, folder: str) -> dict[str, str]:
-    """Return the variables that shift the clock of a process, and of all that it starts, to ``at`` in UTC."""
+    """Return the environment variables that shift the clock of a process and of its children to ``at`` in UTC."""
     ahead = round((datetime.fromisoformat(at).replace(tzinfo=UTC) - datetime.now(UTC)).total_seconds())
     if ahead < 0:
         raise CannotGoOn(f"--at is {at}; expected a time to come, as cookies would be over at once.")
@@ -191,9 +191,9 @@ def _run(options: argparse.Namespace, folder: str) -> int:
         before = ["setpriv", "--reuid", options.user, "--regid", "nogroup", "--clear-groups"]
         subprocess.run(["chown", "--recursive", f"{options.user}:nogroup", folder], check=True)
     if options.home_read_only:
-        home = "/dev/null"  # root could write a folder without its permission
+        home = "/dev/null"  # not a read-only folder, as root could write to it
     values = _environment(options, home)
-    # A shifted clock would find the certificates of the package index too old.
+    # Not with the shifted clock, for which the package index's certificates would be expired.
     subprocess.run([*before, "make", "browser"], cwd=clone, env=values, check=True)
     if options.at:
         values |= shifted_clock(options.at, folder)

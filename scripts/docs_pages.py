@@ -1,4 +1,4 @@
-"""Generate pages of the documentation from the code, and link to them: `mkdocs build` calls `on_...`."""
+"""Generate pages of the documentation from the code, and link to them; `mkdocs build` calls the functions `on_...`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ NUMERIC = (
     "quorum.statistics.ranking",
     "quorum.statistics.significance",
 )
-# Modules whose docstrings define what they compute.
+# Modules whose docstrings define the metrics that they compute.
 MEASURES = (
     "bleu", "rouge", "cider", "meteor.scoring", "meteor.alignment", "meteor.beam_search", "meteor.matches",
     "text.tokens", "text.tokenizers", "text.ptb", "text.changes", "text.porter", "text.snowball", "text.word_lists",
@@ -40,7 +40,7 @@ DJANGO_OPTIONS = {
     "help", "version", "verbosity", "settings", "pythonpath", "traceback", "no_color", "force_color", "skip_checks",
 }  # fmt: skip
 
-# Commands whose help names no page.
+# Page of each command whose help does not name one.
 PAGES_OF_COMMANDS = {
     "study export": "study-files.md",
     "study template": "contrib/hit_templates.md",
@@ -96,9 +96,10 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, **_: Any) -> str:
-    """Link to the made pages, where docs/reference.md stands for them in the source, and to pages of features.
+    """Return a page's Markdown with links to generated pages and to pages of features.
 
-    The search also reads a page's tags: the questions that it answers. Reasons and lists come after answers.
+    In the source, docs/reference.md stands for the generated pages. The search also reads a page's tags, which are the
+    questions that it answers, and ranks pages of reasons and lists below those of answers.
     """
     markdown = re.sub(
         r"\[([^]]*)\]\(((?:\.\./)*)\.\./contrib/(\w+)/README\.md(#[\w-]+)?\)", _link_to_feature, markdown
@@ -114,7 +115,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, **_: Any) 
 
 
 def _link_to_feature(link: re.Match[str]) -> str:
-    """Return a link to a feature's page; the text alone if the feature is off."""
+    """Return a link to a feature's page, or only its text if the feature is off."""
     from django.conf import settings
 
     text, up, name, anchor = link.groups("")
@@ -130,7 +131,7 @@ def _set_up() -> None:
 
     sys.path.insert(0, str(ROOT))
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
-    # The settings keep a key there.
+    # The settings store a key in that folder.
     os.environ.setdefault("DATA_DIR", tempfile.mkdtemp(prefix="quorum-docs-"))
     django.setup()
 
@@ -164,13 +165,13 @@ def command_page() -> Iterator[str]:
 
 
 def _pages_of(command: str) -> str:
-    """Link to the page that explains a command whose help names none."""
+    """Return a link to the page on a command whose help does not name one."""
     page = PAGES_OF_COMMANDS.get(command)
     return f" ([more](../{page}))" if page else ""
 
 
 def _linked(text: str) -> str:
-    """Make links of the pages that a text names as files of the project."""
+    """Return the text with names of documentation files turned into links."""
     text = re.sub(r"docs/([a-z/-]+)\.md(#[\w-]+)?", r"[\1](../\1.md\2)", text)
     return re.sub(r"contrib/(\w+)/README\.md", r"[\1](../contrib/\1.md)", text)
 
@@ -206,7 +207,7 @@ def study_file_page() -> Iterator[str]:
 
 
 def _part(field: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any] | None:
-    """Return the table that a field, or an entry of its list, refers to."""
+    """Return the schema of the table that a field, or an entry of its list, is; None for other fields."""
     for part in (field, field.get("items", {}), *field.get("anyOf", ()), *field.get("allOf", ())):
         if "$ref" in part:
             definition: dict[str, Any] = schema["$defs"][part["$ref"].rpartition("/")[2]]
@@ -218,7 +219,7 @@ def _key(name: str, field: dict[str, Any], schema: dict[str, Any]) -> tuple[str,
     default = field.get("default")
     shown = "" if default is None or default in ("", [], {}) else f"`{default}`"
     title = field.get("title", "")
-    # pydantic makes a title of the name
+    # leave out titles that pydantic derives from the name
     sentences = [title] if title.lower().replace(" ", "_") != name else []
     sentences += [sentence for sentence in (field.get("description"),) if sentence]
     sentences += [f"`{value}`: {label}" for value, label in field.get("words", {}).items() if value]
@@ -309,7 +310,7 @@ def metrics_page() -> Iterator[str]:
 
 
 def statistics_page() -> Iterator[str]:
-    """Show every public function below the docstring of its module, which has definitions and sources."""
+    """Yield the page on statistics: each module's docstring, with definitions and sources, and its public functions."""
     from quorum.statistics.catalogue import MODULES, STATISTICS
 
     yield "# Statistics by name\n\nHow they are used, and what is known of them, is in [Statistics](../statistics.md)."

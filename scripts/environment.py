@@ -1,6 +1,6 @@
 """Check and prepare the machine before Quorum starts: Python, writable folders, ports, packages.
 
-Use only the standard library, as nothing is installed yet, and no syntax that an old Python cannot read.
+Use only the standard library, as nothing is installed yet, and no syntax that an old Python cannot parse.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ class CannotGoOn(Exception):
 
 
 def print_line(text: str) -> None:
-    """Print at once, also into a pipe."""
+    """Print and flush, so that a pipe gets the text at once."""
     sys.stdout.write(text + "\n")
     sys.stdout.flush()
 
 
 def use_a_new_python() -> None:
-    """Restart in a newer Python of this machine if this one is too old."""
+    """Restart the program in a newer Python of this machine if this one is too old."""
     if sys.version_info >= OLDEST:
         return
     for minor in range(20, OLDEST[1] - 1, -1):
@@ -64,7 +64,10 @@ def setting(name: str, default: str) -> str:
 
 
 def check_writable(folder: str) -> None:
-    """Write a file: permissions do not reveal read-only disks, or root."""
+    """Raise CannotGoOn unless a file can be written into the folder.
+
+    Permissions do not show this for read-only disks, and for root.
+    """
     try:
         os.makedirs(folder, mode=0o700, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
@@ -92,7 +95,7 @@ def check_port(name: str = "PORT", usual: str = "8000", another: str = "make run
 
 
 def install(requirements: str) -> None:
-    """Make .venv and install a requirements file, unless that is done."""
+    """Create .venv and install a requirements file, unless this was done before."""
     wanted = hashlib.sha256(sys.version.encode())
     for name in sorted({"requirements.txt", requirements}):
         with open(os.path.join(ROOT, name), "rb") as stream:
@@ -114,7 +117,7 @@ def install(requirements: str) -> None:
             )
     fetched = FETCHED.get(requirements, "from PyPI")
     print_line(f"Installing what {requirements} names ({fetched}); this takes a minute or two, once ...")
-    # Python compiles what is imported; pip would compile every module, for a third of its time.
+    # Python compiles modules when they are imported; pip would take a third of its time to compile all.
     options = ["--quiet", "--disable-pip-version-check", "--no-compile"]
     command = [PYTHON, "-m", "pip", "install", *options, "-r", requirements]
     if subprocess.run(command, cwd=ROOT).returncode:

@@ -1,7 +1,7 @@
-"""Measure the code and hold it against the ceilings in pyproject.toml: ``python -m scripts.measures``.
+"""Measure the code, and compare it with the ceilings in pyproject.toml: ``python -m scripts.measures``.
 
-docs/decisions/0011-layout.md says what is counted. A ceiling that lies far above its measure is refused
-too. What a command costs in processor time has none, as machines differ.
+docs/decisions/0011-layout.md says what is counted. A ceiling far above its measure is an error, too. The processor time
+of commands has no ceiling, as machines differ.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from scripts.environment import print_line
 
 ROOT = Path(__file__).resolve().parent.parent
 APPS = ("judgments", "annotation", "evaluation")
-PLATFORM = ("common", "config", *APPS, "demo", "scripts", "quorum_client")  # what is read beside the library
-SLACK = 1.02  # a ceiling this far above its measure is lowered
+PLATFORM = ("common", "config", *APPS, "demo", "scripts", "quorum_client")  # measured besides the library
+SLACK = 1.02  # a ceiling more than this factor above its measure must be lowered
 NO_CODE = {"COMMENT", "NL", "NEWLINE", "INDENT", "DEDENT", "ENDMARKER"}
 
 
 def sources(*folders: str) -> Iterator[Path]:
-    """Skip migrations and empty ``__init__.py``."""
+    """Yield the modules in folders, without migrations and empty ``__init__.py``."""
     for folder in folders:
         for path in sorted((ROOT / folder).rglob("*.py")):
             if path.parent.name != "migrations" and path.stat().st_size:
@@ -43,7 +43,7 @@ def _read(path: Path) -> str:
 
 
 def code_tokens(text: str) -> list[tokenize.TokenInfo]:
-    """Return the tokens of a module but comments and docstrings."""
+    """Return the tokens of a module without comments and docstrings."""
     documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
     docstrings = {
         node.body[0].lineno
@@ -79,7 +79,7 @@ def measure_sizes() -> dict[str, float]:
 
 
 def measure_lines_passed() -> dict[str, float]:
-    """Return the lines of the functions that requests and commands call, on the demo in a temporary database."""
+    """Return how many lines of functions requests and commands run through, with the demo in a temporary database."""
     with tempfile.TemporaryDirectory() as data:
         os.environ |= {
             "ALLOWED_HOSTS": "testserver",
@@ -127,7 +127,7 @@ def lines_passed(step: Callable[[], Any]) -> int:
     roots = tuple(f"{ROOT / folder}{os.sep}" for folder in ("common", "config", *APPS))
 
     def note(frame: FrameType, event: str, argument: object) -> None:
-        body = not frame.f_code.co_flags & inspect.CO_OPTIMIZED  # of a module or class, which is no function
+        body = not frame.f_code.co_flags & inspect.CO_OPTIMIZED  # of a module or class, not a function
         if event == "call" and not body and frame.f_code.co_filename.startswith(roots):
             codes.add(frame.f_code)
 
@@ -147,7 +147,7 @@ def processor_seconds() -> float:
 
 
 def out_of_bounds(measured: Mapping[str, float], ceilings: Mapping[str, float]) -> Iterator[str]:
-    """Yield a sentence for each ceiling that is passed or can be lowered."""
+    """Yield a sentence for each ceiling that is exceeded or can be lowered."""
     for name, figure in measured.items():
         if figure > ceilings[name]:
             yield f"{name}: {figure:,} lies above the ceiling of {ceilings[name]:,}."

@@ -1,9 +1,10 @@
-"""Update the catalogues of the pages' texts: ``python scripts/messages.py update``.
+"""Update the message catalogues of pages: ``python scripts/messages.py update``.
 
-New messages of templates, code and data are added untranslated to the catalogues below ``locale/``. ``check`` names
-what is missing. The compiled catalogues are committed, so that an installation needs no tool for them.
+New messages of templates, code and data are added without translation to the catalogues below ``locale/``. ``check``
+lists missing translations. The compiled catalogues are committed, so that an installation needs no tool for them.
 
-Workers read six languages, staff English and German. A text that no worker sees is in the staff's catalogue alone.
+Pages for workers are in six languages, pages for staff in English and German. Messages that no worker sees are only in
+the staff's catalogue.
 """
 
 from __future__ import annotations
@@ -28,9 +29,9 @@ from babel.messages.pofile import read_po, write_po
 ROOT = Path(__file__).resolve().parent.parent
 LANGUAGES = ("ar", "de", "es", "fr", "zh_Hans")
 STAFF_LANGUAGES = ("de",)
-STAFF = "staff"  # the context of a staff text in a file of workers' texts, and the folder of the staff's catalogue
+STAFF = "staff"  # message context of staff texts in workers' files, and folder of the staff's catalogue
 PACKAGES = ("annotation", "common", "config", "contrib", "evaluation", "judgments")
-# Python and templates that workers read; whatever is elsewhere is for staff
+# Code and templates with texts for workers; all others are for staff.
 WORKERS_CODE = (
     "annotation/crowds/sessions.py", "annotation/crowds/mturk/frames.py",
     "annotation/crowds/mturk/views.py", "annotation/crowds/panel/backend.py",
@@ -56,7 +57,7 @@ WORKERS_TEMPLATES = (
     "templates/403.html", "templates/403_csrf.html", "templates/404.html", "templates/429.html",
     "templates/500.html", "templates/503.html",
 )  # fmt: skip
-# what the admin's theme says in English alone, where our pages show it
+# Texts that the admin's theme has only in English, and that Quorum's pages show.
 THEME = (
     "Add row", "Apply Filters", "Choose file to upload", "Click to cancel", "Click to download", "Dark", "Date",
     "Expand row", "False", "General", "Image preview", "Light", "More actions", "No data", "No results found",
@@ -69,12 +70,12 @@ THEME = (
     "Raw passwords are not stored, so there is no way to see this user’s password, but you can change the password "
     'using <a href="{}" class="text-primary-600 dark:text-primary-500">this form</a>.',
 )  # fmt: skip
-# Babel's own, and those that Django adds
+# Gettext functions: Babel's defaults, and those that Django adds.
 KEYWORDS = DEFAULT_KEYWORDS | {
     f"{name}_lazy": DEFAULT_KEYWORDS[name] for name in ("gettext", "ngettext", "pgettext", "npgettext")
 } | {"gettext_noop": None}  # fmt: skip
 HEADER = "# The texts of Quorum's {readers} pages ({language})."
-MADE = datetime(2026, 11, 20, tzinfo=UTC)  # no clock: the same texts make the same files
+MADE = datetime(2026, 11, 20, tzinfo=UTC)  # a fixed date, so that the same texts give the same files
 
 
 @functools.cache
@@ -101,7 +102,7 @@ def _has(catalog: Catalog, message: Any, context: str | None) -> bool:
 
 
 def _data() -> Iterator[tuple[str, str]]:
-    """Yield data that is translated where it is shown."""
+    """Yield texts in data files, which are translated when they are shown."""
     from importlib import import_module
 
     from common.errors import QuorumError
@@ -147,14 +148,14 @@ def _data() -> Iterator[tuple[str, str]]:
 
 
 def _of_design(path: str, values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Skip captions in examples."""
+    """Yield the texts of a study file, without captions of examples."""
     yield from ((path, values[key]) for key in ("question", "instructions", "consent") if values.get(key))
     for example in values.get("examples", ()):
         yield from ((path, example[key]) for key in ("scene", "answer", "why") if example.get(key))
 
 
 def _staff_data() -> Iterator[tuple[str, str]]:
-    """Yield declared words that staff pages translate."""
+    """Yield texts in declarations that staff pages translate."""
     from config.admin.names import declared_names, fields_with_choices
     from config.admin.site import site
     from judgments.access import views
@@ -216,7 +217,7 @@ def _of_design_pages() -> Iterator[tuple[str, str]]:
     from judgments.kinds import KINDS
 
     path = "judgments/design"
-    languages = dict(settings.LANGUAGES).values()  # which Django translates
+    languages = dict(settings.LANGUAGES).values()  # names of languages, which Django translates
     yield from ((path, text) for step in DESIGN_STEPS.items() for text in step)
     for preset in PRESETS.values():
         yield from ((path, text) for text in (preset.title, preset.choose, preset.source) if text)
@@ -236,7 +237,7 @@ def _of_design_pages() -> Iterator[tuple[str, str]]:
 
 
 def _shown_constants() -> Iterator[tuple[str, str]]:
-    """Yield constants that pages translate, such as reasons and formats."""
+    """Yield texts in constants that pages translate, such as reasons and formats."""
     import pkgutil
     from importlib import import_module
 
@@ -273,7 +274,7 @@ def _shown_constants() -> Iterator[tuple[str, str]]:
 
 
 def _sources() -> Iterator[tuple[str, bytes]]:
-    """Yield (path, Python source) of everything that can hold a message."""
+    """Yield (path, Python source) of all files that may contain messages."""
     from django.utils.translation.template import templatize
 
     for package in PACKAGES:
@@ -289,7 +290,7 @@ def _sources() -> Iterator[tuple[str, bytes]]:
         yield (
             path,
             re.sub(r"^\s+", "", code, flags=re.MULTILINE).encode(),
-        )  # indents mean something in Python
+        )  # strip, as indentation is syntax in Python
 
 
 def _path(language: str, *, staff: bool) -> Path:
@@ -323,14 +324,14 @@ def _compiled(catalog: Catalog) -> bytes:
 
 
 def _texts(mo: bytes) -> list[tuple[Any, ...]]:
-    """Return what pages look up: the header names the version of Babel."""
+    """Return the messages of a compiled catalogue without the header, which contains the version of Babel."""
     return [
         (message.id, message.context, message.string) for message in read_mo(io.BytesIO(mo)) if message.id
     ]
 
 
 def update(language: str, *, staff: bool = False) -> None:
-    """Leave new messages untranslated; remove unused ones."""
+    """Update a catalogue: add new messages without translation, and remove unused ones."""
     catalog = stored(language, staff=staff)
     catalog.update(collected(staff=staff), no_fuzzy_matching=True, update_creation_date=False)
     path = _path(language, staff=staff)
@@ -369,14 +370,14 @@ def problems(language: str, *, staff: bool = False) -> list[str]:
 
 
 def _parts(text: str) -> set[str]:
-    """Return what a translation must keep: placeholders and tags."""
+    """Return the placeholders and tags in a text, which translations must keep."""
     return set(re.findall(r"%\(\w+\)\w|%%|\{\w+\}|<[^>]+>", text))
 
 
 def disagreements(message: Message, form_of: Callable[[int], int]) -> Iterator[str]:
-    """Yield how the parts of a translation differ from those of the message.
+    """Yield sentences on placeholders and tags in which a translation differs from the message.
 
-    A plural form for none, one or two may say so in a word; every other one has all placeholders.
+    A plural form for none, one or two may write the number as a word; all other forms must have all placeholders.
     """
     if not message.id:
         return
@@ -416,5 +417,5 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.path.insert(0, str(ROOT))  # started as a file, Python looks for modules beside it alone
+    sys.path.insert(0, str(ROOT))  # if started as a file, Python finds only modules in its folder
     sys.exit(main(sys.argv[1:]))

@@ -1,6 +1,6 @@
-"""Run `make mturk-demo`: the demo study at an emulator of Mechanical Turk, with a worker's link.
+"""Run `make mturk-demo`: publish the demo study on an emulator of Mechanical Turk, and print a link for workers.
 
-Nothing reaches Amazon, and no money moves. Each run starts with an empty folder `mturk-demo` below the data folder.
+Nothing is sent to Amazon, and no money is spent. Each run starts with an empty folder `mturk-demo` in the data folder.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def main() -> None:
 
 
 def apart(folder: str) -> dict[str, str]:
-    """Return settings that separate the demo's rows, jobs and money from other installations."""
+    """Return settings that keep the demo's rows, jobs and money apart from other installations."""
     return {
         "DATA_DIR": folder,
         "DATABASE_URL": "",
@@ -100,7 +100,7 @@ def at_emulator(address: str, site: str) -> dict[str, str]:
 
 
 def begin_anew(folder: str) -> None:
-    """Empty the folder: the emulator forgets its HITs when it ends, so the rows must go too."""
+    """Empty the folder, because the emulator forgets its HITs when it ends, so stored rows would be wrong."""
     mark = os.path.join(folder, "made-by-mturk-demo")
     if os.path.exists(mark):
         shutil.rmtree(folder)
@@ -112,9 +112,9 @@ def begin_anew(folder: str) -> None:
 
 
 def _publish(environment: dict[str, str]) -> str:
-    """Put the study up; return the path of its page of the crowd."""
+    """Publish the study; return the path of its page on the crowd."""
     print_line("Putting the study up ...")
-    # in one process, since each takes seconds to start
+    # run all in one process, as each takes seconds to start
     program = (
         "from io import StringIO; from django.core.management import call_command; "
         f"call_command('create_study', 'demo/studies/mturk.toml', stdout=StringIO()); "

@@ -1,9 +1,9 @@
-"""Take the pictures of the README and the documentation: ``python -m scripts.pictures``, or ``... --check``.
+"""Take the screenshots of the README and the documentation: ``python -m scripts.pictures``, or ``... --check``.
 
-They show the demo of the data folder (DATA_DIR, else `var`), prepared by `make run` and otherwise empty, in an
-installed browser (`make test` looks for one). A study with a flag for review is added to it. docs/pictures/pages.json
-holds what each page said and how it looked when its picture was taken; ``--check`` names the pictures whose pages have
-changed since, and fails if there are some.
+They show the demo in the data folder (DATA_DIR, else `var`), which `make run` must have prepared and which must contain
+nothing else, in an installed browser (found as in `make test`). A study with a worker flagged for review is added to
+it. docs/pictures/pages.json has the text and a digest of the style of each page at the time of its picture;
+``--check`` lists the pictures whose pages have changed since, and fails if there are any.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ PICTURES = ROOT / "docs" / "pictures"
 PAGES = PICTURES / "pages.json"
 FINISHED, OPEN, WATCHED = "demo-triplet-simulated", "demo-triplet", "demo-watched"
 WIDTH, HEIGHT, MARGIN = 1280, 1100, 16
-# the bar that stays at the window's foot would lie over the middle of a long page
+# The bar that is fixed to the bottom of the window would cover the middle of a long page.
 AT_ITS_PLACE = (
     "document.querySelectorAll('.q-desk-save').forEach((bar) => { bar.style.position = 'static'; })"
 )
-# The style of each element that is in the picture; text and figures are compared by what they say.
+# Returns the style of each element in the picture; texts and figures are compared separately.
 LOOK = """(element) => [element, ...element.querySelectorAll("*")].map((one) => {
     const style = getComputedStyle(one);
     return [one.tagName, one.getAttribute("class"), style.color, style.backgroundColor, style.fontSize, style.padding,
@@ -48,12 +48,15 @@ LOOK = """(element) => [element, ...element.querySelectorAll("*")].map((one) => 
 }).join("\\n")"""
 NUMBER = re.compile(
     r"(?<![\w-])\d[\d.,]*"
-)  # a figure may differ in its last digit, a date and a seed's name do
-COLOURS = 96  # enough for text and plots, at a fifth of the bytes
+)  # ignore figures, which may differ in the last digit, and dates and names with seeds, which do differ
+COLOURS = 96  # enough for text and plots, with a fifth of the file size
 
 
 class _Picture(NamedTuple):
-    """A picture: its file, its address, and the part of the page: the top of what matches, or a whole card."""
+    """A picture to take: the name of its file, the address, and the part of the page.
+
+    The part is the element that the selector ``within`` matches, or its top ``height`` pixels.
+    """
 
     name: str
     path: str
@@ -67,7 +70,7 @@ class Silent(WSGIRequestHandler):
 
 
 class _Taken(NamedTuple):
-    """A picture that was taken: its bytes, the lines of its page, and a digest of how these looked."""
+    """A picture taken: its bytes, the lines of text on the page, and a digest of their style."""
 
     name: str
     image: bytes
@@ -79,7 +82,7 @@ class _Taken(NamedTuple):
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Write the pictures, or with ``--check`` name those that are not of today's pages."""
+    """Write the pictures, or with ``--check`` list those whose pages have changed."""
     taken = take_pictures()
     pages = {one.name: one.page() for one in taken}
     if "--check" in arguments:
@@ -135,7 +138,7 @@ def take_pictures() -> list[_Taken]:
 
 
 def watched_study() -> Study:
-    """Return a copy of the demo's open study with a detector, answered by a simulated crowd with spammers."""
+    """Return a copy of the demo's open study, with a detector, and answers of a simulated crowd with spammers."""
     from annotation.rehearsal.crowd import RehearsalCrowd
     from annotation.rehearsal.run import rehearse
     from evaluation.management.installation import FOLDER

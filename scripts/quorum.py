@@ -1,6 +1,6 @@
-"""The orders of the Makefile.
+"""The commands of the Makefile.
 
-Use only the standard library, and no syntax that an old Python cannot read (scripts/environment.py).
+Use only the standard library, and no syntax that an old Python cannot parse (scripts/environment.py).
 """
 
 from __future__ import annotations

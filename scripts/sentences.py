@@ -1,6 +1,7 @@
-"""Write tests/sentences.txt, what errors say to users, by module and class: ``python -m scripts.sentences``.
+"""Write tests/sentences.txt, the messages of errors by module and class: ``python -m scripts.sentences``.
 
-Tests assert an error's class, field and values; its words are read there. Placeholders stand as in the code.
+Tests check only the class, field and values of an error; the file shows changes of messages, with placeholders as in
+the code.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("annotation", "common", "config", "contrib", "evaluation", "judgments", "quorum", "quorum_client")
 CATALOGUE = ROOT / "tests" / "sentences.txt"
 HEAD = "What errors say. `python -m scripts.sentences` writes this file; read what it changes.\n"
-NUMERIC = ("quorum/metrics/", "quorum/statistics/")  # their constants say why a figure is undefined
-# what raises or reports an error, beside exceptions of the tree
+NUMERIC = ("quorum/metrics/", "quorum/statistics/")  # their constants are reasons for undefined figures
+# functions and classes that raise or report errors, besides exceptions in the code
 CALLS = {"CommandError", "Error", "ValidationError", "Warning", "add_error", "error", "exit", "problem"}
 Scope = ast.Module | ast.FunctionDef
 Values = Mapping[str, list[ast.expr]]
@@ -53,7 +54,7 @@ def last_name(node: ast.expr) -> str:
 def sentences(
     node: ast.AST, errors: set[str], scopes: tuple[Scope, ...], owner: str = ""
 ) -> Iterator[tuple[str, str]]:
-    """Yield (class or function, sentence) of what is raised or made below ``node``."""
+    """Yield (class or function, message) for errors raised or created below ``node``."""
     if isinstance(node, ast.ClassDef) and node.name in errors:
         owner = node.name
     if isinstance(node, ast.FunctionDef):
@@ -69,7 +70,7 @@ def sentences(
             if told := [text.strip().replace("\n", "\\n") for text in texts if " " in text.strip()]:
                 yield name, " | ".join(told)
     for child in ast.iter_child_nodes(node):
-        if isinstance(child, (ast.Name, ast.Constant, ast.expr_context)):  # most of a tree; without children
+        if isinstance(child, (ast.Name, ast.Constant, ast.expr_context)):  # skip leaves, which are most nodes
             continue
         yield from sentences(child, errors, scopes, owner)
 
@@ -82,7 +83,7 @@ def reasons(tree: ast.Module) -> Iterator[tuple[str, str]]:
 
 @cache
 def assigned(scope: Scope) -> Values:
-    """Return the constants of a module, or what a function assigns, by name."""
+    """Return the values assigned to names in a module or function, by name."""
     found: dict[str, list[ast.expr]] = {}
     for node in scope.body if isinstance(scope, ast.Module) else ast.walk(scope):
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):

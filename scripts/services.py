@@ -1,6 +1,6 @@
 """`make run` and `quorum run`: start, supervise and stop the web server and the background workers.
 
-Use only the standard library, and no syntax that an old Python cannot read (scripts/environment.py).
+Use only the standard library, and no syntax that an old Python cannot parse (scripts/environment.py).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Dict  # noqa: UP035 - a Python that is too old still has to read this file
+from typing import Dict  # noqa: UP035 - a Python that is too old must still parse this file
 
 from scripts.environment import (
     PYTHON,
@@ -73,7 +73,7 @@ Services = Dict[str, "subprocess.Popen[bytes]"]
 
 @dataclass(frozen=True)
 class Installation:
-    """The Python with the packages, the prefix of commands, and the environment of the services."""
+    """The Python with the installed packages, the prefix of commands, and the environment of services."""
 
     python: str
     command: str
@@ -86,7 +86,7 @@ class Stopped(Exception):
 
 @contextlib.contextmanager
 def until_stopped() -> Iterator[Services]:
-    """Yield a dict for started services, which end with the block; Ctrl-C ends the block."""
+    """Yield a dict for started services, which are stopped at the end of the block; Ctrl-C ends the block."""
     for number in STOP_SIGNALS:
         signal.signal(number, _stop)
     services: Services = {}
@@ -123,9 +123,9 @@ def serve(services: Services, installation: Installation, *, demo: bool = True) 
         start_service(services, WEB, installation)
         wait_for_answer(address, services)
     except (Stopped, CannotGoOn):
-        print_line("\n" + lines)  # or nobody would ever see the password of an account that is new
+        print_line("\n" + lines)  # or nobody could see the new account's password later
         raise
-    for name in (WORKER, READING, HEAVY):  # last, so that the pages are there sooner
+    for name in (WORKER, READING, HEAVY):  # start workers last, so that pages are available earlier
         start_service(services, name, installation)
     things = (WITH_DEMO if demo else WITHOUT_DEMO).format(address=address, command=installation.command)
     print_line(
@@ -137,8 +137,8 @@ def serve(services: Services, installation: Installation, *, demo: bool = True) 
 
 
 def start_service(services: Services, name: str, installation: Installation) -> None:
-    """Start a service in its own session, so that Ctrl-C reaches only this script, which ends them in order."""
-    with _signals_wait():  # a process that was not noted yet would be left behind
+    """Start a service in its own session, so that Ctrl-C reaches only this script, which stops services in order."""
+    with _signals_wait():  # a process that is not in the dict yet would not be stopped
         services[name] = subprocess.Popen(
             [installation.python, "-m", *COMMANDS[name]],
             cwd=ROOT,
@@ -180,7 +180,7 @@ def keep_running(services: Services, installation: Installation) -> None:
 
 
 def prepare(installation: Installation, *, demo: bool = True) -> dict[str, str] | None:
-    """Set up database, static files and demo; return the first account if it is new."""
+    """Set up the database, static files and the demo; return the first account if it was created."""
     data = installation.environment["DATA_DIR"]
     note, wanted = os.path.join(data, "prepared", "by-make-run"), _what_prepare_reads(demo)
     static = os.path.join(ROOT, setting("STATIC_ROOT", "staticfiles"), "staticfiles.json")
@@ -204,12 +204,12 @@ def prepare(installation: Installation, *, demo: bool = True) -> dict[str, str] 
 
 
 def _what_prepare_reads(demo: bool) -> str:
-    """Hash packages, migrations, static files and settings."""
+    """Return a hash of packages, migrations, static files and settings, on which preparing depends."""
     seen = hashlib.sha256(b"" if demo else b"no demo")
     for name in ("DATABASE_URL", "STATIC_ROOT"):
         seen.update(f"{name}={setting(name, '')}\n".encode())
     seen.update(file_text(os.path.join(VENV, "installed-requirements.txt")).encode())
-    # the last names the packages beside an installed Quorum, and its own files with their hashes
+    # The last pattern matches installed packages, Quorum included, with hashes of their files.
     for pattern in ("*/migrations/*.py", "static/**/*", "../../*.dist-info/RECORD"):
         for path in sorted(glob.glob(os.path.join(ROOT, pattern), recursive=True)):
             if os.path.isfile(path):
@@ -252,7 +252,7 @@ def _check_alive(services: Services) -> None:
 
 
 def _stop(number: int, frame: object) -> None:
-    _ignore_signals()  # make passes on what its group got already: a second one would end the stopping
+    _ignore_signals()  # make forwards the signal that its group got already; it would interrupt the stopping
     raise Stopped
 
 
@@ -262,7 +262,7 @@ def _ignore_signals() -> None:
 
 
 def stop(services: Services) -> None:
-    """Ask all to end, wait, and kill what is left, children too."""
+    """Terminate all services, wait, and kill those that are left, with their children."""
     for process in services.values():
         if process.poll() is None:
             process.terminate()

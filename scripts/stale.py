@@ -1,8 +1,7 @@
-"""List figures in README and docs that are older than the code they measure: ``python -m scripts.stale``.
+"""List figures in README and docs that are older than the code which they measure: ``python -m scripts.stale``.
 
-docs/figures/measured.csv names for each of them the commit at which it was measured, and its modules. Whoever
-measures again sets the commit there. A figure is a section of PAGES, a group of TABLES, or a page and what it says in
-a line.
+docs/figures/measured.csv has for each figure the commit at which it was measured, and the modules that it depends on.
+After measuring again, set the commit there. A figure is a section of PAGES, a group of TABLES, or a line of a page.
 """
 
 from __future__ import annotations
@@ -20,8 +19,8 @@ ROOT = Path(__file__).resolve().parent.parent
 FIGURES = ROOT / "docs" / "figures"
 PAGES = ("benchmarks.md", "scale.md")
 TABLES = ("benchmarks.csv", "benchmarks-others.csv")
-OF_LINE = " | "  # between a page and the part of a line
-# A line with such a word and a number says what was measured or computed.
+OF_LINE = " | "  # separates a page from a part of one of its lines
+# A line with such a word and a number has a measured or computed figure.
 CLAIM = re.compile(
     r"simulations|-m benchmarks\.|\]\(figures/[\w-]+\.csv|Measured |\(published|the published|reported "
     r"|crowd-kit's|accuracy is|F1 is|--keystrokes|They agree to|\de-\d"
@@ -39,7 +38,7 @@ def wanted() -> list[str]:
         f"{page}: {line.removeprefix('## ')}"
         for page in PAGES
         for line in (ROOT / "docs" / page).read_text(encoding="utf-8").splitlines()
-        if line.startswith("## ") and line != "## Several machines"  # which holds no figures
+        if line.startswith("## ") and line != "## Several machines"  # a section without figures
     ]
     for table in TABLES:
         with (FIGURES / table).open(encoding="utf-8", newline="") as file:
@@ -48,7 +47,7 @@ def wanted() -> list[str]:
 
 
 def pages() -> dict[str, str]:
-    """Return README, the pages of docs but PAGES, and those of features, name -> text without blocks of code."""
+    """Return the texts of README, docs (except PAGES) and pages of features, without blocks of code, by name."""
     docs = ROOT / "docs"
     paths = {path.relative_to(docs).as_posix(): path for path in sorted(docs.rglob("*.md"))}
     features = (ROOT / "contrib").glob("*/README.md")
@@ -61,7 +60,7 @@ def pages() -> dict[str, str]:
 
 
 def unknown(texts: Mapping[str, str]) -> list[str]:
-    """Return figures that are in measured.csv or in pages, name -> text, alone."""
+    """Return the names of figures that are only in measured.csv, or only in the pages."""
     names = {row["figures"] for row in measured()}
     parts = {name for name in names if OF_LINE in name}
     problems = sorted((names - parts).symmetric_difference(wanted()))
@@ -81,7 +80,10 @@ def unknown(texts: Mapping[str, str]) -> list[str]:
 
 
 def changes(row: dict[str, str]) -> list[str] | None:
-    """Return the commits since, newest first; None if the clone lacks the one that was measured."""
+    """Return the commits since the measured one that change the figure's modules, newest first.
+
+    Return None if the clone lacks the measured commit.
+    """
     since = f"{row['measured']}..HEAD"
     command = ["git", "log", "--no-merges", "--format=%h %cs %s", since, "--", *row["modules"].split()]
     log = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
@@ -89,7 +91,7 @@ def changes(row: dict[str, str]) -> list[str] | None:
 
 
 def main() -> int:
-    """Print a line for each name; return how many are unknown."""
+    """Print a line for each figure; return how many are unknown."""
     missing = unknown(pages())
     for name in missing:
         print_line(f"{name}: in measured.csv or in the pages alone")
