@@ -1,9 +1,9 @@
-"""A small client of Quorum's HTTP interface: studies, their rows as pandas frames, and the steps of a study's life.
+"""A small client of Quorum's API: studies, their rows as pandas DataFrames, and operations on studies.
 
     >>> quorum = Quorum("http://127.0.0.1:8000", token="quorum_...")
     >>> frame = quorum.study("demo-triplet").frame("judgments")
 
-It needs ``httpx`` and ``pandas``, and nothing else of Quorum.
+It needs ``httpx`` and ``pandas``, but no other part of Quorum.
 """
 
 try:

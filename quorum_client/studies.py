@@ -1,4 +1,4 @@
-"""An installation, and a study or dataset in it, by HTTP calls that are repeated where that is safe."""
+"""Access to an installation, and to a study or dataset in it, by HTTP calls that are repeated if that is safe."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ import pandas as pd
 
 TRIED_AGAIN = (429, 502, 503, 504)
 SAFE_TO_REPEAT = ("GET", "HEAD", "PUT")
-ACCEPTED = 202  # not ready yet: ask again
+ACCEPTED = 202  # HTTP status: not ready yet, ask again
 KEY = "Idempotency-Key"
 PAGE_SIZE = 1000
 
 
 class Problem(Exception):
-    """A refusal of the server (RFC 9457).
+    """The server refused a call (RFC 9457) or could not be reached.
 
     Attributes:
         status: HTTP status; 0 if the server could not be reached.
-        detail: a sentence.
-        members: the whole document.
+        detail: a sentence on the problem.
+        members: the whole problem document.
     """
 
     def __init__(self, status: int, detail: str, members: dict[str, Any] | None = None) -> None:
@@ -40,8 +40,9 @@ class Problem(Exception):
 class Calls:
     """A connection to an installation, such as https://quorum.example.
 
-    If the server is busy or away, calls that are safe to repeat are tried again after 0.5, 1, 2, ... seconds, or
-    when the server says. What it counts first is waited for, for ``patience`` seconds.
+    If the server is busy or does not respond, calls that are safe to repeat are tried again after 0.5, 1, 2, ...
+    seconds, or after the time that the server asks for. If the server must compute a result first, the client waits
+    for at most ``patience`` seconds.
     """
 
     def __init__(
@@ -75,8 +76,8 @@ class Calls:
         self.http.close()
 
     def ask(self, method: str, path: str, **options: Any) -> httpx.Response:
-        """Return the answer. Raise Problem if the server refused or could not be reached."""
-        # The server does it once, however often it is asked.
+        """Return the response. Raise Problem if the server refused the call or could not be reached."""
+        # With a key, the server does the operation only once, however often it is called.
         once_only = KEY in (options.get("headers") or {})
         tries = self.tries if method in SAFE_TO_REPEAT or once_only else 1
         for attempt in range(1, tries + 1):
@@ -95,7 +96,7 @@ class Calls:
         return response
 
     def get(self, path: str, **parameters: Any) -> dict[str, Any]:
-        """Return the JSON object at an address below /api/; while the server counts it, ask again."""
+        """Return the JSON object at an address below /api/; ask again while the server computes it."""
         end = time.monotonic() + self.patience
         while (response := self.ask("GET", path, params=_query(parameters))).status_code == ACCEPTED:
             if time.monotonic() > end:
@@ -105,13 +106,13 @@ class Calls:
         return answer
 
     def post(self, path: str, body: Any = None, *, key: str = "") -> dict[str, Any]:
-        """Post and return the JSON answer. Only a call with an idempotency ``key`` is tried again."""
+        """Post a body, and return the JSON response. Only a call with an idempotency ``key`` is tried again."""
         headers = {KEY: key} if key else {}
         answer: dict[str, Any] = self.ask("POST", path, json=body, headers=headers).json()
         return answer
 
     def rows(self, resource: str, **filters: Any) -> Iterator[dict[str, Any]]:
-        """Yield the rows of a list, page by page."""
+        """Yield the rows of a list; pages are fetched as needed."""
         page = self.get(f"{resource}/", **{"page_size": PAGE_SIZE, **filters})
         while True:
             yield from page["results"]
@@ -120,7 +121,7 @@ class Calls:
             page = self.get(page["next"])
 
     def save(self, path: str, target: str) -> None:
-        """Download to a file, atomically; resume an interrupted download of an unchanged file."""
+        """Download to the file ``target`` atomically; resume an interrupted download if the file is unchanged."""
         folder = os.path.dirname(os.path.abspath(target))
         handle, part = tempfile.mkstemp(dir=folder, prefix=".quorum-")
         try:
@@ -134,7 +135,7 @@ class Calls:
     def _fetch(self, path: str, file: BinaryIO) -> None:
         etag, attempt = "", 1
         while True:
-            headers = {"Accept-Encoding": "identity"}  # a range is of the bytes that are sent
+            headers = {"Accept-Encoding": "identity"}  # ranges are of the bytes sent: do not compress
             if etag:
                 headers |= {"Range": f"bytes={file.tell()}-", "If-Range": etag}
             try:
@@ -142,7 +143,7 @@ class Calls:
                     if response.is_error:
                         response.read()
                         raise _problem(response)
-                    if response.status_code != httpx.codes.PARTIAL_CONTENT:  # from the beginning
+                    if response.status_code != httpx.codes.PARTIAL_CONTENT:  # the server sends the whole file
                         file.seek(0)
                         file.truncate()
                     etag = response.headers.get("ETag", "")
@@ -157,7 +158,7 @@ class Calls:
 
 
 def _query(parameters: dict[str, Any]) -> dict[str, Any] | None:
-    """Write booleans as the interface does; return None without parameters, so that a link keeps its own."""
+    """Return parameters with booleans as the API writes them; None if there are none, so that a link keeps its own."""
     if not parameters:
         return None
     return {
@@ -199,7 +200,7 @@ class Quorum(Calls):
         return Handle(self, f"datasets/{name}/", {"dataset": name})
 
     def frame(self, resource: str, **filters: Any) -> pd.DataFrame:
-        """Return a list of the interface, such as ``studies`` or ``exclusions``; convert ``..._at`` to times."""
+        """Return a list of the API, such as ``studies`` or ``exclusions``, as a DataFrame; ``..._at`` become times."""
         frame = pd.DataFrame(list(self.rows(resource, **filters)))
         for name in frame.columns:
             if name.endswith("_at"):
@@ -207,7 +208,7 @@ class Quorum(Calls):
         return frame
 
     def create_study(self, toml: str | Path) -> Handle:
-        """Create a draft from the text or the path of a study file."""
+        """Create a draft of a study from a study file, given as text or path."""
         text = toml.read_text(encoding="utf-8") if isinstance(toml, Path) else toml
         study = self.ask(
             "POST", "studies/", content=text.encode(), headers={"Content-Type": "application/toml"}
@@ -215,11 +216,11 @@ class Quorum(Calls):
         return self.study(study.json()["slug"])
 
     def wait(self, job: dict[str, Any], *, seconds: float = 600.0) -> dict[str, Any]:
-        """Wait for a job and return it.
+        """Wait for a job to end, and return it.
 
         Raises:
-            JobFailed: with the job's message.
-            TimeoutError: it is not done after ``seconds``.
+            JobFailed: the job failed; the error has its message.
+            TimeoutError: the job has not ended after ``seconds``.
         """
         end, pause = time.monotonic() + seconds, 0.1
         while True:
@@ -236,12 +237,12 @@ class Quorum(Calls):
             pause = min(pause * 1.5, 5.0)
 
     def preview(self, path: str, **parameters: Any) -> MoneyStep:
-        """Preview a call that moves money; ``confirm`` makes it."""
+        """Return a preview of a call that moves money; its ``confirm`` makes the call."""
         return MoneyStep(self, path, parameters, self.get(path, **parameters))
 
 
 class Handle:
-    """A study or a dataset. Every operation of the interface is a method.
+    """A study or a dataset. Every operation of the API is a method.
 
     ``study.pause(why="a caption is broken")`` posts to ``studies/<slug>/pause/`` (``do``).
     """
@@ -253,33 +254,33 @@ class Handle:
         return f"<{self.address}>"
 
     def __getattr__(self, name: str) -> Callable[..., dict[str, Any]]:
-        if name.startswith("_"):  # asked for by Python itself, as when an object is copied
+        if name.startswith("_"):  # looked up by Python itself, for example to copy the object
             raise AttributeError(name)
         return partial(self.do, name.replace("_", "-"))
 
     def do(self, operation: str, **parameters: Any) -> dict[str, Any]:
-        """Do an operation. Return the answer (mostly the row), or the finished job if a job does it."""
+        """Do an operation. Return the response (usually the row), or the finished job if a job does it."""
         answer = self.quorum.ask("POST", f"{self.address}{operation}/", json=parameters)
         job: dict[str, Any] = answer.json()
         return self.quorum.wait(job) if answer.status_code == ACCEPTED else job
 
     def get(self, what: str = "", **parameters: Any) -> dict[str, Any]:
-        """Return the row itself, or what is below it, such as ``agreement``."""
+        """Return the row, or what is at an address below it, such as ``agreement``."""
         return self.quorum.get(f"{self.address}{what}/" if what else self.address, **parameters)
 
     def frame(self, resource: str, **filters: Any) -> pd.DataFrame:
-        """Return its rows of a list, such as ``judgments``."""
+        """Return the rows of a list that belong to it, such as ``judgments``, as a DataFrame."""
         return self.quorum.frame(resource, **self.filters, **filters)
 
     def export(self, format: str, path: str | Path) -> Path:
-        """Make an export of the study and download it."""
+        """Make an export of the study, and download it to ``path``."""
         job = self.quorum.post("exports/", {**self.filters, "format": format})
         self.quorum.wait(job)
         self.quorum.save(f"exports/{job['id']}/download/", str(path))
         return Path(path)
 
     def preview(self, operation: str, **parameters: Any) -> MoneyStep:
-        """Preview an operation that moves money, such as ``bonus``; ``confirm`` does it."""
+        """Return a preview of an operation that moves money, such as ``bonus``; its ``confirm`` does it."""
         return self.quorum.preview(f"{self.address}{operation}/", **parameters)
 
 
@@ -288,8 +289,8 @@ class MoneyStep:
     """A previewed operation that moves money.
 
     Attributes:
-        told: the preview: ``total_cents`` with fees, ``left_cents`` of the budget, and what it is about.
-        key: the idempotency key, so that it is done once however often it is sent.
+        told: the preview: ``total_cents`` with fees, ``left_cents`` of the budget, and details of the operation.
+        key: the idempotency key, by which the server does the operation only once.
     """
 
     quorum: Quorum
@@ -299,13 +300,13 @@ class MoneyStep:
     key: str = field(default_factory=lambda: uuid4().hex)
 
     def confirm(self, why: str = "") -> dict[str, Any]:
-        """Do it once: a repeated call changes nothing and answers the same.
+        """Do the operation. A repeated call changes nothing and returns the same.
 
         Args:
-            why: the message to workers with a bonus; else for the log.
+            why: for a bonus the message to workers, otherwise the reason for the log.
 
         Raises:
-            Problem: 409, the preview is out of date or beyond the budget; nothing was done.
+            Problem: with status 409 if the preview is outdated or exceeds the budget; nothing was done.
         """
         body = {**self.asked, "confirm": self.told["confirm"], "why": why}
         return self.quorum.post(self.path, body, key=self.key)
