@@ -77,7 +77,7 @@ class AnalysisQuerySet(models.QuerySet["Analysis"]):
 
     def replace(self, *, study: Study, what: str, signature: str, data_hash: str, **values: Any) -> Analysis:
         """Store an analysis, replacing one with equal signature and judgments. Call it within a transaction."""
-        Study.objects.select_for_update(no_key=True).get(pk=study.pk)  # lock, as two at once would both insert
+        Study.objects.select_for_update(no_key=True).get(pk=study.pk)  # two at once would both insert
         values["created_at"] = timezone.now()
         analysis, _ = self.update_or_create(
             study=study, what=what, signature=signature, data_hash=data_hash, defaults=values

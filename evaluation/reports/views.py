@@ -60,7 +60,7 @@ def show_report(request: HttpRequest, study: Study, context: Context) -> HttpRes
 
 
 def _section(section: dict[str, Any], parts: dict[str, str]) -> dict[str, Any]:
-    shown = int(section["name"] in LEADING and bool(section["figures"]))  # number of figures that are not folded
+    shown = int(section["name"] in LEADING and bool(section["figures"]))  # figures that are not folded
     captions = {figure["sentence"] for figure in section["figures"]} if shown else set()
     sentences = [text for text in section["sentences"] if text not in captions]
     figures = [

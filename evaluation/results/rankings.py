@@ -222,9 +222,9 @@ def _row(
         relevant: number of known relevant items by query.
     """
     query, rank = proposals.query[rows], proposals.position[rows]
-    queries, first = np.unique(query, return_index=True)  # first entries of queries, as entries are sorted by query
+    queries, first = np.unique(query, return_index=True)  # entries are sorted by query
     number = np.searchsorted(queries, query)
-    lengths = np.maximum.reduceat(rank, first)  # if a list has unknown items, its length up to the last known one
+    lengths = np.maximum.reduceat(rank, first)  # of lists with unknown items: up to the last known one
     starts = np.concatenate([[0], np.cumsum(lengths)])
     at = starts[number] + rank - 1
 

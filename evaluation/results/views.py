@@ -316,7 +316,7 @@ def _leading_findings(
 
 
 def _newest(study: Study, what: str) -> Subquery:
-    return Subquery(Analysis.objects.newest_first(study, what).values("pk")[:1])  # do not load results, they are large
+    return Subquery(Analysis.objects.newest_first(study, what).values("pk")[:1])  # results are large
 
 
 def _ended_leases(study: Study, progress: dict[str, Any]) -> list[Assignment]:

@@ -120,7 +120,7 @@ def extend_blocks(study: Study) -> None:
         with transaction.atomic():
             Study.objects.select_for_update(no_key=True).get(pk=study.pk)
             known = stored.rows if last else 0
-            unchanged = _read_stored(study, what) == stored  # false if another job stored blocks in the meantime
+            unchanged = _read_stored(study, what) == stored  # no other job has stored blocks
             complete = _are_complete(study, what, _Stored(upto, known + len(table)))
             if unchanged and complete and _workers_are_present(study, table):
                 if not last:

@@ -76,7 +76,7 @@ def material_of(study: Study, *, stored: bool = False) -> MaterialCounts:
     pairs = None
     if KINDS[study.protocol].compares_pairs:
         pairs = CandidatePair.objects.filter(study=study).count()
-    by_item = judged.group_by(["pair", "item"], use_threads=False)  # with threads it takes three times the CPU time
+    by_item = judged.group_by(["pair", "item"], use_threads=False)  # threads take three times the CPU time
     shown = by_item.aggregate([("reference", "count_distinct")])
     references = [n for n in pc.unique(shown["reference_count_distinct"]).to_pylist() if n]
     return MaterialCounts(

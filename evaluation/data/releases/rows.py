@@ -84,7 +84,7 @@ class Settings:
     both_orders: bool = False
 
     def as_json(self) -> dict[str, Any]:
-        left_out = {each.name for each in fields(self) if each.default is not MISSING}  # which older bundles lack
+        left_out = {each.name for each in fields(self) if each.default is not MISSING}  # in older bundles
         return {name: value for name, value in asdict(self).items() if name not in left_out or value}
 
     @property

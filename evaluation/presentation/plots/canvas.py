@@ -38,7 +38,7 @@ SMALL, NORMAL = 9.0, 10.0  # type sizes in points
 LONGEST_LABEL = 34  # most characters of a label
 DASH = (0, (2, 2.5))
 SIMULATED = "Simulated answers, not people's. "  # beginning of the description of a plot of simulated answers
-SOFT: dict[str, Any] = {"fontsize": SMALL, "color": INK, "alpha": SOFT_OPACITY}  # style of axis names and notes
+SOFT: dict[str, Any] = {"fontsize": SMALL, "color": INK, "alpha": SOFT_OPACITY}  # of axis names and notes
 LEVEL: dict[str, Any] = {"color": INK, "alpha": 0.55, "linewidth": 1}  # style of a line for comparison
 
 

@@ -511,7 +511,7 @@ def compute_findings(rows: ReleasedRows, registered: RegisteredPlan | None = Non
     return Findings(rows, rows.signature(), inputs, sections, outcomes)
 
 
-RELEASE = "release"  # setting of a report that repeats the manifest, so that a change of only one of them is found
+RELEASE = "release"  # setting of a report that repeats the manifest, so that a change of one of them is found
 
 
 def report_of_rows(

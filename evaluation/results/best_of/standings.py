@@ -31,7 +31,7 @@ def standings_of_choices(choices: Choices) -> Standings:
 
     strength = fit.log_strength
     contrasts = with_parts_of(contrasts_of_fit(strength, fit.covariance, fit.freedom), compare)
-    if fit.reason:  # strengths are infinite, as of a system that is always the best, or have no standard errors
+    if fit.reason:  # strengths are infinite (a system is always the best) or have no standard errors
         strength = np.array([figures[name]["value"] for name in names])
         contrasts = contrasts_where_compared(strength, compare)
     return Standings(BEST, names, figures, strength, contrasts, choices.items, fit.clusters.get(RATER))

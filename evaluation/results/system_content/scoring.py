@@ -118,7 +118,7 @@ def _gold_of(
     anonymous: bool,
 ) -> Gold:
     by_image: dict[int, dict[int, list[IncludedJudgment]]] = {}
-    for judgment in sorted(judged, key=lambda row: (row.unit.position, row.unit.pk)):  # the order in a release
+    for judgment in sorted(judged, key=lambda row: (row.unit.position, row.unit.pk)):  # as in a release
         by_image.setdefault(judgment.unit.item_id, {}).setdefault(judgment.unit.pk, []).append(judgment)
 
     def people(units: Iterable[list[IncludedJudgment]], leave: int | None = None) -> list[list[Any]]:

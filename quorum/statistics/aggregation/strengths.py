@@ -161,9 +161,7 @@ class _Model:
         density = under * (1 - under)
         slopes += density[:, 1:, np.newaxis] * pull[1:] - density[:, :-1, np.newaxis] * pull[:-1]
         slopes /= chances[:, :, np.newaxis]
-        slopes[:, :, 0] = (
-            under[:, 1:] + under[:, :-1] - 1
-        )  # the same slope, without a quotient of small numbers
+        slopes[:, :, 0] = under[:, 1:] + under[:, :-1] - 1  # avoids a quotient of small numbers
         return slopes
 
     def information(
@@ -268,9 +266,7 @@ class _Rows:
             row = int(np.flatnonzero((whole != preference) | (np.abs(preference) > MOST_LEVELS))[0])
             raise BadValue(f"preferences[{row}] is {preference[row]:g}, expected a whole number, -2 to 2")
         if len(np.unique(np.abs(whole[whole != 0]))) == 1:
-            whole = np.sign(
-                whole
-            )  # a single magnitude is no degree of preference; keep the scale of log-odds
+            whole = np.sign(whole)  # one magnitude has no degrees; keep the scale of log-odds
         seen = np.unique(np.abs(whole))
         levels = np.unique(np.r_[-seen, seen])
         table = np.zeros((len(first_item), 0))

@@ -173,9 +173,7 @@ def _part_of_alpha(marks: _Marks, others: Ints, judgment: Ints, start: Ints, end
         observed, text[span], (start[span] - start[other_span]) ** 2 + (end[span] - end[other_span]) ** 2
     )
     met = np.unique(np.stack([span, judgment[other_span]]), axis=1)[0]
-    alone = others[text] - np.bincount(
-        met, minlength=len(size)
-    )  # number of raters who have a gap around the span
+    alone = others[text] - np.bincount(met, minlength=len(size))  # raters who have a gap around the span
     np.add.at(observed, text, 2 * size**2 * alone)  # twice, once in each order, as overlaps are
     observed /= others
     gap_text, gap = _gaps(marks, judgment, start, end)

@@ -20,9 +20,7 @@ from quorum.statistics.resampling import streams
 from quorum.statistics.significance import wilson_interval
 
 AT_ONCE = 2_000_000  # units in one chunk of simulations; an array of them has 16 MB
-MOST_UNITS = (
-    2_000_000  # most units (pairs times references) of a design, so that one simulation fits into memory
-)
+MOST_UNITS = 2_000_000  # most units (pairs times references) of a design, so that a simulation fits in memory
 MOST_DRAWS = 20_000_000_000  # most votes in all simulations together
 
 # (simulations, 5): whether the first is found better, or worse (1, 0, -1); which one is ahead; number of pairs with a

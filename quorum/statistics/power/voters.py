@@ -13,9 +13,7 @@ from quorum.numeric.arrays import Floats
 from quorum.numeric.packing import declare
 from quorum.statistics.inputs import BadOption, BadValue, finite_vector, is_real, same_length
 
-LARGEST_SPREAD = (
-    0.95  # above, the likelihood is flat: all votes of a unit are right or all are wrong, for any mean
-)
+LARGEST_SPREAD = 0.95  # above, the likelihood is flat: all votes of a unit are right, or all are wrong
 LEAST_FOR_SPREAD = 4  # votes per unit; with fewer, the votes determine only one parameter
 EDGE = 1e-9  # least distance of chances from 0 and 1, where logarithms are infinite
 MOST_TASTE = 10.0  # log odds; beyond, hardly any votes depend on the pair

@@ -181,9 +181,7 @@ def row_statistic(statistic: str | RowStatistic) -> tuple[str, RowStatistic]:
         raise BadOption(f"statistic is {statistic!r}, expected mean, median or a function of rows")
     name = getattr(statistic, "__name__", "a function")
     if name in ("mean", "median"):
-        name = (
-            f"{name} as given"  # so that only Quorum's own mean and median are resampled by their shortcuts
-        )
+        name = f"{name} as given"  # only Quorum's own mean and median are resampled by shortcuts
 
     def of_rows(rows: Floats) -> Floats:
         values = np.asarray(statistic(rows), dtype=np.float64)
