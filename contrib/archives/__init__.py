@@ -1,1 +1,1 @@
-"""Archives: a release goes to Zenodo or the Hugging Face Hub."""
+"""Archives: send a release to Zenodo or the Hugging Face Hub."""

@@ -1,11 +1,11 @@
-"""Call archives over HTTP, and bring a release to Zenodo or the Hugging Face Hub.
+"""Clients of Zenodo and the Hugging Face Hub, and the steps that send a release to each.
 
-Zenodo has served InvenioRDM's API of drafts and records since October 2023; its older deposit API refuses a new version
-of a record that has files (https://inveniordm.docs.cern.ch/reference/rest_api_drafts_records/).
+Zenodo has served InvenioRDM's API of drafts and records since October 2023; its older deposit API refuses a new
+version of a record that has files (https://inveniordm.docs.cern.ch/reference/rest_api_drafts_records/).
 
-The Hub (https://huggingface.co/docs/hub/api) creates repositories by name, and a commit is one call, after large files
-were sent by Git LFS (https://github.com/git-lfs/git-lfs/blob/main/docs/api/batch.md). docs/decisions/0005-http.md says
-why its own library is not used.
+The Hub (https://huggingface.co/docs/hub/api) creates repositories by name, and a commit is one call, after large
+files were sent by Git LFS (https://github.com/git-lfs/git-lfs/blob/main/docs/api/batch.md).
+docs/decisions/0005-http.md says why its own library is not used.
 """
 
 from __future__ import annotations
@@ -40,19 +40,19 @@ LONGEST_DETAIL = 300
 
 
 class UnclearOutcome(Exception):
-    """An unrepeatable call may have been carried out."""
+    """A call that must not be repeated may have been carried out."""
 
 
 class NotAtArchive(Exception):
-    """The archive has no such thing (404, 410)."""
+    """The archive does not have the requested object (404, 410)."""
 
 
 class ArchiveConflict(Exception):
-    """It exists at the archive already, or changed meanwhile (409, 412)."""
+    """The object exists at the archive already, or was changed meanwhile (409, 412)."""
 
 
 class Site(Client):
-    """An archive. The token stays in this object, and goes only to the archive's own host."""
+    """An archive. The token stays in this object, and is sent only to the archive's own host."""
 
     def __init__(
         self, *, url: str, token: str, setting: str, headers: Mapping[str, str] | None = None
@@ -92,15 +92,15 @@ class Site(Client):
         """Call the archive's own API; return its JSON, or {}.
 
         Args:
-            what: the purpose, for refusals: "to create the record".
-            content: opens the body's bytes, anew for each try.
+            what: the purpose, for error messages: "to create the record".
+            content: opens the body's bytes again for each attempt.
             again: whether to repeat a call that may have been carried out.
             before_next: called before each repetition.
 
         Raises:
             NotAtArchive, ArchiveConflict: 404 and 409.
-            UnclearOutcome: it may have been carried out, and is not repeated.
-            PublishingError: it was refused, or there is no answer.
+            UnclearOutcome: the call may have been carried out, and is not repeated.
+            PublishingError: the call was refused, or there is no response.
         """
         sent = self._headers | dict(headers or {})
         written = self._sent(
@@ -175,7 +175,7 @@ def _detail(written: bytes) -> str:
 
 
 def problems_of(body: Mapping[str, Any]) -> list[str]:
-    """Return InvenioRDM's problems in a draft or error as ``field: message``."""
+    """Return the problems that InvenioRDM lists in a draft or an error, as ``field: message``."""
     listed = body.get("errors")
     return [
         f"{error.get('field', '')}: {' '.join(map(str, error.get('messages') or [error.get('message', '')]))}"
@@ -192,10 +192,11 @@ Note = Callable[..., None]
 
 
 def send_to_zenodo(site: Site, deposit: Deposit, plan: DepositPlan, note: Note, progress: Progress) -> None:
-    """Bring the record to the plan's state. Each step checks first, so it may be repeated.
+    """Bring the record to the plan's state. Each step first checks whether it was done, so it may be repeated.
 
     Args:
-        note: stores changed columns of the deposit; raises if another run has it, or it must no longer be sent.
+        note: stores changed columns of the deposit; raises an error if another run has taken it, or it must no
+            longer be sent.
     """
     if deposit.state in (State.STARTED, State.CREATING):
         progress(0.05, "creating the record")
@@ -238,7 +239,7 @@ def state_of_record(site: Site, deposit: Deposit) -> str:
 
 
 def _note_public(site: Site, deposit: Deposit, note: Note) -> None:
-    """Note that the record is public. Raise PublishingError if it is not."""
+    """Store that the record is public. Raise PublishingError if it is not."""
     try:
         record = site.call("GET", f"api/records/{deposit.remote}", what="to read the record")
     except NotAtArchive:
@@ -317,7 +318,10 @@ def _last_deposit(site: Site, deposit: Deposit) -> Deposit | None:
 
 
 def _find_lost_record(site: Site, deposit: Deposit) -> str:
-    """Return the id of a record created by a lost call, or ""; new records are listed with delay."""
+    """Return the id of a record whose creating call got no response, or "".
+
+    The archive lists new records with a delay.
+    """
     asked_at: datetime = deposit.asked_at or timezone.now()
     ends = asked_at.timestamp() + feature_settings.PUBLISHING_SETTLE_SECONDS
     mark = deposit.mark.urn
@@ -366,7 +370,7 @@ def _reserve_doi(site: Site, path: str) -> str:
 
 
 def _send_files(site: Site, path: str, files: tuple[DepositFile, ...], progress: Progress) -> None:
-    """Send incomplete files; keep files added by hand."""
+    """Send missing and incomplete files; keep files that a person added at the archive."""
     listed = site.call("GET", f"{path}/draft/files", what="to list the files")
     entries = {entry["key"]: entry for entry in listed.get("entries") or []}
     total, done = sum(file.size for file in files) or 1, 0
@@ -411,7 +415,7 @@ INITIAL_FILES = {".gitattributes"}
 def send_to_huggingface(
     site: Site, deposit: Deposit, plan: DepositPlan, note: Note, progress: Progress
 ) -> None:
-    """Bring the repository to the plan's state. Each step checks first, so it may be repeated."""
+    """Bring the repository to the plan's state. A step that was done before is skipped, so this can be repeated."""
     progress(0.05, "creating the repository")
     repository = deposit.repository
     created = _create_repository(site, repository)
@@ -461,7 +465,7 @@ def _create_repository(site: Site, repository: str) -> bool:
 
 
 def _check_own(site: Site, deposit: Deposit, remote_files: set[str]) -> None:
-    """Raise PublishingError if the repository holds files of no release of the study."""
+    """Raise PublishingError if the repository has files, but none of them can be of this study's releases."""
     if remote_files - INITIAL_FILES and not _deposits_of_study(deposit).exclude(state=State.STARTED).exists():
         raise PublishingError(
             f"There is a dataset {deposit.repository} at {site.host} already, which is not this study's; "
@@ -476,7 +480,7 @@ def _deposits_of_study(deposit: Deposit) -> QuerySet[Deposit]:
 
 
 def _stale_files(deposit: Deposit, plan: DepositPlan, remote_files: set[str]) -> list[str]:
-    """Return files of the study's earlier releases missing in this one; a version's tag keeps them."""
+    """Return files of the study's earlier releases that this one lacks. The tags of earlier versions keep them."""
     ours = {
         file["name"] for sent in _deposits_of_study(deposit).values_list("sent", flat=True) for file in sent
     }
@@ -484,7 +488,7 @@ def _stale_files(deposit: Deposit, plan: DepositPlan, remote_files: set[str]) ->
 
 
 def _has_all_files(site: Site, path: str, files: tuple[DepositFile, ...]) -> bool:
-    """Return whether the main branch has all files, by hash."""
+    """Return whether the main branch has all files, compared by their hashes."""
     try:
         entries = site.call(
             "POST",
@@ -584,7 +588,7 @@ def _send_large(site: Site, repository: str, files: list[DepositFile]) -> None:
 
 
 def _send_parts(site: Site, file: DepositFile, upload: Mapping[str, Any]) -> None:
-    """Send a file to its address, or in parts if each has an address."""
+    """Send a file to one address, or in parts if the archive gives an address for each."""
     header = dict(upload.get("header") or {})
     size = int(header.pop("chunk_size", 0))
     if not size:

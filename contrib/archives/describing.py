@@ -1,4 +1,4 @@
-"""Plan a deposit: files, description, licence, and refusals."""
+"""Plan a deposit: its files, description and licence, and reasons not to send it."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ _NO_RIGHTS = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class DepositFile:
-    """A file to send. `open` yields its bytes from an offset (0), repeatably."""
+    """A file to send. `open` yields its bytes from an offset (default 0), and can be called again."""
 
     name: str
     size: int
@@ -95,7 +95,7 @@ class DepositFile:
 
 @dataclass(frozen=True, slots=True)
 class DepositPlan:
-    """A deposit to make; `refused` has sentences on why it must not be."""
+    """A deposit to make; `refused` has the reasons why it must not be made."""
 
     release: Release
     archive: str
@@ -144,12 +144,12 @@ def plan_deposit(
 
     Args:
         bundle: the release's file.
-        creators: one a line, or with ";" between them: "Doe, Jane 0000-0002-1825-0097 (University)".
-        papers: DOIs, arXiv ids or addresses of related papers, with blanks between them.
-        cleared: whether somebody states that the release's licence covers the texts.
+        creators: one per line, or separated by ";": "Doe, Jane 0000-0002-1825-0097 (University)".
+        papers: DOIs, arXiv ids or addresses of related papers, separated by blanks.
+        cleared: whether the person states that the release's licence covers the texts.
 
     Raises:
-        PublishingError: an unreadable value.
+        PublishingError: a value that cannot be parsed.
         VerificationError: the file is not the release's, or contradicts its own hashes.
     """
     url, host = address_of(to, sandbox=sandbox)
@@ -224,7 +224,7 @@ def address_of(to: str, *, sandbox: bool) -> tuple[str, str]:
 
 
 def read_creators(text: str) -> list[dict[str, str]]:
-    """Return each creator's family, given, orcid and affiliation. Raise PublishingError."""
+    """Return family, given, orcid and affiliation of each creator. Raise PublishingError for an invalid line."""
     creators = []
     for line in re.split(r"[;\n]", text):
         if not (line := " ".join(line.split())):
@@ -254,7 +254,7 @@ def _check_digit(orcid: str) -> str:
 
 
 def read_papers(text: str) -> list[dict[str, str]]:
-    """Return each paper's identifier and scheme. Raise PublishingError."""
+    """Return identifier and scheme of each paper. Raise PublishingError for an invalid one."""
     papers = []
     for word in text.replace(",", " ").split():
         if match := _DOI.fullmatch(word):
@@ -324,7 +324,7 @@ def _count_rows(manifest: Mapping[str, Any], name: str) -> int:
 
 
 def _tables(facts: Mapping[str, Any]) -> list[tuple[str, int]]:
-    """Return non-empty tables, judgments first: `datasets` cannot load an empty file."""
+    """Return non-empty tables, judgments first: the library `datasets` cannot load an empty file."""
     files = facts["manifest"]["files"]
     tables = [
         (name, files[name]["rows"]) for name in files if name.endswith(".jsonl") and files[name].get("rows")
@@ -333,7 +333,7 @@ def _tables(facts: Mapping[str, Any]) -> list[tuple[str, int]]:
 
 
 def _zenodo_metadata(facts: Mapping[str, Any], licence: str) -> dict[str, Any]:
-    """Return the metadata of InvenioRDM (https://inveniordm.docs.cern.ch/reference/metadata/)."""
+    """Return the metadata for InvenioRDM (https://inveniordm.docs.cern.ch/reference/metadata/)."""
     release: Release = facts["release"]
     related = [
         {**paper, "relation_type": {"id": "issupplementto"}, "resource_type": {"id": "publication-article"}}
@@ -413,7 +413,7 @@ def _refusals(
 
 
 def erasure_after_release(release: Release) -> str:
-    """Return why a release must no longer be published: somebody in it was erased; else ""."""
+    """Return a reason if a release must no longer be published because somebody in it was erased; else ""."""
     for erasure in Erasure.objects.filter(study=release.study_id).iterator():
         before = [entry["sha256"] for entry in erasure.content.get("releases", ())]
         if release.sha256 in before and not erasure.content.get("retention"):
@@ -456,7 +456,7 @@ def _read_member(path: Path, name: str, begin: int = 0) -> Iterator[bytes]:
 
 
 def describe_plan(plan: DepositPlan) -> list[str]:
-    """Describe a plan, a line per fact."""
+    """Return lines that describe a plan, one per fact."""
     metadata = plan.metadata
     lines = [
         f"Release {plan.release.version} of {plan.release.study.slug}, to {plan.url}"

@@ -4,6 +4,6 @@ from common.errors import QuorumError
 
 
 class PublishingError(QuorumError):
-    """An archive refuses the release, or it must not be shared."""
+    """The archive refuses the release, or the release must not be shared."""
 
     title = "It is not published"

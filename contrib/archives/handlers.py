@@ -14,7 +14,7 @@ from judgments.studies.studies import find_study
 
 
 def deposit_release(run: JobRun, *, study: str, send: bool, **values: Any) -> dict[str, Any]:
-    """Send a release to an archive, or return the plan. A rerun continues where a killed run stopped."""
+    """Send a release to an archive, or return the plan. A repeated job continues an interrupted one."""
     run.progress(0.01, "reading the release")
     study_row = find_study(study)
     asker = acting_person()

@@ -1,4 +1,4 @@
-"""What check_integrity looks for in deposits."""
+"""The checks of deposits for the command check_integrity."""
 
 from collections.abc import Iterator
 
@@ -8,7 +8,7 @@ ROWS_AT_ONCE = 2_000
 
 
 def deposits_say_where_they_are() -> Iterator[str]:
-    """An archived release has its address, and the sent bundle is the release's."""
+    """Yield deposits without an address although they are public, or whose bundle is not the release's."""
     deposits = Deposit.objects.filter(state__in=[Deposit.State.DRAFT, Deposit.State.PUBLIC])
     for deposit in deposits.select_related("release__study").order_by("pk").iterator(ROWS_AT_ONCE):
         release = deposit.release

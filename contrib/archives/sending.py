@@ -1,7 +1,7 @@
-"""Publish a release once, however often a run is interrupted, and the operation that does it.
+"""The operation that publishes a release, once, however often it is interrupted.
 
-The deposit's row is stored before the first call, and records progress. The call that creates a record is
-never repeated blindly: it carries the row's mark, which finds a record whose creation got no reply.
+The deposit's row is stored before the first call, and records progress. The call that creates a record is never
+simply repeated: it carries a mark of the row, by which a record can be found whose creation got no response.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class SentRelease:
 
 
 def release_to_publish(study: Study, version: str = "") -> Release:
-    """Return the release of this version, or the newest. Raise NotThere."""
+    """Return the release of this version, or the newest one. Raise NotThere if there is none."""
     if version:
         return find_release(study, version)
     newest = Release.objects.filter(study=study).order_by("-pk").first()
@@ -71,7 +71,7 @@ def release_to_publish(study: Study, version: str = "") -> Release:
 def plan_publication(
     *, study: Study, to: str, version: str = "", bundle: Path | None = None, **options: Any
 ) -> DepositPlan:
-    """Return what would be sent; send nothing. ``bundle`` is the release's file if not stored here."""
+    """Return what would be sent; send nothing. ``bundle`` is the release's file if the server lacks it."""
     release = release_to_publish(study, version)
     if bundle is None and not is_stored(release):
         raise NotThere(
@@ -84,11 +84,11 @@ def plan_publication(
 def send_release(
     *, plan: DepositPlan, by: User | None = None, progress: Progress = no_progress
 ) -> SentRelease:
-    """Send the plan's files; a rerun continues a stopped run.
+    """Send the plan's files; a repeated call continues an interrupted one.
 
     Raises:
-        PublishingError: it must not be published, the archive refuses it, or nobody answers.
-        DataConflict: it went to another repository before.
+        PublishingError: it must not be published, the archive refuses it, or there is no response.
+        DataConflict: it was sent to another repository before.
     """
     if plan.refused:
         raise PublishingError(" ".join(plan.refused))
@@ -153,9 +153,10 @@ def _find_or_create_deposit(plan: DepositPlan, by: User | None) -> Deposit:
 
 
 def _store_values(deposit: Deposit, plan: DepositPlan, values: dict[str, Any]) -> None:
-    """Store changed columns; log draft and publication once each.
+    """Store changed columns; log the draft and its publication once each.
 
-    Without values, check that this run may still publish: no other run came so far, and nobody was erased.
+    Without values, only check that this run may still publish: no other run has taken the deposit, and nobody was
+    erased.
     """
     before, asked_at = deposit.state, deposit.asked_at
     with transaction.atomic():

@@ -1,4 +1,4 @@
-"""Deposits over HTTP, and what the page "Releases" shows of them."""
+"""Deposits over HTTP, and their part of the page "Releases"."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Arenas: the pairs of systems on a page are drawn when somebody takes it, from the answers so far."""
+"""Arenas: the system pairs on a page are drawn when the page is claimed, from the answers so far."""

@@ -1,8 +1,8 @@
 """Draw a page of an arena when it is claimed, from the answers so far (contrib/arena/README.md).
 
-The transaction that takes a page's first slot locks the HIT's row and draws its units. It stores a ``DrawState`` and
-the chance of each pair of systems. With the seed, the HIT and the worker's earlier pages, these give the same units
-again.
+The transaction that takes a page's first slot locks the HIT's row and draws its units. It stores a ``DrawState``
+and the probability of each system pair. Together with the seed, the HIT and the worker's earlier pages, these give
+the same units again.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _NOTE_DRAWN = PreparedUpdate(
 
 @dataclass(frozen=True, slots=True)
 class DrawnUnit:
-    """``pair`` is the index of its pair of systems, ``chance`` that of the pair when it was drawn."""
+    """A drawn unit; ``pair`` is the index of its system pair, ``chance`` the probability of drawing that."""
 
     unit: int
     pair: int
@@ -67,10 +67,12 @@ class DrawnUnit:
 def draw_missing_units(
     *, study: Study, hit: HIT, worker: Worker, own_captions: Collection[int]
 ) -> frozenset[int]:
-    """Draw the units of a page that has none; of a drawn page, return the units that the worker met before.
+    """Draw the units of a page if it has none. For a drawn page, return the units that the worker has seen before.
 
-    Call it within the transaction that took a slot of the HIT. Set the HIT's stored version. ``own_captions`` are row
-    ids that the worker never judges.
+    Call it within the transaction that took a slot of the HIT. It also sets the HIT's version.
+
+    Args:
+        own_captions: row ids of captions that the worker must not judge.
     """
     ((hit.drawn_from_id, hit.version),) = _HIT_STATE.all(hit=hit.pk)
     rows = _UNITS_MET.all(study=study.pk, worker=worker.pk)
@@ -94,7 +96,7 @@ def draw_missing_units(
 
 
 def current_state(study: Study) -> DrawState:
-    """Return the newest state, or a new one if many answers came since."""
+    """Return the newest state, or a new one if there are many new answers since."""
     answers, newest = sum(_ANSWERS_BY_PAIR.all(study=study.pk)), _NEWEST_STATE.first(study=study.pk)
     if newest is not None and 0 <= answers - newest.answers < max(1, newest.answers // RENEWAL_DIVISOR):
         return newest
@@ -116,10 +118,12 @@ def current_state(study: Study) -> DrawState:
 def draw_page(
     *, study: Study, state: DrawState, hit: HIT, met: Collection[int], own_captions: Collection[int]
 ) -> list[DrawnUnit]:
-    """Draw pairs of systems one after the other, and for each an item, all equally probable.
+    """Draw system pairs one after the other, and for each an item; all items are equally probable.
 
-    Items differ on a page as long as there are others. ``met`` are positions of units that the worker had before.
-    Return fewer units than a page has if none is left.
+    Items are not repeated on a page while there are others. Fewer units than planned are returned if none is left.
+
+    Args:
+        met: positions of units that the worker has seen before.
     """
     design, table = design_of(study), pair_table_of(study)
     rng = rng_for(design.seed, f"arena {hit.key}")

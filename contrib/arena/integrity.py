@@ -1,4 +1,4 @@
-"""What check_integrity looks for in arenas."""
+"""The checks of arenas for the command check_integrity."""
 
 from collections.abc import Iterator
 
@@ -9,7 +9,7 @@ from judgments.models import HITUnit, Study, SystemPair
 
 
 def arenas_say_how_they_drew() -> Iterator[str]:
-    """Each judged unit of an arena's HIT has its probability, and each pair of systems counts its answers."""
+    """Yield HITs whose units lack a probability, and system pairs whose counters differ from the answers."""
     arenas = SystemPair.objects.values("study")
     places = HITUnit.objects.filter(hit__study__in=arenas, unit__control=False).filter(
         Q(chance__isnull=True) | Q(chance__lte=0) | Q(chance__gt=1) | Q(hit__drawn_from=None)

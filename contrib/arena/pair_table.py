@@ -1,4 +1,4 @@
-"""The pairs of a study's systems as columns, read once for each generation."""
+"""A table of a study's system pairs, read once for each generation."""
 
 from __future__ import annotations
 
@@ -15,9 +15,12 @@ from quorum.numeric.arrays import Ints
 
 @dataclass(frozen=True, slots=True)
 class PairTable:
-    """The P pairs of a study's systems as columns, in order; fixed after generation.
+    """The P system pairs of a study as columns, in order; unchanged after generation.
 
-    ``first`` and ``second`` index ``systems``; ``start`` and ``units`` are the first position and number of its units.
+    Attributes:
+        first, second: (P,) indices in ``systems``.
+        start: (P,) position of the pair's first unit in the pool.
+        units: (P,) number of the pair's units.
     """
 
     systems: tuple[str, ...]
@@ -27,7 +30,7 @@ class PairTable:
     units: Ints
 
     def count_by_pair(self, positions: Collection[int]) -> Ints:
-        """Return (P,) the number of these units of each pair."""
+        """Return (P,) how many of the units at these positions belong to each pair."""
         pair = np.searchsorted(self.start, np.fromiter(positions, dtype=np.int64), side="right") - 1
         return np.bincount(pair, minlength=len(self.start)).astype(np.int64, copy=False)
 
@@ -38,7 +41,7 @@ def pair_table_of(study: Study) -> PairTable:
 
 @lru_cache(maxsize=64)
 def _read_pair_table(study: int, generated_at: datetime | None) -> PairTable:
-    """Read the pairs of systems. ``generated_at`` keeps studies apart that had the same row id."""
+    """Read the system pairs. ``generated_at`` distinguishes studies that had the same row id in the cache."""
     rows = SystemPair.objects.filter(study=study).order_by("position")
     table = list(rows.values_list("first_system__name", "second_system__name", "start", "units"))
     ones, twos, *columns = zip(*table, strict=True)

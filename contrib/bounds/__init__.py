@@ -1,1 +1,1 @@
-"""Bounds of metrics on a dataset: what people reach by each, and what unrelated texts do."""
+"""Bounds of metrics on a dataset: the scores of captions by people, and of unrelated texts."""

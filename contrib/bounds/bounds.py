@@ -1,7 +1,7 @@
-"""Compute what people and unrelated texts reach by each metric, and how metrics order captions (WG16).
+"""Compute the scores of people's and of unrelated texts by each metric, and how metrics rank captions (WG16).
 
-Upper bounds score each caption against the others of its image (section 4). Lower bounds replace it (section
-5):
+Upper bounds score each caption against the other captions of its image (section 4). Lower bounds replace the
+caption (section 5) by:
 
     other-image      a caption of another image (random intra-dataset)
     other-dataset    a caption of another dataset, which is drawn first (random inter-dataset)
@@ -10,7 +10,7 @@ Upper bounds score each caption against the others of its image (section 4). Low
     words-mean       as many words as its captions have on average
     corpus-words-10, corpus-words-mean   the same with the words of the corpus (gibberish Brown)
 
-The upper bounds also rank the captions of an item (V15 appendices II and IV).
+For the upper bounds, the captions of an item are also ranked (V15 appendices II and IV).
 """
 
 from __future__ import annotations
@@ -61,8 +61,10 @@ _TAG = re.compile(r"/[^/\s]+(?=\s|$)")
 class Bound(ScoreSummary):
     """Scores of n captions.
 
-    `image_` figures are over images' means. `within` is the mean over images of their captions' standard
-    deviation, and `within_deviation` its own.
+    Attributes:
+        image_deviation, image_median, image_least, image_most: figures of the images' mean scores.
+        within: mean over images of the standard deviation of their captions' scores.
+        within_deviation: standard deviation of these over images.
     """
 
     image_deviation: float
@@ -78,9 +80,11 @@ class Bound(ScoreSummary):
 class Bounds:
     """Upper and lower bounds by metric, and tau-b between metrics.
 
-    lower: replacement -> metric -> bound. image_taus, caption_taus: (metrics, metrics), of images' mean
-    scores and of captions' scores. orders: see `rank_correlations`. ranked: (caption, metric -> score) of `item`, best
-    by the first metric first.
+    Attributes:
+        lower: replacement -> metric -> bound.
+        image_taus, caption_taus: (metrics, metrics) tau-b of images' mean scores, and of captions' scores.
+        orders: see `rank_correlations`.
+        ranked: (caption, metric -> score) for the captions of `item`, the best by the first metric first.
     """
 
     upper: Mapping[str, Bound]
@@ -100,13 +104,13 @@ class Bounds:
     warnings: tuple[str, ...]
 
     def ranks(self, scores: Mapping[str, float]) -> dict[str, int]:
-        """Return the rank by each metric among the item's captions; equal scores have the same, the first one."""
+        """Return the ranks by each metric among the item's captions; equal scores share the first rank."""
         return {
             name: 1 + sum(other[name] > score for _, other in self.ranked) for name, score in scores.items()
         }
 
     def as_json(self) -> dict[str, Any]:
-        """Return plain data; undefined values are None."""
+        """Return the bounds as JSON values; undefined ones are None."""
         names = list(self.upper)
         return {
             "metrics": {
@@ -147,10 +151,10 @@ def leave_one_out_bounds(
     corpus: Path | None = None,
     progress: Callable[[float, str], object] = lambda share, message: None,
 ) -> Bounds:
-    """Score each caption against the others of its image, and replacements against the same captions.
+    """Score each caption against the other captions of its image, and replacements against the same captions.
 
-    By default with WG16's metrics, except METEOR if its tables are missing. The captions of `item` are ranked, by
-    default of the first one that has two.
+    The default metrics are WG16's, without METEOR if its tables are missing. The captions of `item` are ranked; by
+    default, it is the first item with two captions.
     """
     by_item = captions_by_image(dataset, split)
     item = item or next((name for name, texts in by_item.items() if len(texts) > 1), "")
@@ -171,7 +175,7 @@ def leave_one_out_bounds(
 
 
 def captions_by_image(dataset: Dataset, split: str = "") -> dict[str, list[str]]:
-    """Return references per image name of a split, or of all. Raise EvaluationError if there is none."""
+    """Return image name -> references, of a split or of all images. Raise EvaluationError if there are none."""
     captions: defaultdict[str, list[str]] = defaultdict(list)
     rows = Caption.objects.filter(dataset=dataset, role=Caption.Role.REFERENCE, item__isnull=False)
     if split:
@@ -191,7 +195,7 @@ def _read_other_captions(name: str, dataset: Dataset) -> Sequence[str]:
 
 
 def computable_metrics(metrics: Iterable[str]) -> list[str]:
-    """Return the metrics whose tables are installed."""
+    """Return those of the metrics whose tables are installed."""
     names = []
     for text in metrics:
         metric = metric_named(text)
@@ -215,10 +219,16 @@ def compute_bounds(
     seed: int = 0,
     progress: Callable[[float, str], object] = lambda share, message: None,
 ) -> Bounds:
-    """Return the bounds of a dataset, image -> captions, and rank those of image `ranked`. Raise EvaluationError.
+    """Return the bounds of a dataset, and rank the captions of one image. Raise EvaluationError.
 
-    `others` are captions of other datasets by name, `corpus` sentences; without them these lower bounds are
-    absent. Upper bounds leave out every caption. Other texts replace `most` captions of each image, or all.
+    Lower bounds by ``others`` or ``corpus`` are left out if these are empty.
+
+    Args:
+        captions: the captions of each image; the upper bound leaves out each in turn.
+        others: name of another dataset -> its captions.
+        corpus: sentences of a corpus.
+        most: number of captions of each image that are replaced for lower bounds; None for all.
+        ranked: index of the image whose captions are ranked.
     """
     captioned = [texts for texts in captions if texts]
     if not any(len(texts) > 1 for texts in captioned):
@@ -277,10 +287,10 @@ def compute_bounds(
 
 
 def read_corpus(path: Path, tokenizer: str = WG16_TOKENIZER) -> list[str]:
-    """Return the lines of a text file, or of a folder's, with at least five tokens and ten characters.
+    """Return the lines of a text file, or of a folder's files, with at least five tokens and ten characters.
 
     Tags as in the Brown corpus of the Natural Language Toolkit (`The/at Fulton/np-tl`) are removed. Raise
-    EvaluationError.
+    EvaluationError if there is no such line.
     """
     if path.is_dir():
         files = sorted(file for file in path.iterdir() if file.is_file() and _is_part(file.name))
@@ -315,7 +325,7 @@ def _remove_tags(line: str) -> str:
 
 
 def tau_matrix(columns: Sequence[Floats]) -> Floats:
-    """Return (metrics, metrics) tau-b of (n,) scores; nan if one is constant."""
+    """Return (metrics, metrics) tau-b of columns of n scores; nan if one is constant."""
     taus = np.eye(len(columns))
     for first, second in combinations(range(len(columns)), 2):
         taus[first, second] = taus[second, first] = kendall_tau_b(columns[first], columns[second])
@@ -330,7 +340,7 @@ def _draw_replacements(
     tokenizer: str,
     generator: np.random.Generator,
 ) -> dict[str, list[str]]:
-    """Return the replacements of captions, in the order of the module's list."""
+    """Return replacement -> texts, in the order listed in the module's docstring."""
     captions = [text for texts in folds.images for text in texts]
     instead: dict[str, list[str]] = {}
     if len(folds.images) > 1:
@@ -371,7 +381,7 @@ def _estimate_bound(scores: Floats, folds: HeldOut, seed: int) -> Bound:
 
 
 def rank_tables(result: Mapping[str, Any]) -> list[Table]:
-    """Return how metrics rank captions within items, and the ranks of one item's, from `Bounds.as_json`."""
+    """Return tables of rank correlations within items and of one item's ranks, from `Bounds.as_json`."""
     names = result["orders"]["names"][:-1]
     rows = [
         (row["caption"], *chain.from_iterable((row["ranks"][name], row["scores"][name]) for name in names))

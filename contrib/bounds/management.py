@@ -1,4 +1,4 @@
-"""The command that gives the bounds of metrics on a dataset."""
+"""The command that computes the bounds of metrics on a dataset."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is asked of bounds: which metrics, on which words, of which captions."""
+"""The parameters of bounds: which metrics, how words are split, and which captions."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def _reference_rows(dataset: Dataset, split: str) -> QuerySet[Caption]:
 
 
 def references_of(dataset: Dataset, split: str) -> dict[str, list[str]]:
-    """Return image -> references in scoring order, omitting images without any."""
+    """Return image -> references in scoring order, leaving out images without any."""
     references: dict[str, list[str]] = {}
     ordered = _reference_rows(dataset, split).order_by("item__position", "item_id", "position", "id")
     for name, text in ordered.values_list("item__name", "text").iterator(chunk_size=10_000):
@@ -86,7 +86,7 @@ def hash_of(references: dict[str, list[str]]) -> str:
 
 
 def check_challenge_metrics(metrics: Sequence[str], tokenizer: str) -> None:
-    """Raise ChallengeError for unfit metrics or tokenizer."""
+    """Raise ChallengeError for metrics or a tokenizer that a challenge cannot use."""
     # Imported lazily: the metrics load a compiler.
     from quorum.metrics import registry
     from quorum.metrics.inputs import MetricsError, UnknownName
@@ -116,7 +116,7 @@ def check_challenge_metrics(metrics: Sequence[str], tokenizer: str) -> None:
 
 
 def make_challenge(*, challenge: Challenge, by: User | None = None) -> Challenge:
-    """Store a new challenge with the hash of its references. Raise ChallengeError."""
+    """Store a new challenge with the hash of its references. Raise ChallengeError if it is invalid."""
     with transaction.atomic():
         _lock(challenge.dataset)
         check_challenge(challenge)
@@ -130,12 +130,12 @@ def make_challenge(*, challenge: Challenge, by: User | None = None) -> Challenge
 
 
 def _lock(dataset: Dataset) -> None:
-    """Keep it from being shared and studied meanwhile (``judgments.models.datasets.pre_share``)."""
+    """Lock the dataset against sharing and new studies (``judgments.models.datasets.pre_share``)."""
     Dataset.objects.select_for_update(no_key=True).get(pk=dataset.pk)
 
 
 def keep_references_hidden(dataset: Dataset, **_signal: Any) -> None:
-    """Raise WrongState as long as a challenge hides the references of a dataset, which is locked."""
+    """Raise WrongState if a challenge hides the references of the dataset, which the caller has locked."""
     challenge = dataset.challenges.exclude(closes_at__lte=timezone.now()).first()
     if challenge is not None:
         raise WrongState(
@@ -145,7 +145,7 @@ def keep_references_hidden(dataset: Dataset, **_signal: Any) -> None:
 
 
 def check_challenge(challenge: Challenge) -> None:
-    """Raise ChallengeError if its settings are unfit, or others than the dataset's members read the references."""
+    """Raise ChallengeError if the settings are invalid, or if non-members can read the references."""
     check_challenge_metrics(challenge.metrics, challenge.tokenizer)
     if not challenge.is_over_at(timezone.now()):
         _check_readers(Dataset.objects.get(pk=challenge.dataset_id))
@@ -175,7 +175,7 @@ def _check_readers(dataset: Dataset) -> None:
 
 
 def change_challenge(*, challenge: Challenge, fields: Sequence[str], by: User | None = None) -> None:
-    """Store changed words, times and limits; scoring settings are fixed."""
+    """Store changed texts, times and limits; settings about scoring cannot be changed."""
     if not fields:
         return
     with transaction.atomic():
@@ -186,7 +186,12 @@ def change_challenge(*, challenge: Challenge, fields: Sequence[str], by: User | 
 
 
 def close_challenge(*, challenge: Challenge, why: str, by: User | None = None) -> None:
-    """Stop accepting captions. Raise ChallengeError without a reason, WrongState unless open."""
+    """Stop accepting submissions.
+
+    Raises:
+        ChallengeError: no reason is given.
+        WrongState: the challenge is not open.
+    """
     if not why.strip():
         raise ChallengeError("Say why the challenge is closed.", field="why")
     now = timezone.now()
@@ -199,7 +204,7 @@ def close_challenge(*, challenge: Challenge, why: str, by: User | None = None) -
 
 
 def remove_submission(*, submission: Submission, why: str, by: User | None = None) -> None:
-    """Take a submission off the leaderboard; it still counts against its author's limits."""
+    """Remove a submission from the leaderboard; it still counts against its author's limits."""
     if not why.strip():
         raise ChallengeError("Say why the submission is removed.", field="why")
     with transaction.atomic():
@@ -292,7 +297,7 @@ def compute_standing(*, slug: str, progress: Progress) -> ComputedStanding:
 
 
 def store_standing(computed: ComputedStanding) -> None:
-    """Store the result in the job's transaction; rank again if the leaderboard changed meanwhile."""
+    """Store the ranks in the job's transaction; start another job if the leaderboard changed meanwhile."""
     Standing.objects.update_or_create(
         challenge=computed.challenge,
         defaults={
@@ -309,7 +314,7 @@ def store_standing(computed: ComputedStanding) -> None:
 
 
 def leaderboard(*, challenge: Challenge, user_id: int | None, now: datetime) -> list[Row]:
-    """Return leaderboard rows, best first; none while scores are hidden."""
+    """Return leaderboard rows, best first; [] while scores are hidden."""
     if not challenge.shows_scores_at(now):
         return []
     every = Submission.objects.on_leaderboard(challenge)
@@ -360,10 +365,10 @@ class ScoredSubmission:
 def prepared_references(challenge: Challenge) -> PreparedReferences:
     """Return a challenge's prepared references.
 
-    They are read and hashed at each call, so every process uses the current texts.
+    They are read and hashed at each call, so that every process uses the current texts.
 
     Raises:
-        WrongState: they changed since the challenge was made.
+        WrongState: they have changed since the challenge was made.
     """
     from quorum.metrics.registry import PreparedReferences
 
@@ -442,7 +447,7 @@ def store_scores(scored: ScoredSubmission) -> None:
 
 
 def image_scores(submission_id: int, metric: str) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Return (images,) scores by one metric, for paired tests only."""
+    """Return (images,) scores by one metric, to be used only for paired tests."""
     packed = SubmissionContent.objects.values_list("images", flat=True).get(submission_id=submission_id)
     with np.load(io.BytesIO(bytes(packed or b"")), allow_pickle=False) as arrays:
         scores: np.ndarray[Any, np.dtype[np.float64]] = arrays[metric]

@@ -6,7 +6,7 @@ from common.errors import QuorumError
 
 
 class ChallengeError(QuorumError):
-    """A challenge is invalid in ``field``."""
+    """A challenge is invalid; ``field`` is the field that is wrong."""
 
     title = "The challenge is not possible"
 
@@ -16,7 +16,7 @@ class ChallengeError(QuorumError):
 
 
 class SubmissionRefused(QuorumError):
-    """A file of captions cannot be scored; it counts against no limit."""
+    """A file of captions cannot be scored; it does not count against limits."""
 
     title = "The submission cannot be used"
 

@@ -1,4 +1,4 @@
-"""Models of challenges and of submissions to them. Their tables keep the names that they had in ``evaluation``."""
+"""Models of challenges and their submissions. The tables keep the names that they had in the app ``evaluation``."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from judgments.models.datasets import Person, account_key
 
 
 class Challenge(models.Model):
-    """A dataset's split that any account may caption, scored with fixed settings.
+    """A split of a dataset whose images any account may caption, scored with fixed settings.
 
-    ``references_sha256`` fixes the references: scores by other references would not be comparable.
+    ``references_sha256`` fixes the references, since scores by other references would not be comparable.
     """
 
     slug = models.SlugField("short name", max_length=80, unique=True, help_text="Part of its address.")
@@ -79,7 +79,7 @@ class Challenge(models.Model):
 
 class SubmissionQuerySet(models.QuerySet["Submission"]):
     def visible_to(self, user: Person) -> SubmissionQuerySet:
-        """Return own and public submissions, and those to own challenges; all for an administrator."""
+        """Return the user's submissions, public ones, and those to their own challenges; all for administrators."""
         if not isinstance(user, User) or not user.is_active:
             return self.none()
         if user.is_superuser:
@@ -95,7 +95,7 @@ class SubmissionQuerySet(models.QuerySet["Submission"]):
 class Submission(models.Model):
     """A system's captions for a challenge, and their scores.
 
-    ``nth`` and ``nth_of_day`` number an account's submissions, so concurrent uploads cannot exceed limits.
+    ``nth`` and ``nth_of_day`` number an account's submissions, so that concurrent uploads cannot exceed its limits.
     """
 
     class State(models.TextChoices):
@@ -147,7 +147,7 @@ class Submission(models.Model):
 
 
 class SubmissionContent(models.Model):
-    """A submission's captions and hidden scores by image, too large for lists."""
+    """The captions of a submission and their hidden scores by image, which are too large for lists."""
 
     submission = models.OneToOneField(Submission, on_delete=models.CASCADE, related_name="content")
     captions = models.BinaryField(help_text="JSON list in the order of the images, packed by zlib.")

@@ -90,7 +90,7 @@ class ChallengeForm(ModelForm):
 
 @admin.register(Challenge)
 class ChallengeAdmin(QuorumAdmin):
-    """Allow changes to words, times and limits only, not to scoring."""
+    """Allow changes to texts, times and limits, but not to scoring."""
 
     form = ChallengeForm
     list_display = ("title", "dataset", "split", "images", "submitted", "opens", "closes", "public_page")
@@ -206,7 +206,7 @@ class ChallengeAdmin(QuorumAdmin):
 
 @admin.register(Submission)
 class SubmissionAdmin(ReadOnlyAdmin):
-    """A submission is removed with a reason, never deleted."""
+    """Submissions are removed from the leaderboard with a reason, and never deleted."""
 
     empty_words = "Participants of a challenge submit what their systems wrote."
     filled_by = Challenge
@@ -297,7 +297,7 @@ def _reason_page(
 
 
 class LinkField(serializers.URLField):
-    """An address of the web; without a scheme, https is meant."""
+    """A web address; without a scheme, https is added."""
 
     def to_internal_value(self, data: Any) -> str:
         link: str = super().to_internal_value(data if "://" in str(data) else f"https://{data}")

@@ -1,4 +1,4 @@
-"""Receive submissions to a challenge: stream, check and number them."""
+"""Receive submissions to a challenge: read, check and number them."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def _check_entry(number: int, entry: Any) -> tuple[str, str]:
 
 
 def _read_entries(chunks: Iterable[bytes]) -> Iterator[Any]:
-    """Yield the array's values, holding one in memory."""
+    """Yield the values of the JSON array, holding one in memory."""
     begun = False
     try:
         for key, number, value in JSONStream(_decoded(chunks), most=LONGEST_ENTRY).members():
@@ -168,7 +168,7 @@ class SubmissionDetails:
 
 @dataclass(frozen=True, slots=True)
 class RemainingSubmissions:
-    """Submissions that an account may still make."""
+    """How many submissions an account may still make."""
 
     today: int
     at_all: int
@@ -190,7 +190,7 @@ def remaining_submissions(*, challenge: Challenge, user: User) -> RemainingSubmi
 def submit_upload(
     *, challenge: Challenge, user: User, about: SubmissionDetails, file: UploadedFile
 ) -> tuple[Submission | Job, bool]:
-    """Submit a file as `submit_caption_file` does. A larger one is left to a job, which is returned instead."""
+    """Submit a file as `submit_caption_file` does. A larger file is left to a job, which is returned instead."""
     if (file.size or 0) <= MOST_REQUEST_BYTES:
         return submit_caption_file(challenge=challenge, user=user, about=about, chunks=file.chunks())
     _check_author(challenge, user, about)  # now: it came in time, whenever the job begins
@@ -210,8 +210,8 @@ def submit_caption_file(
     """Check and store captions, and queue scoring; return (submission, whether new).
 
     Raises:
-        WrongState: the challenge is not open, or its author can read the references.
-        SubmissionRefused: the file is unusable; it does not count.
+        WrongState: the challenge is not open, or the account can read the references.
+        SubmissionRefused: the file is unusable; it does not count against limits.
         LimitReached: the account reached its limit.
     """
     _check_author(challenge, user, about)
@@ -235,7 +235,7 @@ def positions_of(challenge: Challenge) -> dict[str, int]:
 def store_captions(
     *, challenge: Challenge, user: User, about: SubmissionDetails, captions: list[str]
 ) -> tuple[Submission, bool]:
-    """Store captions in the order of ``positions_of`` as `submit_caption_file` does. Raise LimitReached."""
+    """Store captions in the order of ``positions_of``; otherwise like `submit_caption_file`. Raise LimitReached."""
     encoded = json.dumps(captions, ensure_ascii=False).encode()
     digest = sha256(encoded).hexdigest()
     packed = zlib.compress(encoded)
@@ -285,7 +285,7 @@ def _store(
 
 @transaction.atomic
 def _resubmit(known: Submission) -> Submission:
-    """Return a known submission; retry a failed scoring at no cost."""
+    """Return a submission that exists already; if its scoring failed, retry it without counting it again."""
     failed = Submission.objects.filter(pk=known.pk, state=Submission.State.FAILED, removed_at__isnull=True)
     if failed.update(state=Submission.State.QUEUED, reason=""):
         enqueue(kind="score_submission", args={"submission": known.pk}, user=known.user)

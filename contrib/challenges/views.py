@@ -1,4 +1,4 @@
-"""The public pages of the evaluation server; challenges, leaderboards and own submissions over HTTP."""
+"""The public pages of the evaluation server; challenges, leaderboards and the user's submissions over HTTP."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ SUBMISSION_TAG = "submissions to challenges"
 
 
 class SignIn(LoginView):
-    """Sign in any account; the admin's own page admits staff only."""
+    """Sign in any account; the admin's own page only admits staff."""
 
     template_name = "challenges/sign_in.html"
     redirect_authenticated_user = True
@@ -175,7 +175,7 @@ def own_submissions(request: HttpRequest, slug: str) -> HttpResponse:
 @never_cache
 @require_POST
 def make_token(request: HttpRequest, slug: str) -> HttpResponse:
-    """Show the key of a new token for the account's programs, once; the token made here before ends."""
+    """Show once the key of a new token for the account's programs; the previous token from this page is revoked."""
     challenge, user = _find_challenge(slug), _signed_in_user(request)
     if user is None:
         return _see_other("challenges:own", slug)
@@ -292,7 +292,7 @@ class TooLarge(SubmissionRefused):
 
 
 class IsParticipant(BasePermission):
-    """Everybody with an account; a token with the scope for what it does."""
+    """Allow every account; a token needs the scope for the action."""
 
     message = "This is for accounts of this installation."
 
@@ -307,7 +307,7 @@ class IsParticipant(BasePermission):
 
 
 class OpenToParticipants:
-    """No study has to do with these rows, so that none opens or closes them."""
+    """Rows that belong to no study, so that no study's roles restrict them."""
 
     reading: ClassVar[str] = "judgments.view_study"
     permission_classes: Any = (IsParticipant,)
@@ -505,7 +505,7 @@ class SubmissionJobResource(OpenToParticipants, mixins.RetrieveModelMixin, Gener
 
 
 def _refuse_too_large(request: Request) -> None:
-    """Refuse a body by its length, without reading it."""
+    """Refuse a body by its stated length, without reading it."""
     sizes = Challenge.objects.order_by("-images").values_list("images", flat=True)[:1]
     most = largest_submission(sizes[0] if sizes else 0) + (1 << 16)
     length = request.META.get("CONTENT_LENGTH") or "0"

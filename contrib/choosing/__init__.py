@@ -1,1 +1,1 @@
-"""Choosing items: what scores at hand say is worth asking is asked, and weighed back to all items."""
+"""Choosing items: ask about the items that given scores make useful, and weight results back to all items."""

@@ -1,4 +1,4 @@
-"""Jobs that choose items, weigh back and measure savings."""
+"""Jobs that choose items, weight results and measure savings."""
 
 from __future__ import annotations
 

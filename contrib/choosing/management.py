@@ -1,4 +1,4 @@
-"""The command that weighs back, and measures savings."""
+"""The command that weights results to all items, and measures savings."""
 
 from __future__ import annotations
 

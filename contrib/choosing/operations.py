@@ -1,4 +1,4 @@
-"""Operations that choose items, weigh back and measure savings."""
+"""Operations that choose items, weight results and measure savings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The candidate pairs or captions to choose from, of a draft or of a judged study, with their scores by metrics."""
+"""The candidate pairs or captions to choose from, of a draft or a judged study, with their scores by metrics."""
 
 from __future__ import annotations
 
@@ -33,8 +33,10 @@ PEOPLE = "people"  # in place of a system's name
 class ScoredPopulation:
     """Scores of a population.
 
-    table: (I, S, M), higher is better, nan without a caption. of_rows: (N, 2, M) for pairs, else (N, 1, M).
-    signatures: by metric.
+    Attributes:
+        table: (I, S, M) scores by item, system and metric; higher is better, nan without a caption.
+        of_rows: (N, 2, M) scores of the N rows if they are pairs, else (N, 1, M).
+        signatures: metric -> signature.
     """
 
     table: Floats
@@ -44,10 +46,13 @@ class ScoredPopulation:
 
 @dataclass(frozen=True)
 class Population:
-    """Candidate pairs, or images with all their captions, to choose from.
+    """The candidate pairs, or captions of images, to choose from.
 
-    Either pairs or captions is empty. members: each row's id for ``sampling.only``. systems: names per row,
-    two for a pair. documents: references of all images.
+    Attributes:
+        pairs, captions: the N rows; one of the two is empty.
+        members: id of each row for ``sampling.only``.
+        systems: names of each row's systems, two for a pair.
+        documents: references of all images.
     """
 
     per: str
@@ -59,7 +64,7 @@ class Population:
 
     @cached_property
     def item(self) -> Ints:
-        """Return (N,) positions of the rows' items: each pair is an item, and each image with all its captions."""
+        """(N,) index of each row's item: a pair is an item, and so are all captions of an image together."""
         if self.pairs:
             return np.arange(len(self.pairs))
         positions = {image: position for position, image in enumerate(dict.fromkeys(self.images))}
@@ -76,7 +81,7 @@ class Population:
     def scored(
         self, metrics: Sequence[str], tokenizer: str, imported: ImportedScores = NO_SCORES
     ) -> ScoredPopulation:
-        """Score all rows. Raise EvaluationError."""
+        """Score all rows. Raise EvaluationError if a metric cannot score them."""
         if self.pairs:
             scored, tables = score_pairs(
                 self.pairs, self.documents, metrics=metrics, tokenizer=tokenizer, imported=imported
@@ -91,9 +96,9 @@ class Population:
         return ScoredPopulation(self.by_system(rows), rows, signatures)
 
     def by_system(self, rows: Floats) -> Floats:
-        """Arrange (N, 2 or 1, M) scores by item and system.
+        """Arrange scores (N, 2 or 1, M) of rows as (I, S, M) by item and system.
 
-        A system's second caption of an item has a column of its own.
+        A system's second caption of an item gets a column of its own.
         """
         columns: dict[tuple[str, int], int] = {}
         seen: Counter[tuple[int, str]] = Counter()
@@ -113,7 +118,7 @@ class Population:
 def score_population(
     study: Study, population: Population, metrics: Sequence[str], tokenizer: str
 ) -> ScoredPopulation:
-    """Score a population, also by imported metrics. Raise EvaluationError."""
+    """Score a population, including by imported metrics. Raise EvaluationError if a metric cannot score it."""
     check_imported(study.dataset, metrics)
     return population.scored(metrics, tokenizer, imported_scores(study.dataset, metrics))
 
@@ -128,7 +133,7 @@ def check_can_be_chosen(study: Study) -> None:
 
 
 def population_of_draft(study: Study) -> Population:
-    """Return all that the draft could ask, without its choice. Raise DesignError, WrongState."""
+    """Return all that the draft could ask about, ignoring its choice. Raise DesignError or WrongState."""
     check_can_be_chosen(study)
     design = design_of(study)
     everything = design.model_copy(
@@ -194,7 +199,7 @@ def _captions(
 
 
 def judged_population(study: Study) -> Population:
-    """Return judged rows with their consensus. Raise EvaluationError if nothing is decided."""
+    """Return the judged rows with their consensus. Raise EvaluationError if there is no consensus."""
     check_can_be_chosen(study)
     table = loaders.load_judgments(study)
     consensus, references = consensus_of(study, table), loaders.load_references(study)

@@ -1,4 +1,4 @@
-"""Measure what choosing would have saved, by drawing from judged items."""
+"""Measure what choosing items would have saved, by drawing from judged items."""
 
 from __future__ import annotations
 
@@ -30,7 +30,12 @@ LEAST_ITEMS = 20  # items, of which a twentieth is one
 
 @dataclass(frozen=True, slots=True)
 class Targets:
-    """(N, T) values per row whose means are the targets, nan for unrelated rows; with group and name of each."""
+    """The T results to estimate, each the mean of a value over rows.
+
+    Attributes:
+        values: (N, T) values of the rows; nan for rows that do not count.
+        groups, names: group and name of each result.
+    """
 
     values: Floats
     groups: Sequence[str]
@@ -71,11 +76,11 @@ def savings_rows(
     seed: int = 0,
     progress: Progress = no_progress,
 ) -> list[dict[str, Any]]:
-    """Return the error and the saving per method, group and budget.
+    """Return the error and the saving for each method, group and budget.
 
-    The error is the root mean square over draws and targets. `saved` is the share of an even draw's items
-    that need not be judged for the same error, negative if more are needed. An even draw of n of N has the
-    squared error S² (1 / n - 1 / N), with S² fitted to its own draws.
+    The error is the root mean square over draws and targets. `saved` is the fraction of a uniform draw's items that
+    need not be judged for the same error, negative if more are needed. A uniform draw of n of N items has the
+    squared error S² (1 / n - 1 / N), with S² fitted to uniform draws.
     """
     size = population.size
     item = population.item
@@ -117,7 +122,7 @@ def savings_rows(
 
 
 def _draw_weights(chance: Floats, item: Ints, draws: int, generator: np.random.Generator) -> Floats:
-    """Return (D, N) row weights, 0 for items not drawn."""
+    """Return (D, N) weights of rows in D draws; 0 for items not drawn."""
     weights = np.zeros((draws, len(chance)))
     for row in weights:
         drawn = draw_items(chance, seed=generator)
@@ -140,7 +145,7 @@ def compute_savings(
     seed: int = 0,
     progress: Progress = no_progress,
 ) -> dict[str, Any]:
-    """Measure the savings for a judged study. Raise EvaluationError."""
+    """Measure the savings for a judged study. Raise EvaluationError if it cannot be measured."""
     progress(0.05, "reading judgments")
     population = judged_population(study)
     if population.size < LEAST_ITEMS:

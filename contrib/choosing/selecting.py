@@ -1,4 +1,4 @@
-"""Choose items of a draft by scores at hand, and store them with their probabilities in its design."""
+"""Choose items of a draft by their scores, and store them with their probabilities in its design."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ MOST_IDS = 100_000  # ids in a design
 
 
 def usefulness_of(method: str, population: Population, scored: ScoredPopulation | None) -> Floats:
-    """Return (I,) usefulness of items. Raise EvaluationError."""
+    """Return (I,) usefulness of items. Raise EvaluationError if the method needs scores that are missing."""
     if method == EVEN:
         return np.ones(population.size)
     assert scored is not None
@@ -58,7 +58,7 @@ def usefulness_of(method: str, population: Population, scored: ScoredPopulation 
 
 
 def check_not_frozen(study: Study) -> None:
-    """Raise WrongState if items cannot be chosen any more."""
+    """Raise WrongState if the study's design is frozen, so that items can no longer be chosen."""
     check_can_be_chosen(study)
     if study.state != Study.State.DRAFT:
         raise WrongState(
@@ -78,10 +78,11 @@ def compute_choice(
     seed: int = 0,
     progress: Progress = no_progress,
 ) -> dict[str, Any]:
-    """Return ``chosen`` and the ids of ``sampling.only`` without storing them.
+    """Return the design's table ``chosen`` and the ids of ``sampling.only``, without storing them.
 
     Raises:
-        WrongState: no draft, or unsuitable kind. EvaluationError: unfit budget or metric.
+        WrongState: the study is not a draft, or its kind does not support choosing.
+        EvaluationError: the budget or a metric is not suitable.
     """
     check_not_frozen(study)
     progress(0.05, "drawing")
@@ -132,7 +133,7 @@ def compute_choice(
 
 @transaction.atomic
 def store_choice(*, study: Study, choice: dict[str, Any] | None, by: User | None = None) -> Study:
-    """Write a choice into a draft's design; None removes it."""
+    """Store a choice in a draft's design; None removes it."""
     values = study.design | {
         "sampling": study.design["sampling"] | {"only": choice["only"] if choice else []},
     }

@@ -1,4 +1,4 @@
-"""The page "Choosing items": choose items, weigh back, show savings."""
+"""The page "Choosing items": choose items, weight results, show savings."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _weighed_rows(result: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _newest_savings(request: HttpRequest, study: Study) -> dict[str, Any] | None:
-    """Return the newest savings of the study, or of a visible one of its dataset, whose name is ``of``."""
+    """Return the newest savings of the study, or of a visible study of its dataset; ``of`` names that study."""
     seen = Study.objects.visible_to(signed_in(request)).filter(dataset=study.dataset_id)
     names = dict(seen.values_list("slug", "name"))
     done = Job.objects.filter(

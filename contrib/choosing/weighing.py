@@ -1,4 +1,4 @@
-"""Weigh judgments of chosen items back to all items."""
+"""Estimate results over all items from judgments of chosen items, by weights."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MOST_DIFFERENCES = 45  # pairs of metrics, or of systems, in a result
 
 
 def choice_of_study(study: Study) -> Chosen:
-    """Return the choice of a study's items. Raise WrongState if all are judged."""
+    """Return how a study's items were chosen. Raise WrongState if they were not."""
     chosen = design_of(study).chosen
     if chosen is None:
         raise WrongState(
@@ -46,13 +46,14 @@ def compute_weighed(
     tokenizer: str = DEFAULT_TOKENIZER,
     progress: Progress = no_progress,
 ) -> dict[str, Any]:
-    """Estimate results over all items, beside unweighted ones over the chosen.
+    """Estimate results over all items, together with unweighted ones over the chosen items.
 
     For pairs: each metric's accuracy by kind, differences of metrics, each system's wins. For captions: each
     system's mean, differences of systems, and Kendall's tau-b of each metric with people.
 
     Raises:
-        WrongState: no items were chosen. EvaluationError: nothing is decided, or a metric lacks scores.
+        WrongState: no items were chosen.
+        EvaluationError: there is no consensus, or a metric lacks scores.
     """
     chosen = choice_of_study(study)
     progress(0.1, "reading judgments")
@@ -77,13 +78,13 @@ def compute_weighed(
 
 
 class WeightedRows:
-    """Estimate from some of N rows, with (N,) chances and images."""
+    """Estimates from the chosen ones of N rows, with their (N,) probabilities and images."""
 
     def __init__(self, chance: Floats, images: Any) -> None:
         self.chance, self.images = chance, images
 
     def mean(self, what: str, name: str, values: Floats, kind: str = "") -> dict[str, Any]:
-        """Return the mean of known values, weighted and plain."""
+        """Return the weighted and the plain mean of values that are not nan."""
         known = ~np.isnan(values)
         chance, images, known_values = self.chance[known], self.images[known], values[known]
         figure = self._figure(
@@ -119,7 +120,12 @@ class WeightedRows:
 
 
 def metrics_agree(scores: Floats, winners: Floats) -> Floats:
-    """Return (P, M) whether metrics agree with people's winner, from (P, 2, M) scores; nan if undecided."""
+    """Return (P, M) 1 where a metric names people's winner, else 0; nan for pairs without a winner.
+
+    Args:
+        scores: (P, 2, M) scores of both candidates.
+        winners: (P,) people's winner, 1 or 2.
+    """
     predicted = np.stack(
         [metric_winners(scores[:, 0, at], scores[:, 1, at]) for at in range(scores.shape[2])], axis=1
     )
@@ -127,7 +133,7 @@ def metrics_agree(scores: Floats, winners: Floats) -> Floats:
 
 
 def wins_by_system(population: Population, winners: Floats) -> dict[str, Floats]:
-    """Return system -> (P,) wins against other systems; a tie is half a win, nan elsewhere."""
+    """Return system -> (P,) 1 for a win against another system, 0.5 a tie, 0 a loss; nan for other pairs."""
     wins: dict[str, Floats] = {}
     tied = np.array([pair.tied for pair in population.pairs])
     for row, (first, second) in enumerate(population.systems):
@@ -163,7 +169,7 @@ def pair_estimates(
 
 
 def scores_by_system(population: Population, people: Floats) -> dict[str, Floats]:
-    """Return system -> (N,) people's scores of its captions, nan for others."""
+    """Return system -> (N,) people's scores of the system's captions; nan for other captions."""
     scores: dict[str, Floats] = {}
     for row, names in enumerate(population.systems):
         for name in names or (PEOPLE,):
@@ -187,7 +193,7 @@ def caption_estimates(
 
 
 def _means_by_image(values: Floats, population: Population) -> Floats:
-    """Return (N,) a system's mean per image in the image's first row, nan elsewhere."""
+    """Return (N,) a system's mean of each image, at the first row of the image; nan at other rows."""
     known = ~np.isnan(values)
     item = population.item
     sums = np.bincount(item[known], weights=values[known], minlength=population.size)

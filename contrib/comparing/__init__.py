@@ -1,1 +1,1 @@
-"""Two studies, or two metrics, beside each other."""
+"""Comparisons of two studies, or of two metrics."""

@@ -1,4 +1,4 @@
-"""Compare two metrics' agreement with people, and test the difference."""
+"""Compare how far two metrics agree with people, and test the difference."""
 
 from __future__ import annotations
 
@@ -77,10 +77,10 @@ def compare_metrics(
     tokenizer: str = DEFAULT_TOKENIZER,
     progress: Progress = no_progress,
 ) -> dict[str, Any]:
-    """Compare two metrics by a study's consensus without storing the result.
+    """Compare two metrics by a study's consensus, without storing the result.
 
-    For pairs: accuracy by kind and its difference by items and raters, with a test. For captions: correlations and
-    their difference by items and raters, with a test, and agreement over the systems.
+    For pairs: accuracy by kind and its difference, clustered by item and rater, with a test. For captions:
+    correlations and their difference, clustered by item and rater, with a test, and agreement over the systems.
 
     Raises:
         EvaluationError: a metric is unknown or lacks scores, or the study has nothing to compare with.
@@ -153,7 +153,7 @@ def compare_with_scores(
     """Compare two metrics with people's imported scores, by system and image as at WMT.
 
     A metric without imported scores is computed for the captions that people scored. All scores are of systems'
-    captions; cells without all three scores are ignored.
+    captions; captions without all three scores are ignored.
     """
     names = _check_two_metrics(first, second)
     check_imported(dataset, names)
@@ -200,7 +200,7 @@ def compare_with_scores(
 
 @dataclass(frozen=True, slots=True)
 class _Outputs:
-    """Systems' captions by `stable_number` of image and text: their text, and who wrote them."""
+    """Systems' captions by `stable_number` of image and text: their texts, and the systems that gave them."""
 
     texts: dict[int, str]
     systems: dict[int, list[int]]
@@ -218,7 +218,7 @@ def _read_outputs(dataset: Dataset) -> _Outputs:
 
 
 def _credit_systems(column: ScoreColumn, outputs: _Outputs) -> ScoreColumn:
-    """Return the column with a row for each system that wrote a caption, where the file names none."""
+    """Return the column with rows that name no system repeated for each system that gave the caption."""
     unnamed = column.keys["system"] == NO_ROW_ID
     if not unnamed.any():
         return column
@@ -237,9 +237,9 @@ def _credit_systems(column: ScoreColumn, outputs: _Outputs) -> ScoreColumn:
 def _score_cells(
     dataset: Dataset, people: ScoreColumn, outputs: _Outputs, metrics: Sequence[str], tokenizer: str
 ) -> tuple[dict[str, tuple[ScoreColumn, str]], int]:
-    """Return metric -> its scores of the captions that people scored, and signature; and how many have no reference.
+    """Return metric -> (scores of the captions that people scored, signature), and the number without a reference.
 
-    A caption that equals a reference loses this reference, as in ``evaluate``.
+    A reference that equals the caption is left out, as in ``evaluate``.
     """
     split_of = dict(Item.objects.filter(dataset=dataset).values_list("pk", "split"))
     splits = {split_of[item] for item in np.unique(people.keys["item"]).tolist()}
@@ -276,7 +276,7 @@ def _check_two_metrics(first: str, second: str) -> list[str]:
 
 
 def _align_columns(columns: Sequence[ScoreColumn]) -> tuple[Ints, Ints, list[Floats]]:
-    """Return (N,) systems and images of which all columns have a score, in their order, and each column's scores."""
+    """Return (N,) systems and (N,) images for which all columns have a score, and each column's (N,) scores."""
     images = 1 + max(int(column.keys["item"].max(initial=0)) for column in columns)
     tables = []
     for column in columns:
@@ -376,9 +376,10 @@ def _correlate_over_systems(
     items: Sequence[Any] | Ints,
     alone: Sequence[bool] = (False, False),
 ) -> dict[str, Any]:
-    """Return Pearson's r and soft pairwise accuracy over systems, whose cells may be incomplete.
+    """Return Pearson's r and soft pairwise accuracy over systems, of which some images may lack scores.
 
-    A metric with scores of systems `alone` has no soft accuracy, as the certainty of its order is unknown.
+    Soft pairwise accuracy is left out for a metric that has only scores of systems (`alone`), since the certainty
+    of its order is unknown.
     """
     rows, columns = (_number_values(np.asarray(column)) for column in (systems, items))
     width = int(columns.max()) + 1
@@ -406,7 +407,7 @@ def _correlate_over_systems(
 
 
 def _number_values(values: Ints) -> Ints:
-    """Return codes of the values from 0 on, in the order in which they first occur."""
+    """Return codes of the values, from 0 in the order of their first occurrence."""
     _labels, first, codes = np.unique(values, return_index=True, return_inverse=True)
     ranks = np.empty(len(first), dtype=np.int64)
     ranks[np.argsort(first)] = np.arange(len(first))

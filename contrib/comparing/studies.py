@@ -32,7 +32,7 @@ def comparable_studies(study: Study, among: QuerySet[Study]) -> QuerySet[Study]:
 
 
 def compare_studies(*, first: Study, second: Study, missing: str = MISSING[0]) -> dict[str, Any]:
-    """Compare two studies without storing the result. Raise EvaluationError."""
+    """Compare two studies without storing the result. Raise EvaluationError if they cannot be compared."""
     comparison = compare_sources(
         source_of_study(first),
         source_of_study(second),
@@ -44,10 +44,11 @@ def compare_studies(*, first: Study, second: Study, missing: str = MISSING[0]) -
 
 
 def cached_comparison(*, first: Study, second: Study, missing: str) -> dict[str, Any]:
-    """Return the comparison; a job computes that of large studies.
+    """Return the comparison, which is computed by a job if a study is large.
 
     Raises:
-        FiguresPending: the job is running. EvaluationError: they cannot be compared.
+        FiguresPending: the job is running.
+        EvaluationError: the studies cannot be compared.
     """
     if missing not in MISSING:
         raise EvaluationError(
@@ -83,7 +84,7 @@ def _comparison_figures(second: Study, missing: str) -> Figures[dict[str, Any]]:
 
 
 def _figures_named(name: str) -> Figures[dict[str, Any]]:
-    """Return the figures named by ``_comparison_figures``. Raise NotThere."""
+    """Return the figures with a name made by ``_comparison_figures``. Raise NotThere if a study does not exist."""
     _prefix, pk, missing = name.split(":")
     second = Study.objects.select_related("dataset").filter(pk=int(pk)).first()
     if second is None:

@@ -1,4 +1,4 @@
-"""Count a study's work as of now, and say whether its snapshot is stale."""
+"""Count a study's work now, and say whether its snapshot is out of date."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class ChangeMark:
     """What changed since the last snapshot.
 
     Attributes:
-        snapshot: without scores and result; None before the first.
-        new: number of judgments.
-        leases: (assignment, until) of the active ones.
+        snapshot: the last snapshot, without scores and result; None before the first.
+        new: number of judgments since.
+        leases: (assignment, end of lease) of active assignments.
     """
 
     snapshot: BoardSnapshot | None
@@ -39,7 +39,7 @@ class ChangeMark:
     leases: tuple[tuple[str, str], ...]
 
     def tag(self, study: Study, *more: object) -> str:
-        """Return an ETag that is equal while the dashboard looks the same."""
+        """Return an ETag that changes whenever the dashboard does."""
         made_at = self.snapshot.made_at.isoformat() if self.snapshot else ""
         paused_at = study.paused_at.isoformat() if study.paused_at else ""
         return f'"{content_key(study.pk, study.state, paused_at, made_at, self.new, self.leases, *more)}"'
@@ -59,7 +59,7 @@ def change_mark(study: Study) -> ChangeMark:
 
 
 def first_answers(study: Study) -> QuerySet[Judgment]:
-    """Return answers that count as progress: a revision is no further one, and those of excluded people are gone."""
+    """Return answers that count as progress: first answers to a unit, by people who are not excluded."""
     rows = Judgment.objects.filter(assignment__study=study, replaces=None)
     return rows.filter(assignment__state__in=FINISHED_STATES)
 
@@ -78,7 +78,7 @@ def is_stale(study: Study, mark: ChangeMark, now: datetime | None = None) -> boo
 
 
 def request_snapshot(study: Study) -> bool:
-    """Start a snapshot job; return False if one is under way."""
+    """Start a snapshot job; return False if one is queued or running."""
     if Job.objects.under_way().filter(kind=JOB_KIND, args__study=study.slug).exists():
         return False
     enqueue(kind=JOB_KIND, args={"study": study.slug})
@@ -90,11 +90,11 @@ class LiveCounters:
     """The counters of a dashboard.
 
     Attributes:
-        wanted: judgments in all; 0 if unknown.
+        wanted: total number of judgments asked for; 0 if unknown.
         an_hour: judgments of the last hour.
-        hours_left: at that pace; None if nothing arrives or is left.
-        spending: at the crowd; None without a budget.
-        local_cents: rewards of approved work on this site.
+        hours_left: remaining time at that pace; None if nothing arrives or is left.
+        spending: the money at the crowd; None without a budget.
+        local_cents: rewards of approved work on this installation.
     """
 
     judgments: int
@@ -112,7 +112,7 @@ class LiveCounters:
 
 
 def live_counters(study: Study, mark: ChangeMark, result: dict[str, Any]) -> LiveCounters:
-    """Return the counters; ``result`` is the snapshot's, {} before the first."""
+    """Return the counters; ``result`` is that of the last snapshot, {} before the first."""
     now = timezone.now()
     known = mark.snapshot.judgments if mark.snapshot else 0
     judgments = known + mark.new

@@ -1,4 +1,4 @@
-"""Draw the figures of a snapshot, with their sentences."""
+"""Draw the plots of a snapshot, with captions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from evaluation.results.verdict import verdict_sentence
 
 
 def draw_plots(result: Mapping[str, Any]) -> dict[str, Any]:
-    """Plot growth and metrics by pair kind, with captions."""
+    """Draw agreement over time, and metrics by pair kind, with captions."""
     # Imported lazily: matplotlib costs every process 60 MB and 0.3 s.
     from contrib.dashboard.plots import earlier_figure, growth_figure, growth_sentence, metrics_figure
 

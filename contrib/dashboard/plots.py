@@ -1,4 +1,4 @@
-"""Plot the dashboard: agreement as it grows, and metrics now and earlier."""
+"""Plots of the dashboard: agreement over the judgments, and metrics now and earlier."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ LETTER_WIDTH = 0.0125 * WIDTH / PLOT_INCHES  # of the width, a letter of a label
 
 
 def growth_figure(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Plot alpha with its interval over judgments; ``rows`` from ``agreement_so_far``."""
+    """Plot alpha with its interval over the number of judgments; ``rows`` comes from ``agreement_so_far``."""
     figure, axes = _new_curves(rows[-1]["judgments"])
     x = [row["judgments"] for row in rows]
     banded = [row for row in rows if row["low"] is not None]
@@ -82,7 +82,7 @@ def growth_sentence(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def metrics_figure(kind: str, cell: Mapping[str, Any], *, correlated: bool) -> str:
-    """Plot each metric's value; ``cell`` from ``accuracy_so_far`` or ``correlation_so_far``."""
+    """Plot each metric's value; ``cell`` comes from ``accuracy_so_far`` or ``correlation_so_far``."""
     metrics, leaders = cell["metrics"], cell["verdict"]["leaders"]
     values = {name: row["value"] for name, row in metrics.items()}
     names = sorted(metrics, key=lambda name: inf if values[name] is None else -values[name])
@@ -139,7 +139,7 @@ def _draw_interval(
 
 
 def earlier_figure(kind: str, cell: Mapping[str, Any], *, correlated: bool) -> str:
-    """Plot each metric's value after fewer judgments; ``cell`` as in ``metrics_figure``."""
+    """Plot each metric's value at fewer judgments; ``cell`` is as in ``metrics_figure``."""
     curves, leaders = cell["earlier"], cell["verdict"]["leaders"]
     known = {name: [row for row in rows if row["value"] is not None] for name, rows in curves.items() if rows}
     known = {name: rows for name, rows in known.items() if len(rows) > 1}

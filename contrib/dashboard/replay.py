@@ -1,6 +1,6 @@
-"""Replay judgments in arrival order: agreement, winners and metrics at each checkpoint.
+"""Replay judgments in the order of arrival: agreement, winners and metrics at each checkpoint.
 
-Votes accumulate between checkpoints; each checkpoint only visits units and pairs.
+Votes accumulate between checkpoints; units and pairs are visited only at checkpoints.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ SHARE = ("value", "low", "high", "n", "clusters", "reason")
 
 @dataclass(frozen=True, slots=True)
 class VotesInOrder:
-    """N included judgments in arrival order.
+    """N included judgments in the order of arrival.
 
     Attributes:
-        unit, worker: (N,); units have codes from 0.
+        unit, worker: (N,) codes; those of units begin at 0.
         value: (N,) float64.
         image: (U,) row ids of the units' images.
-        anonymous: whether workers are no persons.
+        anonymous: whether workers are not identified people.
     """
 
     unit: Ints
@@ -75,14 +75,14 @@ def agreement_so_far(
 def winners_so_far(
     votes: VotesInOrder, pair: Ints, images: Ints, decided: Mapping[int, float] | None = None
 ) -> Iterator[tuple[int, PeoplesWinners]]:
-    """Yield, per checkpoint, the winners of (P,) pairs (V15 §3) with what the pairs are clustered by.
+    """Yield (number of votes, winners of the P pairs with their clusters) for each checkpoint (V15 §3).
 
-    Majorities of judgments decide units, majorities of units decide pairs; ties decide nothing.
+    The majority of judgments decides a unit, and the majority of units a pair; ties decide nothing.
 
     Args:
         pair: (U,) pair codes from 0.
-        images: (P,).
-        decided: unit code -> adjudicated winner, applied at the end only.
+        images: (P,) image of each pair.
+        decided: unit code -> adjudicated winner, applied only at the last checkpoint.
     """
     counts = np.zeros((votes.units, 4), dtype=np.int64)  # of the four sides (preferences.py)
     done, looks = 0, checkpoints(len(votes))
@@ -115,8 +115,8 @@ def accuracy_so_far(
 
     Args:
         winners: from ``winners_so_far``.
-        scores: metric -> (P, 2).
-        kinds: pair kind -> (P,) bool.
+        scores: metric -> (P, 2) scores of both candidates.
+        kinds: pair kind -> (P,) whether a pair is of this kind.
     """
     named = winners_named(scores)
     figures: dict[str, dict[str, Any]] = {}
@@ -141,7 +141,10 @@ def accuracy_so_far(
 def means_so_far(
     votes: VotesInOrder, decided: Mapping[int, float] | None = None
 ) -> Iterator[tuple[int, Floats]]:
-    """Yield, per checkpoint, (U,) mean judgments; nan without any. ``decided`` as in ``winners_so_far``."""
+    """Yield (number of votes, (U,) mean judgments) for each checkpoint; nan without judgments.
+
+    ``decided`` is as in ``winners_so_far``.
+    """
     total, count = np.zeros(votes.units), np.zeros(votes.units)
     done, looks = 0, checkpoints(len(votes))
     for upto in looks:
@@ -164,7 +167,11 @@ def correlation_so_far(
 ) -> dict[str, Any]:
     """Return Kendall's tau-b of each metric with mean judgments at each checkpoint.
 
-    ``scores``: metric -> (U,), nan if missing. The last checkpoint has an interval by ``clusters`` of the U captions.
+    The last checkpoint has an interval.
+
+    Args:
+        scores: metric -> (U,) scores, nan if missing.
+        clusters: the clusters of the U captions.
     """
     earlier: dict[str, list[dict[str, Any]]] = {name: [] for name in scores}
     for upto, mean in means:

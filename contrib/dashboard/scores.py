@@ -1,4 +1,4 @@
-"""Score the candidates of a study once, and keep the scores with its snapshot."""
+"""Score the candidates of a study once, and store the scores with its snapshot."""
 
 from __future__ import annotations
 
@@ -22,10 +22,14 @@ ROWS = ("of", "images")
 
 
 def candidate_scores(study: Study) -> dict[str, Any]:
-    """Return metric -> scores ((P, 2) or (U,)) ``of`` pairs or units with their ``images``, or a ``reason`` for none.
+    """Return the scores of a study's candidates.
 
-    The metrics are the newest evaluation's, so that the page Results agrees. What was ``asked`` says when the scores
-    are no longer those.
+    The metrics are those of the newest evaluation, so that the page "Results" agrees. ``asked`` identifies them, to
+    detect later that they are different.
+
+    Returns:
+        ``metrics``: metric -> scores, (P, 2) of pairs or (U,) of units; ``of``: row ids of the pairs or units;
+            ``images``: their images; ``reason``: why there are no scores.
     """
     kind = KINDS[study.protocol]
     metrics, tokenizer, *_imported = asked = _metrics_asked(study)
@@ -42,7 +46,7 @@ def candidate_scores(study: Study) -> dict[str, Any]:
 
 
 def _metrics_asked(study: Study) -> list[Any]:
-    """Return the metrics' names, the tokenizer, and the row ids of imported metrics; a new import has new ids."""
+    """Return the metrics' names, the tokenizer, and the row ids of imported metrics (new for a new import)."""
     newest = Analysis.objects.newest_first(study, Analysis.What.META_EVALUATION)
     stated = newest.values_list("settings", flat=True).first()
     metrics, tokenizer = (
@@ -75,13 +79,13 @@ def _caption_scores(study: Study, metrics: list[str], tokenizer: str) -> dict[st
 def _as_scores(
     rows: Sequence[tuple[Any, Any]], scores: Mapping[str, Floats], reason: str = ""
 ) -> dict[str, Any]:
-    """Return scores of pairs or units, which ``rows`` name with their images."""
+    """Return scores as stored; ``rows`` are the (row id, image) of their pairs or units."""
     of, images = np.array(rows, dtype=np.int64).reshape(-1, 2).T
     return {"of": of, "images": images, "metrics": scores, "reason": reason}
 
 
 def stored_scores(study: Study) -> dict[str, Any] | None:
-    """Return what ``candidate_scores`` gave for the last snapshot; None if it would give something else now."""
+    """Return the scores stored with the last snapshot; None if the metrics have changed since."""
     stored = BoardSnapshot.objects.filter(study=study).values_list("scores", flat=True).first()
     if not stored or "images" not in stored or stored.get("asked") != _metrics_asked(study):
         return None

@@ -48,7 +48,7 @@ WORKERS_SHOWN = 200
 
 @dataclass(frozen=True, slots=True)
 class DashboardSnapshot:
-    """A snapshot to store: the ``values`` of its row; ``scores`` of None keeps the stored ones."""
+    """A snapshot to store: the ``values`` of its row; if ``scores`` is None, the stored scores are kept."""
 
     study: Study
     values: dict[str, Any]
@@ -142,7 +142,7 @@ def store_snapshot(board: DashboardSnapshot) -> BoardSnapshot:
 
 
 def forget_snapshot(*, study: Study, **_signal: Any) -> None:
-    """Delete it, which names people; a receiver of ``person_erased`` and ``pages_discarded``."""
+    """Delete the snapshot, which may name people, on ``person_erased`` and ``pages_discarded``."""
     BoardSnapshot.objects.filter(study=study).delete()
 
 
@@ -184,7 +184,7 @@ def _evaluation(
 
 
 def _images_of_units(study: Study, units: Units, scores: Mapping[str, Any]) -> Ints:
-    """Return what (U,) units are clustered by, from stored scores if they cover all pairs."""
+    """Return (U,) the cluster of each unit, from stored scores if they cover all pairs."""
     index = places_in(scores["of"], units.pair)
     if not KINDS[study.protocol].compares_pairs or (index < 0).any():
         return loaders.clusters_of_units(study, units)

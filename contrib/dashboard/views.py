@@ -63,7 +63,7 @@ def show_dashboard(request: HttpRequest, study: Study, context: Context) -> Http
 @study_page("board-live", order=2)
 @require_safe
 def show_live(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    """Render the live part; 304 if nothing changed."""
+    """Render the live part; respond 304 if nothing changed."""
     mark = _current_mark(study)
     tag = mark.tag(study, *_page_choices(request, context))
     answer: HttpResponse
@@ -125,7 +125,10 @@ def _dashboard_context(request: HttpRequest, study: Study, mark: ChangeMark) -> 
 
 
 def _last_verdict(study: Study) -> dict[str, Any]:
-    """Return the verdict on systems as last computed: to test it after every answer finds a winner too often."""
+    """Return the last computed verdict on systems.
+
+    It is not recomputed after each answer: repeated tests find a winner too often.
+    """
     last = Analysis.objects.newest_first(study, Analysis.What.AGGREGATION)
     return {"systems_verdict": last.values_list("result__systems_verdict", flat=True).first()}
 
@@ -148,7 +151,7 @@ def _why_no_alpha(kind: Kind, result: dict[str, Any]) -> str:
 
 
 def _plots_of(result: dict[str, Any]) -> dict[str, Any]:
-    """Return the stored English plots, or redraw them in another language."""
+    """Return the stored English plots, or draw them in another language."""
     stored: dict[str, Any] = result.get("drawings", {})
     if not stored or (get_language() or "en").startswith("en"):
         return stored

@@ -1,6 +1,6 @@
 """Analyse a study's disagreement: soft labels, their predictors, and groups of raters.
 
-Predictors are metrics, single people, and a model's own distributions of people's answers, from a file.
+Predictors are metrics, judges, single people, and distributions of answers that a model predicts, from a file.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ NO_SHARED_UNIT = "no unit has two judgments"
 
 
 def check_soft_labels(study: Study) -> None:
-    """Raise EvaluationError where answers are no few labels."""
+    """Raise EvaluationError if the study's answers are not one of a few labels."""
     if not has_soft_labels(study):
         raise EvaluationError(
             _(
@@ -98,10 +98,11 @@ def check_soft_labels(study: Study) -> None:
 
 
 def read_predictions(path: Path, units: Units, positions: Ints, soft: SoftLabels) -> Floats:
-    """Return (U, L) predicted shares of each label, nan for units that the file leaves out.
+    """Return (U, L) predicted shares of each label; nan for units that the file leaves out.
 
     Raises:
-        ImportProblem: the file cannot be read. EvaluationError: a line is wrong.
+        ImportProblem: the file cannot be read.
+        EvaluationError: a line is wrong.
     """
     keys = units.key.to_pylist()
     judged = {keys[position]: number for number, position in enumerate(positions.tolist())}
@@ -151,12 +152,14 @@ def read_distributions(
 
 
 def store_predictions(*, study: Study, name: str, lines: Iterable[str], by: User | None = None) -> str:
-    """Store the distributions of JSON lines, all or none, and return what was done; the same again changes nothing.
+    """Store the distributions in JSON lines, all or none; return a sentence about what was done.
 
-    The lines have their ends. Every answer has a share above 0, as somebody may give it later.
+    Storing the same again changes nothing. The lines include their line ends. Every answer must have a share above
+    0, since somebody may give it later.
 
     Raises:
-        EvaluationError: a line is wrong. DataConflict: the name has other distributions.
+        EvaluationError: a line is wrong.
+        DataConflict: other distributions are stored under the name.
     """
     digest = hashlib.sha256()
 
@@ -202,7 +205,7 @@ def store_predictions(*, study: Study, name: str, lines: Iterable[str], by: User
 
 
 def imported_predictions(study: Study, units: Ints) -> dict[str, Floats]:
-    """Return name -> (U, L) shares for the units with these row ids, nan where none is told."""
+    """Return name -> (U, L) predicted shares for the units with these row ids; nan without a prediction."""
     predictions = {}
     for prediction in Prediction.objects.filter(study=study).order_by("name"):
         at = places_in(np.frombuffer(prediction.units, dtype="<i8"), units)
@@ -248,7 +251,7 @@ def remove_predictions(*, study: Study, by: User | None, prediction: str) -> Out
 
 
 def soft_labels_of(study: Study, table: JudgmentTable) -> SoftLabels:
-    """Return people's counted answers to each unit. Raise EvaluationError where answers are no few labels."""
+    """Return people's counted answers to each unit. Raise EvaluationError as in ``check_soft_labels``."""
     check_soft_labels(study)
     counted = table.counted
     if not counted.any():
@@ -265,10 +268,10 @@ def compute_disagreement(
     predictions: Mapping[str, Path] | None = None,
     progress: Progress = no_progress,
 ) -> dict[str, Any]:
-    """Return the results of docs/disagreement.md. Raise EvaluationError.
+    """Return the results that docs/disagreement.md describes. Raise EvaluationError if there are no soft labels.
 
     Args:
-        bootstraps: for the test of groups; 0 omits it.
+        bootstraps: number of bootstrap samples for the test of groups; 0 omits the test.
         predictions: model -> JSON lines with ``unit`` and ``distribution``, as exported.
     """
     progress(0.0, "reading judgments")
@@ -331,7 +334,7 @@ def _predictors(
     seed: int,
     predictions: Mapping[str, Path],
 ) -> list[dict[str, Any]]:
-    """Return how chance, overall shares, metrics, judges and models predict people's distributions, best first."""
+    """Return how well chance, overall shares, metrics, judges and models predict people's answers, best first."""
     size, width = soft.shares.shape
     generator = np.random.default_rng(seed)
     fold = generator.permutation(int(images.max()) + 1)[images] % FOLDS
@@ -360,8 +363,9 @@ def _predictors(
 
 
 def _judge_means(study: Study, units: Units, positions: Ints) -> dict[str, Floats]:
-    """Return (U,) mean answers of each judge, nan without; for two candidates the share of the first, with half of the
-    ties, less 1/2.
+    """Return judge -> (U,) mean answers; nan without answers.
+
+    With two candidates, it is the share of the first, counting ties as half, minus 1/2.
     """
     two_sided = kind_of(study).two_sided
     by_judge: dict[str, list[tuple[int, float]]] = {}
@@ -381,7 +385,7 @@ def _judge_means(study: Study, units: Units, positions: Ints) -> dict[str, Float
 
 
 def _metric_scores(study: Study, units: Units, positions: Ints) -> dict[str, Floats]:
-    """Return (U,) scores by each metric of the newest evaluation, nan if missing; for a pair the difference."""
+    """Return metric of the newest evaluation -> (U,) scores, nan if missing; differences for pairs."""
     newest = Analysis.objects.newest_first(study, Analysis.What.META_EVALUATION).values("pk")[:1]
     rows = MetricScore.objects.filter(analysis__in=newest)
     by_pair = KINDS[study.protocol].compares_pairs
@@ -461,7 +465,7 @@ def _judges(table: JudgmentTable, soft: SoftLabels, workers: list[WorkerRow]) ->
 def _compare_groups(
     table: JudgmentTable, workers: list[WorkerRow], soft: SoftLabels, bootstraps: int | None, seed: int
 ) -> dict[str, Any]:
-    """Compare two groups of raters with one; return a reason if raters are too few."""
+    """Compare a model of two groups of raters with one of a single group; too few raters give a reason."""
     counted = table.counted
     raters = len(np.unique(table.worker[counted]))
     if bootstraps == 0:
@@ -534,7 +538,7 @@ def _compare_known_groups(
 
 
 def _attributes(study: Study, workers: list[WorkerRow]) -> dict[str, dict[int, str]]:
-    """Return attribute -> worker -> group: country, origin, and the crowd's demographics (`DEMOGRAPHIC_PREFIX`)."""
+    """Return attribute -> worker -> group: country, origin, and the crowd's data (`DEMOGRAPHIC_PREFIX`)."""
     pks = [worker.pk for worker in workers]
     attributes: dict[str, dict[int, str]] = {"country": {}, "source": {}}
     for pk, country, source, platform in Worker.objects.filter(pk__in=pks).values_list(
@@ -601,12 +605,13 @@ def describe_groups(groups: Mapping[str, Any]) -> str:
 
 
 def cached_disagreement(study: Study, by: Person) -> dict[str, Any]:
-    """Return the figures as of the last results, computed by a job.
+    """Return the figures about the last results, which a job computes.
 
-    Results by demographics are only for those who may change the study.
+    Results by demographics are only shown to those who may change the study.
 
     Raises:
-        FiguresPending: the job is running. EvaluationError: there are no results or soft labels.
+        FiguresPending: the job is running.
+        EvaluationError: there are no results or soft labels.
     """
     check_soft_labels(study)
     if not Analysis.objects.filter(study=study, what=Analysis.What.AGGREGATION).exists():
@@ -660,5 +665,5 @@ DISAGREEMENT = add_figures(
 
 
 def remove_personal_figures(*, study: Study, **_signal: Any) -> None:
-    """Remove figures that may use demographics once these are deleted."""
+    """Remove cached figures, which may use demographics, after the demographics were deleted."""
     CachedFigures.objects.filter(study=study, name=DISAGREEMENT.name).delete()

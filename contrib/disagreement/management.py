@@ -1,4 +1,4 @@
-"""Commands about disagreement: soft labels of a study, and a model's own distributions."""
+"""Commands about disagreement: the soft labels of a study, and imported distributions of a model."""
 
 from __future__ import annotations
 

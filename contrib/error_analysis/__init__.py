@@ -1,1 +1,1 @@
-"""Where a metric and people disagree, and one pair or caption with all that is known of it."""
+"""Error analysis: where a metric and people disagree, and all facts about one pair or caption."""

@@ -1,4 +1,4 @@
-"""The pages "Error analysis" of a study, and over HTTP."""
+"""The pages "Error analysis" of a study, and the same over HTTP."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def _describe_people(row: Any, pairs: bool) -> str:
 
 
 def side_by_side(first: float, second: float | None) -> tuple[str, str]:
-    """Format two digits, or up to four to tell the scores apart."""
+    """Format two scores with two digits, or with up to four if they would look equal."""
     if second is None:
         return coefficient(first), ""
     shown = [(coefficient(first, digits), coefficient(second, digits)) for digits in (2, 3, 4)]
@@ -349,7 +349,7 @@ def _page_size(text: str) -> int:
 
 
 def _page_start(cursor: str | None, stamp: str) -> int:
-    """Return a page's start; a cursor is valid only for the results it was made from."""
+    """Return the first row of a page; a cursor is valid only for the results for which it was made."""
     if cursor is None:
         return 0
     try:

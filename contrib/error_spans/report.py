@@ -1,4 +1,4 @@
-"""What a report says of marked errors: agreement of people, and scores of systems."""
+"""The sections of a report about marked errors: agreement of people, and scores of systems."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from judgments.models import Study
 
 
 def span_agreement_section(figures: Mapping[str, Any]) -> Section:
-    """Show whether two people mark the same characters, beyond chance."""
+    """Return the section about how often two people mark the same characters, beyond chance."""
     spans = figures["spans"]
     keys = {
         "character F1": "f1",
@@ -65,7 +65,7 @@ def span_agreement_section(figures: Mapping[str, Any]) -> Section:
 
 
 def marked_systems_section(study: Study) -> Section | None:
-    """Return systems' scores, best first, and what the best was compared with; None without marked errors."""
+    """Return the section with systems' scores, best first, and tests of the best; None without marked errors."""
     if not marks_errors(study):
         return None
     segments = segments_of(study)

@@ -1,1 +1,1 @@
-"""Ethics boards: what they ask, filled in from the design, and consent texts of usual cases."""
+"""Ethics boards: their questions, answered from the design, and consent texts for common cases."""

@@ -45,8 +45,8 @@ class ChecklistLine:
 
     Attributes:
         answer: Markdown; "" if the researcher has to write it.
-        sources: who asks, such as ``ARR D2``.
-        key: the key of the design that would answer it.
+        sources: who asks the question, such as ``ARR D2``.
+        key: the design key that would answer it.
     """
 
     question: str

@@ -27,7 +27,7 @@ def open_line_text() -> str:
 
 
 def _as_quotation(text: str) -> str:
-    """Quote a text of several lines, so that its headings do not become the document's."""
+    """Quote a text of several lines, so that its headings are not headings of the document."""
     if "\n" not in text or text.startswith("- "):
         return text
     return "\n".join(f"> {line}".rstrip() for line in text.splitlines())
@@ -45,7 +45,7 @@ p { break-inside: avoid; } h2 { break-after: avoid; }
 
 
 def as_html(study: Study, sections: list[ChecklistSection]) -> str:
-    """Return one page that prints well, without scripts."""
+    """Return the checklist as a printable page without scripts."""
     body = render_markdown(as_markdown(study, sections))
     title = escape(_("Checklist for an ethics board: %(name)s") % {"name": study.name})
     return (

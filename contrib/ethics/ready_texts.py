@@ -1,4 +1,4 @@
-"""Ready texts for usual cases: a consent text and answers to a board's questions, filled in from the design."""
+"""Template texts for common cases: a consent text and answers to a board's questions, filled in from the design."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class ReadyTextsRequest(Parameters):
 
 
 def write_consent(design: StudyDesign, case: str, language: str) -> str:
-    """Return the ready consent text in Markdown, filled from the design, in a language of the workers' pages."""
+    """Return the template consent text as Markdown, filled in from the design, in a language of the pages."""
     items = items_among(design, KINDS[design.protocol].hit_size(design))
     currency = design.named_currency
     with override(language):
@@ -67,7 +67,7 @@ def write_consent(design: StudyDesign, case: str, language: str) -> str:
 
 
 def _with_usual_answers(design: StudyDesign, case: str, by: User | None) -> StudyDesign:
-    """Fill what is empty: contact, end of retention, and what a board asks that follows from the case."""
+    """Return the design with empty fields filled: contact, retention, and answers that follow from the case."""
     named = f"{by.get_full_name() or by.get_username()}, {by.email}" if by is not None and by.email else ""
     course = _(
         "Students depend on those who teach them. Nobody who grades them sees who takes part or what they answer, "
@@ -137,7 +137,7 @@ def fill_ready_texts(*, study: Study, by: User | None, case: str, replace: bool 
 
 
 def is_outdated(study: Study, design: StudyDesign) -> bool:
-    """Return whether the consent text is a ready one that nobody edited, of a design that has changed since."""
+    """Return whether the consent text is an unedited template text, and the design has changed since."""
     note = study.notes.get(NOTE, {})
     unedited = note.get("text") == content_key(design.consent)
     return unedited and write_consent(design, note["case"], BASE_LANGUAGE) != design.consent

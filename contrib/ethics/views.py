@@ -1,4 +1,4 @@
-"""The page "Ethics board" of a study, its file, and the same over HTTP; ready texts on the page "Launch"."""
+"""The page "Ethics board" of a study, its file, and the same over HTTP; template texts on the page "Launch"."""
 
 from __future__ import annotations
 

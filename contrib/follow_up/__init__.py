@@ -1,1 +1,1 @@
-"""Studies that follow a study: its chosen rows again, new items, and known items from what people agreed on."""
+"""Follow-up studies: selected rows of a study again, new items, and known items from unanimous answers."""

@@ -1,4 +1,4 @@
-"""Drafts that follow a study: its chosen rows again, or new items."""
+"""Make drafts that follow a study: with selected rows again, or with new items."""
 
 from __future__ import annotations
 
@@ -31,17 +31,18 @@ MOST_ITEMS = 10_000
 
 
 def _add_units_of_same_screens(study: Study, units: QuerySet[Unit]) -> QuerySet[Unit]:
-    """Add the units that stood beside these on one screen: people would see other texts without them."""
+    """Add the units that were shown on one screen with these, without which people would see other texts."""
     screens = {content.get(SCREEN) for content in units.values_list("content", flat=True)} - {None}
     return units | study.units.filter(control=False, content__screen__in=screens) if screens else units
 
 
 @transaction.atomic
 def make_next_batch(*, study: Study, keys: Sequence[str], why: str = "", by: User | None = None) -> Study:
-    """Create a draft with the design of ``study``, limited to these pairs or units.
+    """Create a draft with the design of ``study``, limited to the pairs or units with these keys.
 
     Raises:
-        WrongState: nothing is chosen, or nothing could be drawn again. NotThere: an unknown id.
+        WrongState: nothing is selected, or nothing could be drawn again.
+        NotThere: an id is unknown.
     """
     kind = KINDS[study.protocol]
     chosen = list(dict.fromkeys(keys))
@@ -113,10 +114,10 @@ def make_next_batch(*, study: Study, keys: Sequence[str], why: str = "", by: Use
 
 @transaction.atomic
 def make_batch_of_new_items(*, study: Study, items: int, why: str = "", by: User | None = None) -> Study:
-    """Create a draft with the design of ``study`` for so many items that it did not ask about.
+    """Create a draft with the design of ``study`` for ``items`` items that it did not ask about.
 
-    The draft alone answers the question: to look, and to go on until a difference shows, finds one too often
-    (Armitage, McPherson, Rowe 1969).
+    The draft must be analysed alone: looking at results, and continuing until a difference shows, finds differences
+    too often (Armitage, McPherson, Rowe 1969).
 
     Raises:
         WrongState: the dataset has fewer such items, or the design names its items one by one.

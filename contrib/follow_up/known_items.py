@@ -1,4 +1,4 @@
-"""Known items of a draft, from units of other studies on which everybody agreed."""
+"""Take known items for a draft from units of other studies to which all answers were equal."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MOST_KNOWN_ITEMS = 1000  # known items at once
 
 @dataclass(frozen=True, slots=True)
 class CandidateItem:
-    """A possible known item; ``expected`` is its answer as in a study file."""
+    """A possible known item; ``expected`` is its right answer as in a study file."""
 
     consensus: Consensus
     expected: Any
@@ -71,7 +71,7 @@ def units_for_known_items(study: Study) -> QuerySet[Consensus]:
 
 
 def candidate_of(kind: Kind, consensus: Consensus) -> CandidateItem | None:
-    """Return the unit as a known item if unanimous or adjudicated, else None."""
+    """Return a unit as a known item if its consensus is unanimous or adjudicated, else None."""
     if consensus.source == Consensus.Source.ADJUDICATED:
         votes = [consensus.value]
     else:

@@ -1,4 +1,4 @@
-"""Batches over HTTP, and the page "Known items" of a draft."""
+"""Follow-up drafts over HTTP, and the page "Known items" of a draft."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ TOO_LONG = gettext_lazy("“%(name)s” is too long: at most %(most)d characters
 
 
 class NoTemplateAnswer(ValueError):
-    """An invalid answer; ``says`` is for its worker."""
+    """An invalid answer; ``says`` is the message for the worker."""
 
     def __init__(self, why: str, says: Any) -> None:
         super().__init__(why)
@@ -30,7 +30,7 @@ class NoTemplateAnswer(ValueError):
 def checked_answer(questions: Sequence[FormQuestion], answer: Any) -> dict[str, Any]:
     """Return an answer in its stored form: name -> text, number, or list of ticked values.
 
-    Unanswered questions are omitted, except boxes. Hidden constants have the template's value.
+    Unanswered questions are omitted, except check boxes. Hidden constants get the template's value.
 
     Raises:
         ValueError: it is invalid; the message ends with what was expected.
@@ -167,7 +167,7 @@ CHECKS = {
 
 
 def first_answer(questions: Sequence[FormQuestion]) -> dict[str, Any]:
-    """Return the page's initial answer; an untouched slider has none."""
+    """Return the initial answer of the page, without sliders, which must be moved."""
     answer: dict[str, Any] = {}
     for question in questions:
         chosen = [option.value for option in question.options if option.chosen]
@@ -183,7 +183,7 @@ def first_answer(questions: Sequence[FormQuestion]) -> dict[str, Any]:
 
 
 def _default_of_slider(question: FormQuestion) -> str:
-    """Return a slider's default value (HTML Standard), which a form without scripts sends."""
+    """Return a slider's default value (HTML Standard), which a form sends if the slider was not moved."""
     if question.control != "range" or question.low is None or question.high is None:
         return ""
     middle = question.low + (question.high - question.low) / 2
@@ -193,7 +193,7 @@ def _default_of_slider(question: FormQuestion) -> str:
 
 
 def _read_number(name: str, text: str) -> dict[str, Any]:
-    """Return other text unchanged, to be refused later."""
+    """Return the number in a text; other text is returned unchanged, to be refused later."""
     if not text.strip():
         return {}
     try:
@@ -206,9 +206,9 @@ def _read_number(name: str, text: str) -> dict[str, Any]:
 def answer_of_form(
     form: Mapping[str, Any], prefix: str, questions: Sequence[FormQuestion]
 ) -> dict[str, Any] | None:
-    """Read ``<prefix>-<question>`` and, for boxes, ``<prefix>-<question>-<option>``.
+    """Read ``<prefix>-<question>`` and, for check boxes, ``<prefix>-<question>-<option>``.
 
-    Return None if it is empty, or unchanged from the initial form without ``<prefix>-none``.
+    Return None if the answer is empty, or is still the initial one and ``<prefix>-none`` is not set.
     """
     if not any(name.startswith(f"{prefix}-") for name in form):
         return None

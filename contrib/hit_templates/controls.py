@@ -1,10 +1,11 @@
 """Control items of HIT templates: rows with expected answers, and repeated rows.
 
-Expected answers are read from columns ``Expected.NAME``, like ``Answer.NAME`` in results, or ``NAME_gold`` with
-``NAME_gold_reason``, as in CrowdFlower's test questions. An expectation is JSON, name of the question -> one of
+Expected answers are read from columns ``Expected.NAME``, named like ``Answer.NAME`` in results, or ``NAME_gold``
+with ``NAME_gold_reason``, as in CrowdFlower's test questions. An expectation is JSON, name of the question -> one
+of
 
 - ``{"any": [...]}``: a choice; each of these values is right,
-- ``{"all": [...]}``: boxes; exactly these are ticked,
+- ``{"all": [...]}``: check boxes; exactly these are ticked,
 - ``{"low": a, "high": b}``: a number from a to b,
 - ``{"texts": [...]}``: a text; each is right, compared by ``normalise_answer``.
 """
@@ -46,7 +47,7 @@ Expected = dict[str, dict[str, Any]]
 
 
 class ExpectedProblem(ValueError):
-    """A cell of ``column`` that is no possible answer; the message ends with what was expected."""
+    """A cell of ``column`` is not a possible answer; the message ends with what was expected."""
 
     def __init__(self, column: str, sentence: str) -> None:
         super().__init__(sentence)
@@ -54,7 +55,7 @@ class ExpectedProblem(ValueError):
 
 
 def expected_columns(columns: Iterable[str], questions: Sequence[FormQuestion]) -> dict[str, str]:
-    """Return expectation columns -> question; '' if the question is unknown."""
+    """Return column with expected answers -> question; "" for an unknown question."""
     names = {question.name for question in questions if question.shape != "fixed"}
     by_column: dict[str, str] = {}
     for column in columns:
@@ -67,10 +68,10 @@ def expected_columns(columns: Iterable[str], questions: Sequence[FormQuestion]) 
 
 
 def expected_of(questions: Sequence[FormQuestion], cells: Mapping[str, str]) -> Expected:
-    """Return a row's expectations; {} if it has none.
+    """Return the expected answers in a row; {} if it has none.
 
     Raises:
-        ExpectedProblem: a cell is no possible answer, or its question is unknown.
+        ExpectedProblem: a cell is not a possible answer, or its question is unknown.
     """
     by_name = {question.name: question for question in questions}
     expected: Expected = {}
@@ -167,7 +168,7 @@ READERS = {"choice": _read_choice, "several": _read_ticks, "number": _read_range
 
 
 def normalise_answer(text: str) -> str:
-    """Normalise case, character width, blanks and punctuation at the ends."""
+    """Normalise case, character width and blanks, and strip punctuation."""
     plain = " ".join(unicodedata.normalize("NFKC", text).casefold().split())
     start, end = 0, len(plain)
     while start < end and _is_mark(plain[start]):
@@ -199,7 +200,7 @@ def _value_meets(wanted: Mapping[str, Any], value: Any) -> bool:
 
 
 def expected_on_repeat(questions: Sequence[FormQuestion], answer: Mapping[str, Any]) -> Expected:
-    """Return the expectations of a repeated row from its first answer.
+    """Return the expected answers to a repeated row, given its first answer.
 
     A number may differ by ``data-within`` or by 15% of its range. Typed texts are not compared.
     """
@@ -225,7 +226,7 @@ def _width_of(question: FormQuestion) -> float:
 
 
 def example_of(question: FormQuestion, wanted: Mapping[str, Any], drawn: Any) -> Any:
-    """Return an expected answer to a question; ``drawn`` is any valid answer."""
+    """Return an answer that fulfils an expectation; ``drawn``, any valid answer, is kept if it does."""
     if "any" in wanted:
         return wanted["any"][0]
     if "all" in wanted:
@@ -251,7 +252,7 @@ def expectation_text(wanted: Mapping[str, Any]) -> str:
 
 
 def control_contradictions(template: TemplateForm, design: StudyDesign) -> Iterator[str]:
-    """Yield how control items contradict a template; each clause begins with its key."""
+    """Yield clauses about control items that contradict a template; each begins with a study-file key."""
     if design.controls.known:
         yield (
             gettext(
@@ -280,7 +281,11 @@ def control_contradictions(template: TemplateForm, design: StudyDesign) -> Itera
 
 
 def known_rows(template: TemplateForm, rows: Sequence[Image], dataset: str) -> list[Known]:
-    """Return the rows with expected answers, which workers must not see."""
+    """Return the rows with expected answers as known items.
+
+    Raises:
+        DesignError: the page shows a column with expected answers, or a cell is not a possible answer.
+    """
     expecting = expected_columns((name for name, _ in rows[0].fields), template.questions)
     shown = next((name for name in template.fields if name in expecting), None)
     if shown is not None:
@@ -348,7 +353,7 @@ def draw_answer_to(
     right: bool,
     rng: np.random.Generator,
 ) -> dict[str, Any]:
-    """Return the expected answer, changed in one question if not ``right``."""
+    """Return an answer that fulfils all expectations or, if not ``right``, misses one of them."""
     by_name = {question.name: question for question in questions}
     answer = drawn | {
         name: example_of(by_name[name], wanted, drawn.get(name)) for name, wanted in expected.items()

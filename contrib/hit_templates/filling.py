@@ -72,7 +72,7 @@ def fill_page(
     """Return the page of a row as HTML.
 
     Args:
-        position: of the unit, from 1; ids begin with ``t<position>-``, names with ``u<position>-``.
+        position: position of the unit, from 1; ids begin with ``t<position>-``, names with ``u<position>-``.
         answer: from ``checked_answer`` or ``answer_of_form``; None if unanswered.
         picture: address of the row's own picture.
     """

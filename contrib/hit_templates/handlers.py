@@ -1,4 +1,4 @@
-"""The job that brings a large HIT template over."""
+"""The job that imports a large HIT template."""
 
 from __future__ import annotations
 

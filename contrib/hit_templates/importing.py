@@ -1,4 +1,4 @@
-"""Import a HIT template and its inputs as a study: check first, then store all or nothing."""
+"""Import a HIT template and its inputs as a study: first check both, then store all or nothing."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ ROWS_A_REPORT = 1_000
 
 @dataclass(frozen=True, slots=True)
 class CheckedTemplate:
-    """A template and its inputs, checked.
+    """A template and its inputs after the check.
 
     Attributes:
         first: the first row of the inputs, column -> text.
-        known: number of rows with expected answers, usable as controls.
-        left_out: notes on what is not carried over.
+        known: number of rows with expected answers, usable as control items.
+        left_out: notes on the parts of the template that are left out.
     """
 
     source: str
@@ -57,10 +57,10 @@ class CheckedTemplate:
 def check_template(
     *, source: str, inputs: Path, encoding: str | None = None, progress: Progress = no_progress
 ) -> CheckedTemplate:
-    """Check both without storing anything.
+    """Check a template and its inputs, without storing anything.
 
     Raises:
-        TemplateProblem: the template is unusable, or has a field that is no column.
+        TemplateProblem: the template is unusable, or has a field that is not a column of the inputs.
     """
     template = read_template(source)
     table = InputTable(inputs, encoding)
@@ -196,7 +196,7 @@ def import_template(
     progress: Progress = no_progress,
     **values: Any,
 ) -> tuple[Study, CheckedTemplate]:
-    """Store a dataset of the inputs and a draft study, both under ``slug``, atomically.
+    """Store a dataset of the inputs and a draft study, both named ``slug``, in one transaction.
 
     Args:
         name: the study's name for workers; empty: the slug.

@@ -69,7 +69,7 @@ Codes = Callable[[Any, Any], dict[str, float]]  # a unit and its answer, as for 
 def question_figures(
     questions: Sequence[FormQuestion], codes: Codes, judged: Sequence[IncludedJudgment], *, seed: int
 ) -> list[dict[str, Any]]:
-    """Return votes, numbers (the deviation with n - 1) or texts, and alpha, by question."""
+    """Return the votes, numbers (with the sample standard deviation) or texts, and alpha, of each question."""
     return [
         _figure(question, codes, judged, seed=seed) for question in questions if question.shape != "fixed"
     ]
@@ -154,9 +154,9 @@ class AnswersByQuestion(TemplatePart, OpenAggregation):
     tie_rule = "no-answer"
 
     def combine(self, answers: list[Mapping[str, Any]]) -> Consensus:
-        """Return ``answer``: question -> aggregated answers (README.md).
+        """Return a consensus whose ``answer`` is question -> aggregated answers (README.md).
 
-        ``share`` and ``margin`` are means over the closed questions; ``tie`` is set if any of them is tied.
+        ``share`` and ``margin`` are means over the closed questions; ``tie`` is true if any of them is tied.
         """
         combined: dict[str, Any] = {}
         votes: dict[str, int] = {}
@@ -191,9 +191,10 @@ class AnswersByQuestion(TemplatePart, OpenAggregation):
         )
 
     def codes(self, unit: Any, answer: Any) -> dict[str, float]:
-        """Code closed questions: the number of the chosen option (0 for none), and 0 or 1 per box.
+        """Code closed questions: the number of the chosen option (0 for none), and 0 or 1 for each check box.
 
-        Numbers have another level of measurement; ``figures`` has the agreement of each question.
+        Numbers have another level of measurement, so they are left out; ``figures`` has the agreement of each
+        question.
         """
         codes: dict[str, float] = {}
         for question in self._kind.questions(unit):
@@ -251,7 +252,7 @@ class TemplateRehearsal(TemplatePart, Rehearsal):
         return dict(truth) | {name: drawn[name]}
 
     def recovers(self, consensus: Consensus, truth: Any) -> bool:
-        """Return whether closed questions match the truth and means of numbers are near it."""
+        """Return whether closed questions equal the truth, and means of numbers are close to it."""
         for question in self._kind.form.questions:
             answer = (consensus.answer or {}).get(question.name)
             if answer is None or question.shape in ("text", "fixed"):
@@ -337,7 +338,7 @@ class HITTemplate(OpenKind):
         yield from control_contradictions(read, design)
 
     def draw_batch(self, design: StudyDesign, material: Material) -> Batch:
-        """Return one unit per row; rows with expected answers become controls, if requested."""
+        """Return one unit per row; if the design wants them, rows with expected answers become control items."""
         rows = [image for image in material.images if image.fields]
         if not rows:
             raise DesignError(
@@ -392,7 +393,7 @@ class HITTemplate(OpenKind):
         )
 
     def present_unit(self, unit: Any, *, side: Any, picture_url: str) -> dict[str, Any]:
-        """Return the cells on the page and the questions; workers get no other columns."""
+        """Return the questions, and the cells of those columns that the page shows."""
         cells = unit.content["fields"]
         return {
             "fields": {name: cells.get(name, "") for name in self.form.fields},
@@ -409,7 +410,10 @@ class HITTemplate(OpenKind):
         return self if self._source or design is None else HITTemplate(design.template.html)
 
     def read_form(self, form: Mapping[str, Any], position: int, unit: Any) -> dict[str, Any] | None:
-        """Read ``u<position>-<question>``, boxes ``u<position>-<question>-<option>`` (0-based), and ``…-none``."""
+        """Read the fields ``u<position>-<question>`` and ``u<position>-none``.
+
+        A check box is ``u<position>-<question>-<option>``, with the 0-based number of the option.
+        """
         return answer_of_form(form, f"u{position}", self.questions(unit))
 
     def without_texts(self, answer: Any) -> Any:
@@ -470,7 +474,7 @@ def _chosen(values: Sequence[str]) -> dict[str, Any]:
 
 
 def _ticked(values: Sequence[Sequence[str]]) -> dict[str, Any]:
-    """Return the boxes that more than half ticked; an even vote is a tie."""
+    """Return the boxes ticked by more than half of the workers; exactly half is a tie."""
     counts = Counter(box for value in values for box in value)
     n = len(values)
     ordered = by_count(counts)

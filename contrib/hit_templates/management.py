@@ -1,4 +1,4 @@
-"""The command that brings a HIT template over."""
+"""The command that imports a HIT template."""
 
 from argparse import ArgumentParser
 from pathlib import Path

@@ -88,7 +88,7 @@ class HITTemplateForm(forms.Form):
 
 
 def upload_template(request: HttpRequest, context: Context) -> HttpResponse:
-    """Upload, check, create. Only the upload is stored before the last step."""
+    """Upload a template, check it, and create the study. Before the last step only the upload is stored."""
     context |= {"title": gettext("New study")}
     if request.method == "POST" and "_create" in request.POST:
         return _create(request, context)

@@ -1,4 +1,4 @@
-"""Elements of a template, and the questions of its controls. Controls of one name are one question."""
+"""The elements of a template, and the questions of its controls. Controls with the same name form one question."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class FormOption:
     """An option of a choice; value and label may contain ``${field}``.
 
     Attributes:
-        required: of a checkbox: it must be ticked.
+        required: whether it is a checkbox that must be ticked.
     """
 
     value: str
@@ -61,12 +61,12 @@ class FormQuestion:
     """A question of the form.
 
     Attributes:
-        name: of its control, as in the answer and the results file.
+        name: the name of its control, as in the answer and the results file.
         control: a key of ``SHAPES``.
-        low, high, step: of numbers; None if unbounded.
-        longest: maximal characters of a text.
+        low, high, step: bounds and step of a number; None if unbounded.
+        longest: maximal number of characters of a text.
         preset: initial value of text, number and fixed; may contain ``${field}``.
-        within: of numbers: tolerance around an expected answer.
+        within: tolerance around the expected answer, for a number.
     """
 
     name: str
@@ -88,7 +88,7 @@ class FormQuestion:
 
 @dataclass(slots=True)
 class Element:
-    """An element of the page; a control has 0-based numbers of its question and option."""
+    """An element of the page. A control has the 0-based numbers of its question and option."""
 
     tag: str
     attributes: dict[str, str] = field(default_factory=dict)
@@ -99,7 +99,7 @@ class Element:
 
 
 def inner_text(element: Element) -> str:
-    """Return an element's text in one line, without its controls."""
+    """Return the text inside an element on one line, without that of its controls."""
     return " ".join("".join(_texts(element)).split())
 
 
@@ -162,10 +162,10 @@ class _Labels:
 
 
 def find_questions(page: list[Element | str]) -> tuple[tuple[FormQuestion, ...], list[str]]:
-    """Return a page's ordered questions, and sentences about removed unusable controls.
+    """Return the questions of a page in order, and sentences about unusable controls that were removed.
 
     Raises:
-        ValueError: an invalid name, a name shared by two sorts of controls, or bounds that are no numbers.
+        ValueError: a name is invalid or shared by two sorts of controls, or bounds are not numbers.
     """
     _drop_unusable_ids(page)
     labels = _Labels(page)
@@ -274,9 +274,11 @@ def _single_label(element: Element, control: str, label: str) -> str:
 
 
 def _take_list(element: Element, question: FormQuestion) -> None:
-    """Read the options of a list.
+    """Read the options of a select list.
 
-    A list without a selected or empty first option gets an empty one, else the first would count as an answer."""
+    If neither an option is selected nor the first one is empty, an empty option is added, since otherwise the first
+    would count as an answer.
+    """
     options = [part for part in walk(element.inside) if part.tag == "option"]
     chosen = any("selected" in part.attributes for part in options)
     for part in options:
@@ -345,7 +347,7 @@ def _check_options(question: FormQuestion) -> None:
 
 
 def as_number(value: Any) -> int | float | None:
-    """Return a finite number, as int if whole, or None."""
+    """Return a finite number, as int if whole; None for other values."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
     if not abs(value) <= GREATEST_NUMBER:  # not a number as well

@@ -1,7 +1,7 @@
-"""Parse the HTML of a template of MTurk's requester pages or Turkle as a fillable page with questions.
+"""Parse the HTML of a template for MTurk's requester pages or Turkle into a page to fill, with questions.
 
-HTML is cleaned by an allow list, and Amazon's elements are replaced by plain ones. Styles and classes are removed: the
-page has one look, light and dark, and no step can cover its surroundings.
+HTML is cleaned by a list of allowed elements, and Amazon's elements are replaced by plain ones. Styles and classes
+are removed, so that the page has one look, light or dark, and no step can cover its surroundings.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class TemplateProblem(QuorumError):
 
 @dataclass(frozen=True, slots=True)
 class TemplateForm:
-    """A parsed template, of plain HTML; ``left_out`` notes what was not carried over."""
+    """A parsed template of plain HTML; ``left_out`` has notes on the parts that were left out."""
 
     page: tuple[Element | str, ...]
     questions: tuple[FormQuestion, ...]
@@ -45,7 +45,7 @@ class TemplateForm:
 
 @lru_cache(maxsize=32)  # cached: a form shows the same template several times
 def read_template(source: str) -> TemplateForm:
-    """Parse a template as the requester pages or Turkle have it.
+    """Parse a template written for the requester pages or Turkle.
 
     Raises:
         TemplateProblem: it is too long or too deep, asks nothing, or uses a name for two things.
@@ -84,7 +84,7 @@ def read_template(source: str) -> TemplateForm:
 
 
 class _TreeReader(HTMLParser):
-    """Parse clean HTML, where every element is closed, into a tree."""
+    """Parse cleaned HTML, in which every element is closed, into a tree."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
@@ -132,7 +132,7 @@ def _plain(nodes: list[Element | str], sentences: list[str]) -> list[Element | s
 
 
 def _boxes_of(select: Element) -> list[Element | str]:
-    """Return checkboxes for the options of a list with several choices: they need no modifier key."""
+    """Return checkboxes for the options of a multiple select list, as they need no modifier key."""
     options = [option for option in walk(select.inside) if option.tag == "option"]
     boxes: list[Element | str] = []
     for option in options:
@@ -153,7 +153,7 @@ def _boxes_of(select: Element) -> list[Element | str]:
 
 
 def _level_headings(page: list[Element | str]) -> None:
-    """Renumber headings below the form's own, without gaps."""
+    """Renumber headings to levels below the form's own, without gaps."""
     levels = sorted({element.tag for element in walk(page) if element.tag in HEADINGS})
     names = {tag: f"h{min(FIRST_LEVEL + depth, len(HEADINGS))}" for depth, tag in enumerate(levels)}
     for element in walk(page):

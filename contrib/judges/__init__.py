@@ -1,1 +1,1 @@
-"""Judges that are no people: language models and other crowds, compared with people."""
+"""Judges that are not people: language models and other crowds, compared with people."""

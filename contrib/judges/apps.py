@@ -1,4 +1,4 @@
-"""What judges that are no people add to the platform."""
+"""What judges add to the platform."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Ask a model about a study's units, once per order and within a budget; reruns continue.
+"""Ask a model about a study's units, once per order and within a budget. Repeating a run continues it.
 
-A row is stored before its call, and the call's greatest cost reserved. If a run ends early, calls without a
-reply count as spent when asked again, so the budget holds even if the endpoint charged.
+Before each call its row is stored and its maximal cost reserved. If a run is interrupted, calls without a reply
+count as spent when they are asked again, so the budget holds even if the endpoint charged for them.
 
-The endpoint is an OpenAI-compatible one, whose POST /chat/completions is called.
+The endpoint is OpenAI-compatible; POST /chat/completions is called.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class Reply:
 
 
 def is_own_host() -> bool:
-    """Return whether the endpoint is this machine, so that calls are free."""
+    """Return whether the endpoint is on this machine, so that calls are free."""
     return urlsplit(_address()).hostname in THIS_MACHINE
 
 
@@ -94,7 +94,7 @@ def _address() -> str:
 
 
 class AskLater(Exception):
-    """The endpoint is busy or broken. If `served`, it may have answered and charged."""
+    """The endpoint is busy or broken. If `served`, it may have replied and charged."""
 
     def __init__(self, message: str, *, served: bool, after: float = 0.0) -> None:
         super().__init__(message)
@@ -102,7 +102,7 @@ class AskLater(Exception):
 
 
 class Endpoint(Client):
-    """A client that keeps its key in this object and the headers only."""
+    """A client of the endpoint. The API key is only in this object and in request headers."""
 
     def __init__(self, *, url: str = "", key: str | None = None, seconds: float = SECONDS) -> None:
         url, key = url or _address(), getattr(settings, "JUDGE_API_KEY", "") if key is None else key
@@ -128,10 +128,10 @@ class Endpoint(Client):
         )
 
     def ask(self, question: ChatPrompt, *, options: Mapping[str, Any], once: str) -> Reply:
-        """Ask once. `once` names the call, for endpoints that never repeat a named call.
+        """Send one request. `once` identifies the call, for endpoints that never repeat an identified call.
 
         Raises:
-            AskLater: try again, after its seconds.
+            AskLater: try again after the stated seconds.
             EvaluationError: the endpoint refuses for good.
         """
         body = {**options, "messages": list(question.messages)}
@@ -183,12 +183,12 @@ class ChatPrompt:
 
 
 def is_for_judges(kind: Kind) -> bool:
-    """Return whether answers are choices, grades, points, the best of a list, or marked errors."""
+    """Return whether judges can give the answers: choices, grades, points, the best of a list, or marks."""
     return kind.compares_pairs or kind.judges_one_caption or kind.names_best
 
 
 def check_kind(kind: Kind) -> None:
-    """Raise EvaluationError if a judge could not answer as people do."""
+    """Raise EvaluationError if a judge cannot answer units of this kind as people do."""
     if not is_for_judges(kind):
         raise EvaluationError(
             "Judges answer studies whose answers are choices, grades, points, the best of several or marked errors; "
@@ -197,12 +197,12 @@ def check_kind(kind: Kind) -> None:
 
 
 def has_orders(kind: Kind) -> bool:
-    """Return whether texts stand beside each other, so that they are shown in both orders."""
+    """Return whether a unit shows several texts to choose from, so that judges are asked in both orders."""
     return kind.two_sided or kind.names_best
 
 
 def order_of(kind: Kind, unit: Unit, *, swapped: bool) -> Any:
-    """Return what the kind's ``Sides`` takes for the unit's own order, or the reverse."""
+    """Return the unit's own order, or the reverse if ``swapped``, in the form of the kind's ``Sides``."""
     if not kind.names_best:
         return swapped if kind.two_sided else None
     order = list(range(len(unit.content["options"])))
@@ -240,7 +240,7 @@ def instructions_of(kind: Kind, design: StudyDesign) -> str:
 
 
 def reply_tokens(kind: Kind) -> dict[str, float]:
-    """Return what a reply may be, and the answer that it stands for."""
+    """Return allowed reply -> the answer that it stands for."""
     if not kind.two_sided:
         return {choice.code: choice.value for choice in kind.choices}
     values = [int(value) for value in kind.values]
@@ -255,7 +255,7 @@ def reply_tokens(kind: Kind) -> dict[str, float]:
 
 
 def question_of(prompt: str, shown: Mapping[str, Any], *, source: str = "", picture: str = "") -> ChatPrompt:
-    """Ask about ``shown`` as a worker sees it; ``picture`` is an address or data."""
+    """Return the prompt about ``shown``, a unit as a worker sees it; ``picture`` is an address or a data URL."""
     lines = [f"Source text: {source}"] if source else []
     if before := shown.get("document", {}).get("before"):
         lines.append(f"Text before: {before}")
@@ -276,7 +276,7 @@ def question_of(prompt: str, shown: Mapping[str, Any], *, source: str = "", pict
 
 
 def picture_of(item: Item) -> str:
-    """Return an image's picture, upright and without metadata, as a data address, or its own address, or ""."""
+    """Return an image's picture as a data URL, upright and without metadata; else its external address, or ""."""
     if not item.picture:
         return item.url
     try:
@@ -295,7 +295,7 @@ def picture_of(item: Item) -> str:
 
 
 def read_reply(kind: Kind, reply: str, *, swapped: bool, unit: Any = None) -> Any:
-    """Return the answer in the unit's order; None unless it is exactly one allowed answer."""
+    """Return the answer in the unit's order; None unless the reply is exactly one allowed answer."""
     text = reply.strip()
     answer: Any
     try:
@@ -359,11 +359,11 @@ def ask_model(
     endpoint: Endpoint | None = None,
     progress: Callable[[float, str], object] = no_progress,
 ) -> AskingResult:
-    """Ask a model about every judged unit, in both orders if several texts stand beside each other.
+    """Ask a model about every judged unit, in both orders if the unit shows several texts to choose from.
 
     Args:
         budget: for all runs together; prices are per million tokens, in the same currency.
-        max_tokens: by default LONGEST_REPLY, or LONGEST_MARKS where errors are marked.
+        max_tokens: by default LONGEST_REPLY, or LONGEST_MARKS if errors are marked.
         prompt: text before each item; by default the study's question and the allowed replies.
     """
     kind = kind_of(study)
@@ -403,7 +403,7 @@ def _find_or_create_judge(
     budget: int,
     by: User | None,
 ) -> Judge:
-    """Return or create the judge of this name; its model, prompt and family never change."""
+    """Return or create the judge with this name; model, prompt and own systems of an existing one cannot change."""
     Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     prompt = prompt or instructions_of(kind_of(study), design_of(study))
     judge = Judge.objects.filter(study=study, name=name).first()
@@ -435,7 +435,7 @@ def _find_or_create_judge(
 
 @transaction.atomic
 def delete_judge(*, judge: Judge, by: User | None = None) -> str:
-    """Delete a judge and its answers, and mark it removed in comparisons; describe the result.
+    """Delete a judge and its answers, and mark it as removed in comparisons; return a sentence.
 
     Raises:
         WrongState: a call is under way, whose cost would be lost.
@@ -488,7 +488,7 @@ class _Run:
         self.waits = 0
 
     def ask_until_done(self) -> str:
-        """Ask until nothing is left. Return why it ended early, or ""."""
+        """Ask until nothing is left. Return why the run ended early, or ""."""
         self._requeue_stale()
         total = max(self.judge.answers.count(), 1)
         with ThreadPoolExecutor(PARALLEL_CALLS) as pool:
@@ -530,11 +530,11 @@ class _Run:
         return question_of(self.judge.prompt, shown, source=source, picture=picture)
 
     def _cost(self, tokens_in: int, tokens_out: int) -> int:
-        """Return millionths; prices are per million tokens."""
+        """Return the cost in millionths of the currency."""
         return math.ceil(tokens_in * self.prices[0] + tokens_out * self.prices[1])
 
     def _claim(self, row: JudgeAnswer, question: ChatPrompt, most: int) -> bool:
-        """Reserve the call's maximal cost, and mark the row."""
+        """Reserve the maximal cost of the call, and mark the row as asked."""
         with transaction.atomic():
             within = Judge.objects.filter(pk=self.judge.pk, spent__lte=F("budget") - F("reserved") - most)
             if not within.update(reserved=F("reserved") + most):
@@ -555,7 +555,7 @@ class _Run:
         return True
 
     def _lacks_budget(self, rows: Sequence[JudgeAnswer]) -> bool:
-        """Return whether rows were unclaimed for lack of money, not because another run has them."""
+        """Return whether the rows could not be claimed for lack of money, and not because another run has them."""
         pks = [row.pk for row in rows]
         return JudgeAnswer.objects.filter(pk__in=pks, state=JudgeAnswer.State.WAITING).exists()
 
@@ -563,7 +563,7 @@ class _Run:
         return question.digest({**self.options, "endpoint": self.endpoint.host})
 
     def _from_cache(self, row: JudgeAnswer, question: ChatPrompt) -> bool:
-        """Reuse the study's earlier reply to the same request, if any."""
+        """Copy an earlier reply of the study to the same request, if there is one."""
         earlier = (
             JudgeAnswer.objects.filter(
                 judge__study=self.study, request=self._digest(question), state=JudgeAnswer.State.ANSWERED
@@ -589,7 +589,7 @@ class _Run:
         return True
 
     def _call(self, row: JudgeAnswer, question: ChatPrompt) -> Reply | AskLater | EvaluationError:
-        """Make the call, in a thread that never touches the database."""
+        """Send the request, in a thread that does not use the database."""
         name = f"quorum-{self.study.slug}-{row.pk}-{row.attempts}"
         try:
             return self.endpoint.ask(question, options=self.options, once=name)
@@ -631,7 +631,7 @@ class _Run:
         return ""
 
     def _unreadable(self) -> str:
-        """Return why to stop spending on a model without readable replies, or ""."""
+        """Return why to stop spending on a model that gives no readable replies, or ""."""
         replied = self.judge.answers.filter(answered_at__isnull=False)
         n = replied.count()
         if n < MOST_UNREADABLE or replied.filter(state=JudgeAnswer.State.ANSWERED).exists():
@@ -657,7 +657,7 @@ class _Run:
         return values
 
     def _write(self, row: JudgeAnswer, most: int, cost: int, values: Mapping[str, Any]) -> None:
-        """Store the reply once, unless another run took over the row."""
+        """Store the reply once, unless another run has taken the row."""
         with transaction.atomic():
             current = JudgeAnswer.objects.filter(state=JudgeAnswer.State.ASKED, attempts=row.attempts)
             if current.filter(pk=row.pk).update(reserved=0, cost=F("cost") + cost, **values):
@@ -666,7 +666,7 @@ class _Run:
                 )
 
     def _requeue_stale(self) -> None:
-        """Requeue calls of killed runs; their maximal cost counts as spent."""
+        """Requeue the calls of killed runs; their maximal cost counts as spent."""
         stale = self.judge.answers.filter(
             state=JudgeAnswer.State.ASKED, asked_at__lt=timezone.now() - STALE_AFTER
         )

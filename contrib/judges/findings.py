@@ -1,4 +1,4 @@
-"""Compare judges with people: agreement, biases, the alternative annotator test, savings; and report it."""
+"""Compare judges with people: agreement, biases, the alternative annotator test and savings; report the results."""
 
 from __future__ import annotations
 
@@ -70,17 +70,18 @@ UNBIASED_VALUES = {"consistent": "1", "difference": "0", "length": "0", "own": "
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Answers of people, or of a judge, by unit.
+    """The N answers of people, or of a judge, to U units with up to S texts.
 
     Attributes:
-        unit: (N,) positions of units.
+        unit: (N,) index of the unit.
         value: (N,) answers as numbers: side, position of the best, grade, points, or score of marked errors.
-        marks: N answers that mark errors; () where none are asked for.
-        n: (U,) numbers of answers.
-        mean: (U,) mean answers, or shares of votes for the first text, a tie as half; nan without.
-        shares: (U, S) shares of votes for each of texts beside each other, nan without; (U, 0) if a text is alone.
-        counts: (U, L) answers by label; (U, 0) where answers are no labels.
-        label: (U,) what most say, UNDECIDED_CODE at a tie, nan without; numbers are no labels, and have their mean.
+        marks: N answers that mark errors; () for other kinds.
+        n: (U,) number of answers.
+        mean: (U,) mean answer or, with two texts, share of votes for the first, ties as half; nan without answers.
+        shares: (U, S) share of votes for each text; nan without answers. (U, 0) if units show a single text.
+        counts: (U, L) number of answers by label; (U, 0) if answers are not labels.
+        label: (U,) most frequent label, UNDECIDED_CODE on a tie; the mean if answers are numbers; nan without
+            answers.
     """
 
     unit: Ints
@@ -98,10 +99,11 @@ class JudgeMaterial:
     """A study's judged units, in order, and people's answers.
 
     Attributes:
-        pk, image: (U,) row ids.
-        people: included judgments; worker: (N,) row ids.
-        lengths: (U, S) words of the texts; nan without.
-        systems: name -> (U, S) bool, whether it made the text.
+        pk, image: (U,) row ids of the units and their images.
+        people: included judgments.
+        worker: (N,) row id of the worker of each.
+        lengths: (U, S) number of words of the texts; nan where a unit has fewer texts.
+        systems: name -> (U, S) whether the system made the text.
     """
 
     kind: Kind
@@ -116,13 +118,13 @@ class JudgeMaterial:
 
     @property
     def rows(self) -> Ints:
-        """Return (N,) positions of the judgments' units."""
+        """(N,) index of the unit of each judgment."""
         return self.people.unit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeAnswers(Summary):
-    """A judge's answers; `swapped` (N,) are those with the reverse order."""
+    """A judge's answers; `swapped` is (N,) whether the reverse order was shown."""
 
     swapped: Flags
 
@@ -192,7 +194,7 @@ def _load_material(study: Study, kind: Kind, table: Any) -> JudgeMaterial:
 
 
 def _summarise(kind: Kind, unit: Ints, answers: Sequence[Any], shape: tuple[int, ...]) -> dict[str, Any]:
-    """Return the fields of a Summary of (N,) answers; `shape` is of (U, S) texts."""
+    """Return the fields of a ``Summary`` for N answers; `shape` is that of the texts, (U, S)."""
     size, texts = shape
     numbers = [_number_of(kind, answer) for answer in answers] if kind.is_open else answers
     value = np.array(numbers, dtype=np.float64)
@@ -220,7 +222,7 @@ def _summarise(kind: Kind, unit: Ints, answers: Sequence[Any], shape: tuple[int,
 
 
 def _is_nominal(kind: Kind) -> bool:
-    """Return whether answers are labels; of a list, the label is the position of the best."""
+    """Return whether answers are labels; in a list, the label is the position of the best."""
     return kind.aggregation.level == "nominal" or kind.names_best
 
 
@@ -321,7 +323,7 @@ def _describe_people(material: JudgeMaterial) -> dict[str, Any]:
 
 
 def _equal_answers(people: Summary, others: Summary, kind: Kind) -> Floats:
-    """Return (N,) how many of the others' answers to the same unit equal a person's; of marks, the sum of F1."""
+    """Return (N,) how many of the others' answers to the unit equal each answer; for marks, the sum of F1."""
     if kind.marks is None:
         equal: Floats = others.counts[people.unit, people.value.astype(np.int64)]
         return equal
@@ -345,8 +347,9 @@ def _share_of_judgments(share: Floats, material: JudgeMaterial, keep: Flags) -> 
 
 
 def _agreement(answers: JudgeAnswers, material: JudgeMaterial) -> dict[str, Any]:
-    """Return the share of people's judgments equal to the judge's, half if its orders differ; of marks, the F1 by
-    characters.
+    """Return the share of people's judgments that equal the judge's, or their F1 by characters for marks.
+
+    A judgment counts half if the judge answers differently in the two orders.
     """
     n = answers.n[material.rows]
     share = _equal_answers(material.people, answers, material.kind) / np.where(n, n, np.nan)
@@ -383,7 +386,12 @@ def _mean_estimate(values: Floats, images: Ints) -> dict[str, Any]:
 
 
 def _estimate(value: float, influences: Floats, images: Ints, n: int) -> dict[str, Any]:
-    """Return a value with its interval, clustered by image; (N,) influences and images belong to its rows."""
+    """Return a value with its interval, clustered by image.
+
+    Args:
+        influences: (N,) influence of each row on the value.
+        images: (N,) image of each row.
+    """
     half = Clusters.of_codes({ITEM: renumber_codes(images)}).spread(influences).half(CONFIDENCE)
     return dict(as_json({"value": value, "low": value - half, "high": value + half, "n": n}))
 
@@ -394,7 +402,10 @@ def _difference_from_people(answers: JudgeAnswers, material: JudgeMaterial) -> d
 
 
 def _position_bias(answers: JudgeAnswers, material: JudgeMaterial) -> dict[str, Any]:
-    """Return how often the text shown first, and the same text in both orders, was chosen; units with both."""
+    """Return how often the text shown first was chosen, and how often the same text in both orders.
+
+    Only units that were asked in both orders count.
+    """
     size = len(material.pk)
     straight = np.bincount(answers.unit[~answers.swapped], minlength=size)
     turned = np.bincount(answers.unit[answers.swapped], minlength=size)
@@ -417,8 +428,8 @@ def _position_bias(answers: JudgeAnswers, material: JudgeMaterial) -> dict[str, 
 def _length_bias(answers: JudgeAnswers, material: JudgeMaterial) -> dict[str, Any]:
     """Return how much more than people the judge favours longer texts.
 
-    For texts beside each other: its share of the longest one minus people's. For one: the rise of its answer above
-    people's per ten words.
+    If units show several texts, it is the judge's share of votes for the longest one minus people's. For single
+    texts, it is the increase per ten words of the judge's answer over people's.
     """
     if has_orders(material.kind):
         longest = material.lengths == np.nanmax(material.lengths, axis=1, keepdims=True)
@@ -438,20 +449,25 @@ def _length_bias(answers: JudgeAnswers, material: JudgeMaterial) -> dict[str, An
 def _bias_towards(
     texts: Flags, keep: Flags, answers: JudgeAnswers, material: JudgeMaterial
 ) -> dict[str, Any]:
-    """Return by how much the judge's share of votes for (U, S) ``texts`` exceeds people's, in the units to keep."""
+    """Return by how much the judge's share of votes for some texts exceeds people's.
+
+    Args:
+        texts: (U, S) the texts whose votes count.
+        keep: (U,) the units that count.
+    """
     gap = ((answers.shares - material.people.shares) * texts).sum(axis=1)
     both = np.flatnonzero(~np.isnan(gap) & keep)
     return _mean_estimate(gap[both], material.image[both])
 
 
 def _has_some_of(outputs: Flags, material: JudgeMaterial) -> Flags:
-    """Return (U,) whether some of a unit's texts, but not all, are among (U, S) ``outputs``."""
+    """Return (U,) whether ``outputs`` (U, S) has some, but not all, of a unit's texts."""
     some: Flags = np.logical_or.reduce(outputs, axis=1)
     return some & ~np.logical_and.reduce(outputs | np.isnan(material.lengths), axis=1)
 
 
 def _own_family_bias(judge: Judge, answers: JudgeAnswers, material: JudgeMaterial) -> dict[str, Any] | None:
-    """Return how much more than people the judge favours its family's systems; None without any."""
+    """Return how much more than people the judge favours systems of its own family; None if there are none."""
     family = np.zeros(material.lengths.shape, dtype=np.bool_)
     for name in judge.own_systems:
         family |= material.systems.get(name, False)
@@ -471,7 +487,7 @@ def _own_family_bias(judge: Judge, answers: JudgeAnswers, material: JudgeMateria
 
 
 def _annotator_test(answers: JudgeAnswers, material: JudgeMaterial, epsilon: float) -> dict[str, Any]:
-    """Return the alternative annotator test; people are identified by position."""
+    """Return the result of the alternative annotator test; people are identified by their position."""
     if material.anonymous:
         return {"reason": "the people of this study are places in published totals, not persons"}
     label = answers.label[material.rows]
@@ -513,7 +529,7 @@ def _annotator_test(answers: JudgeAnswers, material: JudgeMaterial, epsilon: flo
 
 
 def _estimate_people(answers: JudgeAnswers, material: JudgeMaterial, seed: int) -> dict[str, Any]:
-    """Estimate people's answers to all units from the judge's, and what that saves."""
+    """Estimate people's answers to all units from the judge's, and how many judgments this saves."""
     rows, longest = [], (0, np.empty(0), np.empty(0))
     for name, outputs, keep in _estimated_targets(material):
         units = np.flatnonzero(keep & ~np.isnan(answers.mean))
@@ -547,13 +563,17 @@ def _estimate_people(answers: JudgeAnswers, material: JudgeMaterial, seed: int) 
 
 
 def sizes_of_curve(n: int) -> list[int]:
-    """Return the numbers of judged items, of n, on the savings curve."""
+    """Return the numbers of judged items on the savings curve, for n items."""
     sizes = [round(n * share) for share in SHARES_OF_PEOPLE]
     return [size for size in sizes if SHORTEST_CURVE <= size <= n - SHORTEST_CURVE]
 
 
 def _estimated_targets(material: JudgeMaterial) -> list[tuple[str, Flags | None, Flags]]:
-    """Return (name, texts, units) to estimate; `texts` (U, S) are a system's, where texts stand beside each other."""
+    """Return (name, texts, units) of the results to estimate.
+
+    ``texts`` are (U, S) the texts of a system, if units show several texts, else None; ``units`` are (U,) the units
+    that count.
+    """
     every = np.ones(len(material.pk), dtype=np.bool_)
     systems = material.systems.items()
     if not has_orders(material.kind):
@@ -579,13 +599,13 @@ def sentences_of(judge: Mapping[str, Any]) -> Sequence[str]:
 
 
 def answers_of_judges(study: Study) -> Iterator[tuple[str, int, float | None]]:
-    """Yield the judge's name, the unit's row id and the value of each answer."""
+    """Yield (judge's name, unit row id, value) of each answer."""
     answers = JudgeAnswer.objects.filter(judge__study=study, state=JudgeAnswer.State.ANSWERED)
     yield from answers.order_by("pk").values_list("judge__name", "unit_id", "value").iterator(ROWS_AT_ONCE)
 
 
 def describe_judge(study: Study, **_signal: Any) -> str:
-    """Return in a sentence that a judge answers the study's units, so that they stay; or ""."""
+    """Return a sentence if a judge answers the study's units, so that they cannot be discarded; "" otherwise."""
     if not Judge.objects.filter(study=study).exists():
         return ""
     return _("A judge answers study %(slug)r; remove the judge first, or duplicate the study.") % {
@@ -594,7 +614,7 @@ def describe_judge(study: Study, **_signal: Any) -> str:
 
 
 def judges_section(study: Study) -> Section | None:
-    """Return the newest comparison of judges with people; None without one."""
+    """Return the section about the newest comparison of judges with people; None without one."""
     analysis = Analysis.objects.newest(study, Analysis.What.JUDGES)
     if analysis is None:
         return None
@@ -615,7 +635,7 @@ def judges_section(study: Study) -> Section | None:
 
 
 def describe_unbiased_share(side: Mapping[str, Any]) -> str:
-    """Return how often a judge without a bias chooses the text shown first."""
+    """Return a sentence about how often an unbiased judge chooses the text shown first."""
     return coefficient(side.get("by_chance", 0.5))  # earlier results are of pairs
 
 

@@ -1,4 +1,4 @@
-"""Judges beside people, and their answers."""
+"""Models of judges, which answer in addition to people, and of their answers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from judgments.models.datasets import NumberField, account_key
 
 
 class Judge(models.Model):
-    """A source of answers beside people. Money is in millionths of the endpoint's currency."""
+    """A source of answers that is not a person. Money is in millionths of the endpoint's currency."""
 
     class Source(models.TextChoices):
         MODEL = "model", gettext_lazy("a model")

@@ -70,12 +70,15 @@ def store_answers(
     own_systems: Sequence[str] = (),
     by: User | None = None,
 ) -> ImportedJudge:
-    """Store a new judge with answers in CSV with a header, or JSON lines: unit, value, and optional rater and
-    order.
+    """Store a new judge with its answers from CSV with a header, or JSON lines; all or nothing.
 
-    `value` is in the unit's order: 1 for its first candidate; `answer` stands in its place where exports have one.
-    `order` is "first-left" or "second-left": which was shown first. All or nothing. Raises EvaluationError,
-    DataConflict.
+    Columns are unit, value, and optionally rater and order. `value` is in the unit's order: 1 is its first
+    candidate; `answer` replaces it for kinds where exports have one. `order` is "first-left" or "second-left", by
+    which text was shown first.
+
+    Raises:
+        EvaluationError: a line is invalid.
+        DataConflict: a judge with this name has other answers.
     """
     check_kind(kind_of(study))
     check_systems(study, own_systems)
@@ -329,7 +332,7 @@ def start_judge_run(*, study: Study, **values: Any) -> dict[str, Any]:
 
 
 def ask_judge_now(*, study: Study, **values: Any) -> Any:
-    """Run the job at once, for the command."""
+    """Ask the model within the command, without a job."""
     check_asking(study, values.get("own_systems", []))
     return ask_model(study=study, **{"price_in": Decimal(0), "price_out": Decimal(0), **values})
 

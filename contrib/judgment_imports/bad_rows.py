@@ -1,4 +1,4 @@
-"""Leave rows of a table out of an import, and write them to a file."""
+"""Leave invalid rows out of the import of a table, and write them to a file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from judgments.importers.textio import ImportProblem
 
 
 class BadRows:
-    """The rows that the import of a table leaves out, of all its criteria."""
+    """The rows that the import of a table leaves out, for all of its criteria."""
 
     def __init__(self, path: Path) -> None:
         check_place(path)
@@ -21,7 +21,7 @@ class BadRows:
         self._lines: list[str] = []
 
     def collect(self, source: JudgmentSource) -> BadRows:
-        """Take the rows that a reading of the table refuses; return itself."""
+        """Collect the rows that a reading of the table refuses; return self."""
         if not isinstance(source, TableJudgments):
             raise ImportProblem(source.path, None, "--bad-rows", "a published set", "it for tables alone")
         source.refusals.bad_rows = partial(self._add, source)

@@ -1,4 +1,4 @@
-"""What an import of judgments reads of a table, and what the page of its columns asks besides."""
+"""The columns that an import of judgments reads, and the further questions of the page of columns."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class JudgmentTableUse(TableUse):
 
 
 def _scale_of_first_rows(table: UploadTable, protocol: str) -> str:
-    """Return the scale that the first answers of a table fit, in words; "" if they are no numbers or need none."""
+    """Return the scale that fits a table's first answers, in words; "" if they are not numbers or need none."""
     kind, column = KINDS.get(protocol), table.chosen.get("value")
     if kind is None or kind.scale is None or column not in table.names:
         return ""
@@ -76,7 +76,7 @@ def _scale_of_first_rows(table: UploadTable, protocol: str) -> str:
 
 
 def study_file(file: UploadedFile | None) -> str:
-    """Return a study file as text; "" without one. Raise UploadRefused if it is none."""
+    """Return a study file as text; "" without a file. Raise UploadRefused if it is not a study file."""
     if file is None:
         return ""
     try:

@@ -30,7 +30,12 @@ def import_judgment_upload(
     scale: str = "",
     design: str = "",
 ) -> None:
-    """Import judgments; ``good_rows`` leaves the others in a file beside the upload, ``design`` is a study file."""
+    """Import uploaded judgments.
+
+    Args:
+        good_rows: whether to import valid rows only; the others are written to a file that belongs to the upload.
+        design: a study file.
+    """
     require_editor(acting_person(), find_dataset(dataset))
     bad_rows = uploads.bad_rows_file(upload) if good_rows else None
     with (

@@ -59,16 +59,18 @@ def import_judgments(
     dry_run: bool = False,
     progress: Progress = no_progress,
 ) -> ImportSummary:
-    """Import a file of judgments as a new study; the same file again changes nothing.
+    """Import a file of judgments as a new study; importing the same file again changes nothing.
 
     Args:
-        protocol: the part of a published set (pascal-50s: triplet or pairwise), or the protocol of a table whose rows
-        do not name one.
-        mapping: of foreign columns. Several criteria become studies named `study` and the criterion.
-        bad_rows: of a file, those that are refused; the others are imported. Without it, nothing is.
-        scale: of graded or slider answers, LOW:HIGH[:STEP]; without it, the file states it, or its answers say it.
-        design: keys of a study file for the new study, such as the weights of marked errors, or a HIT template.
-        dry_run: whether to take all back at the end, to learn what is refused.
+        protocol: the part of a published set (pascal-50s: triplet or pairwise), or the protocol of a table whose
+            rows state none.
+        mapping: maps foreign columns to Quorum's. Several criteria become studies named `study` plus the criterion.
+        bad_rows: where to write refused rows, while the others are imported. Without it, a refused row prevents the
+            import.
+        scale: the scale of graded or slider answers, LOW:HIGH[:STEP]; without it, the file states it, or it is
+            inferred.
+        design: study-file keys for the new study, such as the weights of marked errors, or a HIT template.
+        dry_run: whether to roll everything back at the end, to learn which rows are refused.
     """
     material = find_dataset(dataset)
     criteria = by_criterion(format, path, encoding=encoding, mapping=mapping)
@@ -140,7 +142,7 @@ def import_judgments(
 def _refuse_other_judgments(
     existing: Study, source: JudgmentSource, opened: Callable[..., JudgmentSource], items: Mapping[str, int]
 ) -> None:
-    """Refuse the name of a study that is another person's, or has other judgments or another scale."""
+    """Raise DataConflict if the study is another person's, or has other judgments or another scale."""
     user, slug = acting_person(), existing.slug
     if user is not None and not Study.objects.visible_to(user).filter(pk=existing.pk).exists():
         raise DataConflict(f"There is a study {slug!r} already; choose another name.")
@@ -169,7 +171,7 @@ def _import_criteria(
     bad_rows: Path | BadRows | None,
     **values: Any,
 ) -> ImportSummary:
-    """Import the answers about each criterion as a study of its own; their notes name all of them."""
+    """Import the answers about each criterion as a study of its own; the notes of each name all of them."""
     left_out = BadRows(bad_rows) if isinstance(bad_rows, Path) else None
     slugs = {name: f"{study}-{slugify(name) or number}" for number, name in enumerate(criteria, start=1)}
     if len(set(slugs.values())) < len(slugs):
@@ -196,7 +198,11 @@ def _import_criteria(
 
 
 def _is_of(study: Study, readings: Sequence[JudgmentSource], items: Mapping[str, int]) -> bool:
-    """Return whether one of the readings of a file gives a study's judgments; the first may be refused."""
+    """Return whether one of several readings of a file gives the study's judgments.
+
+    Raises:
+        ImportProblem: the first reading is refused, and no other gives these judgments.
+    """
     refusal = None
     for reading in readings:
         captions = captions_of_dataset(study.dataset)

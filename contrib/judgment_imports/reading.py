@@ -1,4 +1,4 @@
-"""Open a file of judgments with the items, texts and scale that it is read by."""
+"""Open a file of judgments with the dataset's items and texts, and with its scale."""
 
 from __future__ import annotations
 
@@ -34,7 +34,12 @@ def open_judgments_of(
     keys: Mapping[str, Any],
     as_before: bool = False,
 ) -> JudgmentSource:
-    """Open judgments about a dataset; ``keys`` are those of a study file, ``as_before`` as of `MappedJudgments`."""
+    """Open judgments about a dataset.
+
+    Args:
+        keys: keys of a study file.
+        as_before: see `MappedJudgments`.
+    """
     kind = KINDS.get(protocol or str(keys.get("protocol")))
     protocol = kind.name if kind is not None else protocol
     own_page = None
@@ -60,13 +65,13 @@ def open_judgments_of(
 
 
 def _texts_of(dataset: Dataset, system: str) -> dict[str, str]:
-    """Return what a system wrote of each item; its first text counts."""
+    """Return item -> a system's first text for it."""
     rows = Output.objects.annotations().filter(system__dataset=dataset, system__name=system)
     return dict(rows.order_by("-rank").values_list("item__name", "caption__text"))
 
 
 def captions_of_dataset(dataset: Dataset) -> Any:
-    """Return id -> text, read when it is first needed: most files hold the texts themselves."""
+    """Return caption id -> text, read only when it is first needed: most files contain the texts."""
     rows = Caption.objects.filter(dataset=dataset)
     return SimpleLazyObject(lambda: dict(rows.values_list("key", "text")))
 
@@ -74,13 +79,13 @@ def captions_of_dataset(dataset: Dataset) -> Any:
 def imported_design(
     name: str, dataset: str, protocol: str, keys: Mapping[str, Any], **more: str
 ) -> StudyDesign:
-    """Return the design of a study whose judgments are imported: it leaves nobody out by control items."""
+    """Return the design of a study with imported judgments, in which control items exclude nobody by default."""
     required = {"dataset": dataset, "protocol": protocol, **more}
     return make_design({"name": name, "controls": {"threshold": 0.0}, **keys, **required})
 
 
 def scale_of_design(keys: Mapping[str, Any]) -> str:
-    """Return the scale that keys of a study file state; what is none is refused with the study."""
+    """Return the scale in study-file keys; "" if it is invalid, since the study is refused later."""
     try:
         scale = Scale.model_validate(keys["scale"]) if "scale" in keys else None
         return "" if scale is None else ":".join(map(number_text, (scale.low, scale.high, scale.step)))
@@ -89,7 +94,7 @@ def scale_of_design(keys: Mapping[str, Any]) -> str:
 
 
 def stated_scale(scale: str, keys: Mapping[str, Any]) -> str:
-    """Return the scale that an option or a study file states; refuse two that differ."""
+    """Return the scale stated by an option or a study file; raise an error if they differ."""
     of_design = scale_of_design(keys)
     if scale and of_design and not scale_of(scale).same_points(scale_of(of_design)):
         raise DataConflict(
@@ -99,7 +104,7 @@ def stated_scale(scale: str, keys: Mapping[str, Any]) -> str:
 
 
 def words_of_scale(source: JudgmentSource) -> str:
-    """Say which scale answers were taken for; "" if they have none."""
+    """Return a sentence about the scale by which answers were read; "" if they have none."""
     kind = KINDS.get(source.protocol or "")
     scale = None if kind is None else kind.with_setting(source.setting).scale
     if scale is None:

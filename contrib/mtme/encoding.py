@@ -1,8 +1,8 @@
 """Export mt-metrics-eval's folder layout as one archive (github.com/google-research/mt-metrics-eval).
 
-A segment is a judged image, a system its column of captions. Memory grows with images, and by 24 bytes per
-system caption, not with judgments. Its reader wants a reference of each set: without one, ``ref1`` has a missing
-text for every segment, and there are no metric scores.
+A segment is a judged image, a system its column of captions. Memory grows with images, and by 24 bytes per system
+caption, not with judgments. The reader of mt-metrics-eval needs at least one reference of a set. Without
+references, ``ref1`` has a missing text for every segment, and there are no metric scores.
 """
 
 from __future__ import annotations
@@ -52,8 +52,9 @@ class JudgedSystems:
 
     Attributes:
         systems, segments: row id -> number from 0.
-        caption, text: (systems, segments) int64 row ids and numbers of texts (``numbers``), 0 for none.
-        total, votes: (systems, segments) float64; sum and number of answers.
+        caption: (systems, segments) int64 row id of the caption; 0 for none.
+        text: (systems, segments) int64 number of the text (``numbers``); 0 for none.
+        total, votes: (systems, segments) float64 sum and number of answers.
     """
 
     systems: dict[int, int]
@@ -70,7 +71,7 @@ class JudgedSystems:
         self.total, self.votes = np.zeros(shape), np.zeros(shape)
 
     def judged(self) -> JudgedSystems:
-        """Drop systems without judgments, then images without captions."""
+        """Return a copy without systems that have no judgments, and without images that have no captions."""
         rows = np.flatnonzero(self.votes.any(axis=1))
         columns = np.flatnonzero(self.caption[rows].any(axis=0))
         systems, segments = _keep_numbers(self.systems, rows), _keep_numbers(self.segments, columns)
@@ -80,7 +81,7 @@ class JudgedSystems:
         return judged
 
     def show(self, system: int, segment: int, caption: int, key: str) -> None:
-        """Give a system a caption with this ``text_key``."""
+        """Set a system's caption of a segment, whose text has this ``text_key``."""
         self.caption[system, segment] = caption
         self.text[system, segment] = self.numbers.setdefault(key, len(self.numbers) + 1)
 
@@ -88,14 +89,14 @@ class JudgedSystems:
         return bool(self.text[system, segment] == self.numbers.get(key, -1))
 
     def systems_with(self, segment: int, key: str, of_file: Sequence[int]) -> list[int]:
-        """Return the systems of a text by its ``text_key``; ``of_file`` are those that its file credits."""
+        """Return the systems of the text with this ``text_key``; ``of_file`` are those that a file credits."""
         rows = np.flatnonzero(self.text[:, segment] == self.numbers.get(key, -1)).tolist()
         pks = list(self.systems)
         return [row for row in rows if pks[row] in credited(of_file, (pks[row],))]
 
     @property
     def means(self) -> Floats:
-        """Return (systems, segments) float64, nan without judgments."""
+        """(systems, segments) float64 mean scores; nan without judgments."""
         return np.divide(self.total, self.votes, out=np.full_like(self.total, np.nan), where=self.votes > 0)
 
 
@@ -103,7 +104,7 @@ class Mtme(Encoding):
     """Write an archive with one folder, named after the study.
 
     Parts of units are rows of four float64: system number, image number, sum and number of answers. Parts of
-    systems are JSON lines of scores by metric.
+    systems are JSON lines with scores by metric.
     """
 
     counts = dict.fromkeys(("systems", "segments", "references", "scored", "left_out"), 0)
@@ -114,7 +115,7 @@ class Mtme(Encoding):
         self._judged: tuple[JudgedSystems, References] | None = None
 
     def prepare(self, study: Study, moment: Snapshot) -> dict[str, Any]:
-        """Fix the systems, as others may be imported meanwhile."""
+        """Fix the list of systems, since others may be imported during the export."""
         systems = System.objects.of_study(study).captioners().order_by("name", "pk")
         return {
             "systems": list(systems.values_list("pk", flat=True)),
@@ -221,7 +222,7 @@ class Mtme(Encoding):
 
 
 def _in_order(parts: Sequence[Path], board: JudgedSystems) -> Iterator[dict[str, Any]]:
-    """Yield the lines of the systems in the order of `board`, one in memory at a time."""
+    """Yield the JSON lines of the systems in the order of `board`, with one in memory at a time."""
     offsets: dict[int, tuple[Path, int]] = {}
     for path in parts:
         with path.open("rb") as lines:
@@ -238,7 +239,7 @@ def _in_order(parts: Sequence[Path], board: JudgedSystems) -> Iterator[dict[str,
 
 
 def _system_of(line: bytes) -> int:
-    """Read the first member alone: a line has a score of every image."""
+    """Return the system number in a JSON line by parsing only its first member, since lines are long."""
     return int(line.split(b",", 1)[0].split(b": ")[1])
 
 
@@ -290,7 +291,7 @@ def _cells_of_captions(board: JudgedSystems, answers: Mapping[int, Sequence[floa
 
 
 def _cells_of_pairs(board: JudgedSystems, answers: Mapping[int, Sequence[float]]) -> Cells:
-    """Return each caption's share of votes won; an answer for neither side is half a vote for each."""
+    """Return each caption's share of votes; an answer for neither side counts as half a vote for each."""
     cells: list[tuple[float, ...]] = []
     left_out = 0
     units = Unit.objects.filter(pk__in=answers).values_list(
@@ -353,7 +354,7 @@ def _names(rows: Iterable[tuple[int, str]], taken: Iterable[str] = ()) -> dict[i
 
 
 def _write_images(study: Study, board: JudgedSystems, folder: Path, languages: str, *, sources: bool) -> None:
-    """Write one image or source text per line; its document defaults to itself, its domain is the split."""
+    """Write one image or source text per line; its document is itself by default, its domain the split."""
     rows = judged_items(study).values_list("pk", "name", "split", "text", "fields").iterator(ROWS_AT_ONCE)
     images = [row for row in rows if row[0] in board.segments]
     names = _names((pk, name) for pk, name, *_ in images)
@@ -369,11 +370,11 @@ def _write_images(study: Study, board: JudgedSystems, folder: Path, languages: s
 def _write_ratings(
     stem: Path, board: JudgedSystems, names: Mapping[int, str], work: ExportWork, marks: ErrorMarks
 ) -> None:
-    """Write ``STEM.rater1.seg.rating`` and so on: system, tab, the errors of a segment's first judge, second,
-    ...
+    """Write ``STEM.rater1.seg.rating`` and so on, with lines of a system, a tab, and marked errors.
 
-    Offsets refer to lines with single blanks, as mt-metrics-eval reads them. What is missing, or wrong in the source,
-    is an empty mark at the source's beginning, as the reader wants numbers.
+    The first file has the errors of each segment's first judge, the next those of the second, and so on. Offsets
+    refer to texts with single blanks, as mt-metrics-eval reads them. Something missing, or wrong in the source, is
+    an empty span at the source's beginning, since the reader needs numbers.
     """
     answers = dict(loaders.counted_answers(work.study, work.moment))
     cells: dict[tuple[int, int], list[Any]] = {}
@@ -441,7 +442,7 @@ class References:
         return any(self.texts)
 
     def write(self, folder: Path, languages: str) -> int:
-        """Write one file per reference position; return their number."""
+        """Write one file for each position of references; return the number of files."""
         folder.mkdir()
         most = max(1, *map(len, self.texts))
         for number in range(most):
@@ -451,9 +452,9 @@ class References:
         return most
 
     def scores(self, board: JudgedSystems, system: int) -> dict[str, Any]:
-        """Return ``corpus`` and ``images``: metric -> score against all references.
+        """Return ``corpus`` and ``images``: metric -> score or scores against all references.
 
-        Documents are the images; the score is 0 without a caption or a reference.
+        The documents of CIDEr are the images; the score is 0 without a caption or a reference.
         """
         captions = board.caption[board.systems[system]]
         known = [[line for line in lines if line != NO_TEXT] for lines in self.texts]
@@ -489,7 +490,7 @@ def _mean(scores: Floats) -> float:
 
 
 def _write_score_files(stem: Path, systems: Iterable[tuple[str, Floats, float]]) -> None:
-    """Write ``STEM.seg.score`` and ``STEM.sys.score``: system, tab, score or None."""
+    """Write ``STEM.seg.score`` and ``STEM.sys.score`` with lines of a system, a tab, and a score or None."""
     with (
         _open_text(stem.with_name(f"{stem.name}.seg.score")) as segments,
         _open_text(stem.with_name(f"{stem.name}.sys.score")) as whole,

@@ -1,6 +1,6 @@
 """Analyse a study under one specification, by the functions of ``aggregate`` and ``evaluate``.
 
-Shared results are computed once: votes per threshold, consensus per rule, and scores per tokenizer and set of
+Shared results are computed once: votes by threshold, consensus by rule, and scores by tokenizer and set of
 references.
 """
 
@@ -103,10 +103,11 @@ def choices_of(options: Mapping[str, Sequence[str]]) -> tuple[AnalysisChoice, ..
 
 @dataclass(frozen=True, slots=True)
 class Universe:
-    """Specifications of an analysis: one option of each choice, the default first.
+    """Specifications of an analysis: one option of each of C choices, the default first.
 
     Attributes:
-        taken: (S, C) positions of the options; a seeded sample if ``possible`` ones exceed the bound.
+        taken: (S, C) index of the option in each specification; a seeded sample if there are too many ``possible``
+            ones.
         possible: the number of combinations.
     """
 
@@ -143,12 +144,12 @@ class Universe:
 
 @dataclass(frozen=True, slots=True)
 class SpecificationFigures:
-    """Metrics' results under a specification.
+    """The results of metrics under a specification.
 
     Attributes:
         values: metric -> accuracy or coefficient; nan if undefined.
-        influences: metric -> (N,) of each row on its value.
-        clusters: of the N rows.
+        influences: metric -> (N,) influence of each row on its value.
+        clusters: the clusters of the N rows.
     """
 
     values: dict[str, float]
@@ -158,7 +159,7 @@ class SpecificationFigures:
 
 @dataclass(frozen=True)
 class StudyVotes:
-    """A study's votes before the control rule, and results under each rule."""
+    """A study's votes before the control rule is applied, and results under each rule."""
 
     study: Study
     kind: Kind
@@ -193,12 +194,12 @@ class StudyVotes:
 
     @property
     def has_votes(self) -> bool:
-        """Return whether a vote counts under the study's own threshold."""
+        """Whether a vote counts under the study's own threshold."""
         return bool(self.under({}).counted.any())
 
     @cached_property
     def thresholds(self) -> tuple[str, ...]:
-        """Return the study's threshold, and others that exclude different workers."""
+        """The study's own threshold, and those others that exclude a different set of workers."""
         if self.study.source == Study.Source.IMPORTED or not self.has_votes:
             return ()
         by_excluded: dict[frozenset[int], str] = {}
@@ -241,7 +242,7 @@ class StudyVotes:
         return tuple(rule for rule in rules if rule not in lacking)
 
     def consensus(self, chosen: Chosen) -> Mapping[int, Consensus]:
-        """Return each unit's consensus under a rule that names an answer."""
+        """Return unit -> consensus by the aggregation rule of a specification."""
         rule = chosen.get("aggregation", "")
         consensus: Mapping[int, Consensus]
         if rule == "dawid-skene":
@@ -270,7 +271,7 @@ class StudyVotes:
         return _columns_of(vote.units, np.array(vote.values(), dtype=np.float64), vote.share)
 
     def winners(self, chosen: Chosen, pks: Sequence[int]) -> Ints:
-        """Return (P,) winners: 1, 2, or 0 for none."""
+        """Return (P,) people's winners of pairs: 1, 2, or 0 for none."""
         ties = chosen.get("triplet_ties", TRIPLET_TIES[0])
 
         def compute() -> Ints:
@@ -421,7 +422,7 @@ class PairMetrics(_Metrics):
         }
 
     def named(self, chosen: Chosen) -> Mapping[str, Ints]:
-        """Return metric -> (P,) winners: 1, 2, or 0 for none."""
+        """Return metric -> (P,) the winners that it names: 1, 2, or 0 for none."""
         tokenizer = chosen.get("tokenizer", self._tokenizer)
         references = chosen.get("references", ALL)
 
@@ -481,7 +482,7 @@ class CaptionMetrics(_Metrics):
         self._images = np.unique([caption.item for caption in self._captions], return_inverse=True)[1]
 
     def _of_units(self) -> list[CaptionConsensus]:
-        """Return the captions of all units; those without an imported score only if ``evaluate`` has them."""
+        """Return the captions of all units, except those that neither were judged nor have an imported score."""
         rows = loaders.caption_units(self._votes.study)
         consensus = self._votes.consensus({})
         judged = {unit for unit, outcome in consensus.items() if outcome.value is not None}

@@ -45,7 +45,7 @@ class Conclusion:
     """A claim that an estimate lies above a threshold (or ``below`` it).
 
     Attributes:
-        universe: the specifications it depends on.
+        universe: the specifications on which it depends.
         better, worse: metrics; ``worse`` is empty if the best one is compared with all others.
     """
 
@@ -68,11 +68,11 @@ def compute_multiverse(
     """Return the multiverse of a study as JSON.
 
     Args:
-        metrics: those of the evaluation; () if there is none.
-        data_hash: of the consensus.
+        metrics: the metrics of the evaluation; () if there is none.
+        data_hash: hash of the consensus.
 
     Raises:
-        EvaluationError: a study without votes and without metrics.
+        EvaluationError: the study has neither votes nor metrics.
     """
     votes = StudyVotes.of(study)
     generator = np.random.default_rng(votes.seed)
@@ -130,7 +130,7 @@ def compute_multiverse(
 
 
 def tokenizers(metrics: Sequence[str], default: str) -> tuple[str, ...]:
-    """Return the study's tokenizer, and the others if a metric uses the caller's tokens."""
+    """Return the study's tokenizer, and further ones if a metric depends on the tokenizer."""
     from quorum.metrics.registry import metric_named
     from quorum.metrics.text.tokenizers import TOKENIZERS
 
@@ -140,7 +140,7 @@ def tokenizers(metrics: Sequence[str], default: str) -> tuple[str, ...]:
 
 
 def conclusions_of(default: SpecificationFigures) -> list[Conclusion]:
-    """Return the default's conclusions: which metric agrees best, and that it exceeds each other."""
+    """Return the conclusions under the default: which metric agrees best, and that it exceeds each other one."""
     known = {name: value for name, value in default.values.items() if not math.isnan(value)}
     order = sorted(known, key=lambda name: -known[name])
     if len(order) < 2:
@@ -164,7 +164,10 @@ def _alpha_conclusion(value: float) -> Conclusion:
 def _differences(
     rows: Sequence[SpecificationFigures], conclusion: Conclusion
 ) -> tuple[Floats, Floats, Floats]:
-    """Return (S,) low, value and high of the better metric minus the other, or minus the best other."""
+    """Return three (S,) arrays: lower bound, value and upper bound of the better metric minus the other.
+
+    The other is the best of all others if the conclusion names none.
+    """
     differences = np.full((3, len(rows)), math.nan)
     for index, row in enumerate(rows):
         names = (
@@ -220,7 +223,7 @@ def _conclusion_json(
 
 
 def passes_threshold(values: Floats, threshold: float, *, below: bool, inclusive: bool) -> Flags:
-    """Return which values lie above the threshold, or ``below`` it."""
+    """Return flags: which values are above the threshold, or ``below`` it."""
     if below:
         return values < threshold
     return values >= threshold if inclusive else values > threshold
@@ -236,7 +239,7 @@ def _range_of_means(of_option: Mapping[str, Mapping[str, Any]]) -> float:
 
 
 def multiverse_signature(study: Study, result: Mapping[str, Any]) -> str:
-    """Return a multiverse's signature, which names every choice and its options."""
+    """Return the signature of a multiverse, which names every choice and its options."""
     fields: dict[str, Any] = {"protocol": study.protocol, "metrics": ",".join(result["metrics"])}
     for name, universe in result["universes"].items():
         fields[name] = f"{len(universe['specifications'])}-of-{universe['possible']}"
@@ -247,7 +250,7 @@ def multiverse_signature(study: Study, result: Mapping[str, Any]) -> str:
 def stored_multiverse(
     study: Study, *, metrics: Sequence[str], tokenizer: str, data_hash: str
 ) -> dict[str, Any] | None:
-    """Return the stored multiverse of these judgments and metrics by this version."""
+    """Return the multiverse that this version of Quorum stored for these judgments and metrics."""
     analysis = Analysis.objects.filter(
         study=study,
         what=Analysis.What.MULTIVERSE,
@@ -258,7 +261,7 @@ def stored_multiverse(
 
 
 def store_multiverse(study: Study, result: Mapping[str, Any], *, judgments: str) -> None:
-    """Store a multiverse unless it is stored."""
+    """Store a multiverse unless it is already stored."""
     key = {name: result[name] for name in ("metrics", "tokenizer", "data_hash")}
     if stored_multiverse(study, **key) is None:
         settings = _settings(study, result["metrics"], result["tokenizer"])

@@ -1,4 +1,4 @@
-"""The part of a report that holds its conclusions under other choices."""
+"""The part of a report about its conclusions under other choices."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ Result = Mapping[str, Any]
 
 
 def multiverse_section(result: Result) -> Section:
-    """Return sentences, curves and tables; after the first, the least stable conclusions are drawn."""
+    """Return the section: sentences, tables, and curves of the first and of the least stable conclusions."""
     conclusions = result["conclusions"]
     least = sorted(
         (claim for claim in conclusions if claim["name"] not in (BEST, AGREEMENT)),
@@ -130,7 +130,7 @@ def _curve_plot(result: Result, claim: Result, *, explained: bool) -> Plot:
 
 
 def _thin_evenly(order: Sequence[int]) -> list[int]:
-    """Return at most MOST_POINTS of the order, with 0, the reported choices."""
+    """Return at most MOST_POINTS members of the order, including 0, the reported choices."""
     if len(order) <= MOST_POINTS:
         return list(order)
     positions = set(np.linspace(0, len(order) - 1, MOST_POINTS - 1).round().astype(int).tolist())

@@ -1,1 +1,1 @@
-"""Run experiments of papers again: packs of published numbers, and a verdict for each of them."""
+"""Replicate experiments of papers: packs with published numbers, and a verdict on each number."""

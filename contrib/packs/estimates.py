@@ -1,4 +1,4 @@
-"""Make estimates, curves and heat maps of a pack's figures."""
+"""Make the estimates, curves and heat maps of a pack's results."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from quorum.statistics.meta import ReferenceCurve
 def share_by_image(
     outcomes: Floats | Flags, clusters: Mapping[str, Any], keep: Flags, weights: Floats | None = None
 ) -> Estimate:
-    """Return the (weighted) mean of (P,) outcomes of kept pairs, with an interval by image."""
+    """Return the (weighted) mean outcome of the pairs to ``keep`` of P pairs, with an interval by image."""
     if not keep.any():
         return Estimate(None)
     values = outcomes.astype(np.float64)
@@ -29,7 +29,7 @@ def share_by_image(
 
 
 def estimate_of_draws(mean: float, deviation: float, draws: int) -> Estimate:
-    """Return the mean of some draws, with the 95 % interval in which one more draw falls (by Student's t)."""
+    """Return the mean of several draws, with the 95 % prediction interval of one more draw (Student's t)."""
     if draws < 2:
         return Estimate(json_float(mean))
     half = float(scipy.stats.t.ppf((1 + CONFIDENCE) / 2, draws - 1)) * deviation * math.sqrt(1 + 1 / draws)
@@ -37,7 +37,7 @@ def estimate_of_draws(mean: float, deviation: float, draws: int) -> Estimate:
 
 
 def drawn_point(curve: ReferenceCurve, size: int) -> Estimate:
-    """Return the accuracy with ``size`` references, with the interval of other random subsets of them."""
+    """Return the accuracy with ``size`` references, with the prediction interval of another random subset."""
     index = curve.references.tolist().index(size)
     figures = (curve.value[index], curve.deviation[index], curve.draws[index])
     return estimate_of_draws(float(figures[0]), float(figures[1]), int(figures[2]))
@@ -54,7 +54,7 @@ def estimates_of(curve: ReferenceCurve) -> list[Estimate]:
 
 
 def format_per_cent(estimate: Estimate) -> str:
-    """Format as ``91.6 % [89.7, 93.2]``, or the value alone without an interval."""
+    """Format an estimate as ``91.6 % [89.7, 93.2]``, or only its value without an interval."""
     figures = map(json_float, (estimate.value, estimate.low, estimate.high))
     value, low, high = (None if figure is None else f"{100 * figure:.1f}" for figure in figures)
     if value is None:
@@ -63,7 +63,7 @@ def format_per_cent(estimate: Estimate) -> str:
 
 
 def estimate_from(figure: Any, n: int | None = None) -> Estimate:
-    """Return a statistic's value and interval as an estimate."""
+    """Convert the value and interval of a statistic to an estimate."""
     return Estimate(json_float(figure.value), json_float(figure.low), json_float(figure.high), n)
 
 
@@ -75,7 +75,7 @@ def heat_plot(
     axes: tuple[str, str],
     columns: Iterable[tuple[str, str]],
 ) -> Plot:
-    """Return panels with a table of their cells: panel, row, column, value."""
+    """Return a plot of heat maps, with a table of their cells: panel, row, column, value."""
     rows = (
         (panel.title, row, column, value)
         for panel in panels

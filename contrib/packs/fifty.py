@@ -29,12 +29,12 @@ TOKENIZER = "v15"
 
 @dataclass(frozen=True, slots=True)
 class Fifty:
-    """PASCAL-50S or ABSTRACT-50S (V15).
+    """PASCAL-50S or ABSTRACT-50S (V15), with P candidate pairs.
 
     Attributes:
-        pairs: candidate pairs with the winner of the triplets; 0 for a draw.
+        pairs: candidate pairs with the winner of the triplets; 0 for a tie.
         systems: authors of each pair's candidates.
-        references: image -> its first 48 references, all images.
+        references: image -> its first 48 references, for all images.
         votes: (P, 48) answers to the triplets, 1 or 2; empty if unpublished.
         better: (P,) winners of the pairwise votes; empty if unpublished.
     """
@@ -63,7 +63,7 @@ class Fifty:
 
     @property
     def people(self) -> PeoplesWinners:
-        """Return the winners by image; the judges are not published."""
+        """People's winners, clustered by image only, since the judges are not published."""
         return PeoplesWinners.of(self.winners, clusters=self.clusters)
 
     def of_kind(self, kind: str) -> Flags:
@@ -72,7 +72,7 @@ class Fifty:
     def scores(
         self, metrics: Sequence[str], tokenizer: str = TOKENIZER, positions: Sequence[int] | None = None
     ) -> tuple[dict[str, Floats], dict[str, str]]:
-        """Return metric -> (P, 2) scores, and signatures; ``positions`` selects references."""
+        """Return metric -> (P, 2) scores, and metric -> signature; ``positions`` selects references."""
         # One list object for an image: its n-grams are counted once.
         chosen = self.references
         if positions is not None:
@@ -110,9 +110,10 @@ def read_fifty(name: str, folder: Path) -> Fifty:
 
 
 def read_triplet_votes(path: Path, pairs: Sequence[PairTexts]) -> Ints:
-    """Return (P, 48) votes, 1 or 2, of the authors' file of triplets (A, B, C, and 1 for B, -1 for C), pair by pair.
+    """Return (P, 48) votes, 1 or 2, from the authors' file of triplets, pair by pair.
 
-    Raise ReplicationError if the file is another, or of other pairs.
+    A line is A, B, C, and 1 for B or -1 for C. Raise ReplicationError for another file, or a file about other
+    pairs.
     """
     try:
         triplets = scipy.io.loadmat(path, squeeze_me=True)["triplets"]
@@ -131,13 +132,13 @@ def read_triplet_votes(path: Path, pairs: Sequence[PairTexts]) -> Ints:
 
 
 def _majorities(votes: Sequence[tuple[str, int]]) -> dict[str, int]:
-    """Return pair -> winner; 0 for a tie."""
+    """Return pair -> winner of the majority; 0 for a tie."""
     result = pair_winners([pair for pair, _ in votes], [vote for _, vote in votes])
     return dict(zip(result.pairs.tolist(), result.winner.tolist(), strict=True))
 
 
 def accuracy_of_all(data: Fifty, scores: Floats) -> dict[str, Estimate]:
-    """Return the accuracy of (P, 2) scores over all pairs by kind and as "all"; a draw is half right."""
+    """Return the accuracy of (P, 2) scores by kind of pair, and over all pairs as "all"; a tie counts half."""
     accuracy = accuracy_over_all(scores, data.people, data.kinds)
     return {kind: estimate_of(share) for kind, share in accuracy.items()}
 
@@ -151,10 +152,10 @@ def scores_by_shared_subsets(
     seed: int,
     tokenizer: str = TOKENIZER,
 ) -> dict[str, dict[int, tuple[Floats, Floats]]]:
-    """Return metric -> number of references -> (D, P) scores of both candidates, for
-    ``accuracy_by_references``.
+    """Return metric -> number of references -> (D, P) scores of both candidates, over D draws.
 
-    The references are ``draws`` random subsets; all 48 are one.
+    Each draw is a random subset of the references, the same for all pairs; there is only one of all 48. The result
+    is for ``accuracy_by_references``.
     """
     scores: dict[str, dict[int, tuple[Floats, Floats]]] = {metric: {} for metric in metrics}
     for size in sizes:
@@ -169,5 +170,5 @@ def scores_by_shared_subsets(
 
 
 def curve_of_all(data: Fifty, scores: Mapping[int, tuple[Floats, Floats]]) -> ReferenceCurve:
-    """Return the accuracy on all decided pairs by number of references."""
+    """Return the accuracy on all decided pairs by the number of references."""
     return accuracy_by_references(scores, data.winners, data.kinds, clusters=data.clusters)["all"]

@@ -20,7 +20,7 @@ TEST, TRAIN = "test", "train"
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """Judged pairs: (P,) images and captions as pool positions, and each pair's answers."""
+    """Judged pairs of images and captions, given by (P,) positions in the pool, and the answers to each pair."""
 
     image: Ints
     caption: Ints
@@ -41,7 +41,10 @@ class Pairs:
 
 @dataclass(frozen=True, slots=True)
 class Flickr8kSet:
-    """The test images with five captions each, number 2 in the pool, judgments of the pool, and training captions."""
+    """The test images with five captions each, judgments of the pool, and training captions.
+
+    The pool has the caption with number 2 of each test image.
+    """
 
     images: tuple[str, ...]
     captions: tuple[tuple[str, ...], ...]

@@ -1,4 +1,4 @@
-"""The command that runs a paper's experiment again."""
+"""The command that replicates a paper's experiment."""
 
 from __future__ import annotations
 

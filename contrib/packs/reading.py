@@ -1,4 +1,4 @@
-"""Read protocol packs: a folder with `pack.toml`, the published numbers, and `pack.py`, which computes ours."""
+"""Read protocol packs: a folder with the published numbers (`pack.toml`) and code that computes Quorum's values."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Judgments = Literal["published", "rehearsal"]
 
 
 class ReplicationError(QuorumError):
-    """A protocol pack is unreadable, or its data are missing."""
+    """A protocol pack cannot be read, or its data are missing."""
 
     title = "The pack cannot be run"
 
@@ -37,9 +37,9 @@ class Data(PackTable):
     Attributes:
         source: where they were published.
         path: their folder in the data folder; by default the table's name.
-        format: in which the pack reads them, if a feature may have it.
+        format: the format by which the pack reads them, if a feature provides it.
         use: what the pack does with them.
-        optional: without it the pack runs, but numbers that need it are not reproducible.
+        optional: whether the pack runs without them; numbers that need them are then not reproducible.
     """
 
     what: str
@@ -59,12 +59,14 @@ class Number(PackTable):
     """A published number.
 
     Attributes:
-        value: as printed; ours is compared at its decimals.
-        unit: "%" if ours is a share printed as per cent; "x100" for a coefficient printed times 100.
-        place: where in the paper.
+        value: as printed; Quorum's value is rounded to its decimals.
+        unit: "%" if Quorum's value is a fraction that is printed as per cent; "x100" for a coefficient printed
+            times 100.
+        place: where in the paper it is printed.
         data: the optional table of `data` that it needs.
-        drawn: what is drawn again, at random or from other data; ours has an interval or a range only then.
-        missing: what makes it not reproducible.
+        drawn: what is drawn again, at random or from other data; only then does Quorum's value have an interval or
+            a range.
+        missing: why it is not reproducible.
     """
 
     id: str
@@ -83,7 +85,7 @@ class Number(PackTable):
 
 
 class Contents(PackTable):
-    """What pack.toml says; numbers have the fields of `every-number` that they do not name."""
+    """The content of pack.toml. `every-number` has default fields for all numbers."""
 
     title: str
     paper: str
@@ -118,7 +120,7 @@ class Contents(PackTable):
 
 @dataclass(frozen=True, slots=True)
 class Pack:
-    """A pack, named after its folder with - for _."""
+    """A pack, named after its folder with - instead of _."""
 
     name: str
     folder: Path
@@ -129,9 +131,10 @@ class Pack:
         return self.contents.number
 
     def find_data(self, folder: Path) -> dict[str, Path]:
-        """Return the folder of each complete table of data.
+        """Return table of data -> its folder, for each complete table.
 
-        Raise ReplicationError if a required one is missing, or one is in a format that is not there.
+        Raises:
+            ReplicationError: a required table is missing, or its format is not available.
         """
         folders = {}
         for name, data in self.contents.data.items():
@@ -158,7 +161,7 @@ def shipped_packs() -> Iterator[Pack]:
 
 
 def pack_named(name: str) -> Pack:
-    """Return a shipped pack by name, or that of a folder. Raise ReplicationError."""
+    """Return a shipped pack by its name, or the pack in a folder. Raise ReplicationError if there is none."""
     inside = SHIPPED / name.replace("-", "_")
     if "/" not in name and (inside / PACK).is_file():
         return read_pack(inside)

@@ -1,4 +1,4 @@
-"""Simulate the judgments of a pack whose own are not published."""
+"""Simulate the judgments of a paper that did not publish them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from quorum.numeric.arrays import Ints
 
 @dataclass(frozen=True, slots=True)
 class RehearsalVotes:
-    """Simulated judgments: (N,) unit positions, worker numbers, and answers."""
+    """N simulated judgments as (N,) unit indices, worker numbers, and answers."""
 
     unit: Ints
     worker: Ints
@@ -27,8 +27,8 @@ def rehearse_votes(
 ) -> RehearsalVotes:
     """Let ``votes`` workers answer each unit, whose right answer in ``truth`` (U,) is one of ``options``.
 
-    A careful worker is right as often as in `manage.py rehearse`, else gives one of the other options; a
-    spammer gives any.
+    A careful worker is right with the same probability as in `manage.py rehearse`, and otherwise gives one of the
+    other options. A spammer gives any option.
     """
     crowd = crowd or RehearsalCrowd()
     rng = np.random.default_rng(crowd.seed)

@@ -22,12 +22,12 @@ TEMPLATES = text_templates(FOLDER / "templates", escape=escape)
 
 
 def check_output(folder: Path) -> None:
-    """Raise ExportError for an unsuitable folder."""
+    """Raise ExportError if the report cannot be written to the folder."""
     check_folder(folder, mark=VERDICTS)
 
 
 def write_replications(replications: Sequence[Replication], folder: Path) -> list[str]:
-    """Write a report of one or several packs atomically, replacing an earlier one."""
+    """Write a report of one or several packs atomically, replacing an earlier report."""
     return write_folder(folder, _report_files(replications), mark=VERDICTS)
 
 

@@ -1,4 +1,4 @@
-"""Run a pack: read its data, compute, and give every published number a verdict."""
+"""Run a pack: read its data, compute, and give a verdict on every published number."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Progress = Callable[[float, str], None]
 
 @dataclass(slots=True)
 class Run:
-    """The argument of a pack's module: its data, and its results."""
+    """The argument of a pack's module, with its data; it records the results."""
 
     pack: Pack
     data: Mapping[str, Path]
@@ -42,12 +42,17 @@ class Run:
         return data in self.data
 
     def number(self, name: str, ours: Estimate, *, others: Mapping[str, float | None] | None = None) -> None:
-        """State our value of a published number, shares as shares; ``others`` are by other conventions."""
+        """Record Quorum's value of a published number.
+
+        Args:
+            ours: the value; percentages as fractions.
+            others: convention -> the value that it gives.
+        """
         self._check_name(name)
         self.stated[name] = ours, others or {}, ""
 
     def missing(self, name: str, why: str) -> None:
-        """State that a published number cannot be computed in this run, and why."""
+        """Record why a published number cannot be computed in this run."""
         self._check_name(name)
         self.stated[name] = None, {}, why
 
@@ -60,7 +65,7 @@ class Run:
         plots: Iterable[Plot] = (),
         tables: Iterable[Table] = (),
     ) -> None:
-        """Add a section to the report; plots and tables are named after their files."""
+        """Add a section to the report; files of plots and tables are named after them."""
         # A report may hold several packs.
         self.sections.append(
             Section(
@@ -83,12 +88,12 @@ class Run:
         *,
         plots: Iterable[Plot] = (),
     ) -> None:
-        """Add a section with a sentence and one table, ``heading``, of the section's name."""
+        """Add a section with a sentence and one table, which has the section's name and the title ``heading``."""
         table = plain_table(heading, columns, rows, name)
         self.section(name, title, [sentence] if sentence else (), plots=plots, tables=[table])
 
     def judged(self, sentence: str) -> None:
-        """Report which judgments were used, and how many."""
+        """Record a sentence about which judgments were used, and how many."""
         self.judgments.append(sentence)
 
     def signed(self, name: str, signature: str) -> None:
@@ -131,7 +136,10 @@ def run_pack(pack: Pack, folder: Path, progress: Progress) -> Replication:
 
 
 def run_packs(packs: Sequence[Pack], folder: Path, progress: Progress) -> list[Replication]:
-    """Run packs on the data in ``folder``, each a part of the work. Nothing is computed if one lacks its data."""
+    """Run packs on the data in ``folder``, each as a part of the progress.
+
+    If required data of one are missing, nothing is computed, and ReplicationError is raised.
+    """
     for pack in packs:
         pack.find_data(folder)
     if len(packs) == 1:
@@ -149,7 +157,7 @@ def _run_part(shared: tuple[Sequence[Pack], Path], position: int) -> Replication
 
 
 def load_analysis(pack: Pack) -> Callable[[Run], None]:
-    """Return the function `analyse` of a pack's module. Raise ReplicationError without one."""
+    """Return the function `analyse` of a pack's module. Raise ReplicationError if it has none."""
     path = pack.folder / MODULE
     spec = spec_from_file_location(f"replication_pack_{pack.folder.name}", path)
     if not path.is_file() or spec is None or spec.loader is None:

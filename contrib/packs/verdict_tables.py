@@ -44,7 +44,7 @@ def verdict_table(pack: Pack, verdicts: Sequence[NumberVerdict]) -> Table:
 
 
 def rows_in_full(rows: Iterable[Sequence[str]]) -> Iterator[tuple[str, ...]]:
-    """Yield the rows of a `verdict_table` with every cell."""
+    """Yield the rows of a `verdict_table`, repeating cells that it leaves empty."""
     over: tuple[str, ...] = COLUMNS
     for row in rows:
         over = tuple(above if cell == REPEAT_MARK else cell for cell, above in zip(row, over, strict=True))
@@ -52,7 +52,7 @@ def rows_in_full(rows: Iterable[Sequence[str]]) -> Iterator[tuple[str, ...]]:
 
 
 def verdict_markdown(pack: Pack, verdicts: Sequence[NumberVerdict]) -> str:
-    """Return the section of a pack in `verdicts.md`; what explains several numbers stands there once."""
+    """Return the section of a pack in `verdicts.md`; notes that explain several numbers are listed once."""
     compared = [verdict for verdict in verdicts if verdict.kind != NOT_REPRODUCIBLE]
     counts = Counter(text for verdict in compared for text in verdict.explanations)
     notes = [text for text, count in counts.items() if count > 1 and len(text) > MOST_REPEATED_CHARACTERS]
@@ -75,7 +75,7 @@ def _with_notes(verdict: NumberVerdict, notes: Sequence[str]) -> str:
 
 
 def _not_reproducible(verdicts: Sequence[NumberVerdict]) -> Iterator[str]:
-    """Yield for each reason the published numbers, by the place where they are printed."""
+    """Yield a line for each reason, with the published numbers by the place where they are printed."""
     reasons: dict[str, dict[str, list[str]]] = {}
     for verdict in verdicts:
         if verdict.kind == NOT_REPRODUCIBLE:

@@ -1,4 +1,4 @@
-"""Compare a published number with ours: matched, near, different, or not reproducible."""
+"""Compare a published number with Quorum's: matched, near, different, or not reproducible."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ROUNDING = Decimal("1e-9")  # a float halfway between two printed numbers may be
 
 @dataclass(frozen=True, slots=True)
 class NumberVerdict:
-    """A published number beside ours, in the published unit."""
+    """A published number and Quorum's value, in the published unit."""
 
     pack: str
     number: Number
@@ -63,7 +63,7 @@ class NumberVerdict:
 
     @property
     def explanations(self) -> list[str]:
-        """Return the convention, what was drawn again, and what explains the verdict; a match explains itself."""
+        """The convention, what was drawn again, and what explains the verdict; [] for a match."""
         drawn = self.number.drawn and f"drawn again: {self.number.drawn}"
         if self.kind == NOT_REPRODUCIBLE:
             return [_sentence(self.why)]
@@ -86,9 +86,13 @@ def verdict_of(
     others: Mapping[str, float | None] | None = None,
     missing: str = "",
 ) -> NumberVerdict:
-    """Compare our value with a published one.
+    """Compare Quorum's value with a published one.
 
-    ``others`` are our values by other conventions; ``missing`` says why ours is None."""
+    Args:
+        ours: Quorum's value; None if there is none.
+        others: convention -> the value that it gives.
+        missing: why there is no value.
+    """
     computed = None if ours is None else json_float(ours.value)
     if ours is None or computed is None:
         return NumberVerdict(pack.name, number, Estimate(None), NOT_REPRODUCIBLE, missing or number.missing)
@@ -105,7 +109,7 @@ def verdict_of(
 
 
 def _describe_conventions(number: Number, others: Mapping[str, float | None]) -> str:
-    """Return what other conventions give: those that meet the number, else all of them."""
+    """Describe the values by other conventions: those equal to the published number, else all of them."""
     values = {what: value * number.scale for what, value in others.items() if value is not None}
     met = {what: value for what, value in values.items() if is_equal(number, value)}
     digits = _digits(number) + bool(number.unit or _digits(number))
@@ -114,7 +118,7 @@ def _describe_conventions(number: Number, others: Mapping[str, float | None]) ->
 
 
 def is_equal(number: Number, value: float) -> bool:
-    """Return whether a value, in the number's unit, prints as the number."""
+    """Return whether a value, in the number's unit, is printed like the number."""
     half = Decimal(1).scaleb(-_digits(number)) / 2
     return abs(Decimal(value) - Decimal(number.value)) <= half + ROUNDING
 

@@ -1,1 +1,1 @@
-"""How large a study must be, by simulated studies and by a rehearsal of a copy."""
+"""Plan the size of a study by simulated studies, and by a rehearsal of a copy."""

@@ -1,4 +1,4 @@
-"""What is assumed of a study that is planned: the question, people, designs to try, and prices."""
+"""The assumptions of a plan: the question, people, designs to try, and prices."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Assumptions(Part):
         return TwoMetrics(self.first, self.second, self.agreement)
 
     def people(self) -> People:
-        """Return the assumed voters. Raise StatisticsError if the numbers are invalid."""
+        """Return the assumed people. Raise StatisticsError if their numbers are invalid."""
         return People(
             right=self.right,
             pair_spread=self.pair_spread,
@@ -78,7 +78,7 @@ class Assumptions(Part):
 
 
 def read_assumptions(values: Mapping[str, Any]) -> Assumptions:
-    """Validate assumptions. Raise EvaluationError with the first problem."""
+    """Validate assumptions. Raise EvaluationError with the first error."""
     try:
         assumptions = Assumptions.model_validate(dict(values))
         assumptions.as_question()
@@ -129,6 +129,6 @@ def assumptions_for(study: Study) -> dict[str, Any]:
 
 
 def compares_with_references(protocol: str) -> bool:
-    """Return whether a pair is judged once per reference, shown in place of the picture."""
+    """Return whether a pair is judged once per reference, which is shown instead of the picture."""
     kind = KINDS[protocol]
     return kind.compares_pairs and not kind.page.shows_picture

@@ -1,4 +1,4 @@
-"""The drawing of a plan, and its sentences."""
+"""The plot of a plan, and its sentences."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LABEL_GAP = 0.07  # of the axis between two labels
 
 
 def power_figure(result: Mapping[str, Any]) -> str:
-    """Plot the cheapest design's curve with intervals, and its neighbours muted."""
+    """Plot the curve of the cheapest design with intervals, and those of similar designs in a muted colour."""
     lines: dict[tuple[int, int], list[Mapping[str, Any]]] = {}
     for row in result["tried"]:
         lines.setdefault((row["references"], row["votes"]), []).append(row)
@@ -113,7 +113,7 @@ def _interval(row: Mapping[str, Any]) -> str:
 
 
 def describe_design(row: Mapping[str, Any]) -> str:
-    """Describe a design: 300 pairs with 3 votes each."""
+    """Describe the size of a design, such as "300 pairs with 3 votes each"."""
     if row["references"] == 1:
         return ngettext(
             "%(pairs)s pairs with %(votes)s vote each",

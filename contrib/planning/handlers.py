@@ -1,4 +1,4 @@
-"""Job handlers of plans and rehearsals: compute outside any transaction, store with the job's end."""
+"""Job handlers of plans and rehearsals: compute outside any transaction, and store when the job ends."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def plan_power(
 def rehearse(run: JobRun, *, study: str, **crowd: Any) -> None:
     """Generate a draft's HITs, simulate a crowd's answers, and evaluate them.
 
-    Every step is a transaction, so an interrupted rehearsal continues.
+    Every step is a transaction of its own, so an interrupted rehearsal can continue.
     """
     study_row, people = find_study(study), RehearsalCrowd(**crowd)
     if study_row.state == Study.State.DRAFT:

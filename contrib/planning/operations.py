@@ -1,4 +1,4 @@
-"""Ask for a plan of a study, and put it into the design."""
+"""The operations that simulate a plan for a study, and use it in the design."""
 
 from __future__ import annotations
 

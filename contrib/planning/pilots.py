@@ -1,7 +1,7 @@
-"""Estimate people, and how far two systems or metrics lie apart, from a pilot.
+"""Estimate people's accuracy, and the difference of two systems or metrics, from a pilot.
 
-Metrics and systems are measured against a noisy consensus, which shrinks differences, so estimates are
-corrected for the pilot's noise.
+Metrics and systems are measured against a noisy consensus, which shrinks differences, so estimates are corrected
+for the pilot's noise.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def estimate_from_pilot(*, study: Study, question: str, first: str = "", second:
     """Estimate people's accuracy and, given two names, the difference of two systems or metrics.
 
     Raises:
-        EvaluationError: an unsuitable study, or only one name.
+        EvaluationError: the study is not suitable, or only one name is given.
     """
     people = pilot_people(study)
     assumptions: dict[str, Any] = {
@@ -91,10 +91,13 @@ def pilot_components(study: Study) -> dict[str, Any]:
 
 
 def taste_of(study: Study, people: PilotPeople, sides: Mapping[int, int]) -> float:
-    """Return the standard deviation over people of their log odds to prefer the first of two.
+    """Return the standard deviation over people of their log odds to prefer the first of two systems or metrics.
 
-    sides: pair row id -> the text, 1 or 2, that the first wrote or names. The variance of votes by people (Brennan
-    2001) is that of the log odds times the squared mean slope of the chances, of which ``right`` is the mean.
+    The variance of votes by people (Brennan 2001) equals that of the log odds times the squared mean slope of the
+    probabilities, whose mean is ``right``.
+
+    Args:
+        sides: pair row id -> the text, 1 or 2, that the first system wrote or the first metric prefers.
     """
     table, units = loaders.load_judgments(study), loaders.unit_rows(study)
     side_of = {unit.pk: sides[unit.pair] for unit in units if unit.pair is not None and unit.pair in sides}
@@ -118,13 +121,13 @@ def _sides_of_systems(study: Study, first: str, second: str) -> dict[int, int]:
 
 
 def _sides_of_metrics(study: Study, first: str, second: str) -> dict[int, int]:
-    """Return what the first names where the second names the other."""
+    """Return pair row id -> the side that the first metric names, where the second names the other side."""
     named, other = (_winners_of_metric(study, metric) for metric in (first, second))
     return {pk: side for pk, side in named.items() if side and other.get(pk) == 3 - side}
 
 
 def pilot_people(study: Study) -> PilotPeople:
-    """Estimate people's accuracy from split votes. Raise EvaluationError."""
+    """Estimate people's accuracy from split votes. Raise EvaluationError if that is impossible."""
     if not KINDS[study.protocol].compares_pairs:
         raise EvaluationError(
             _("Study %(slug)r compares no pairs; it says nothing about this design.") % {"slug": study.slug}
@@ -143,7 +146,11 @@ def pilot_people(study: Study) -> PilotPeople:
 
 
 def consensus_accuracy(study: Study, people: PilotPeople) -> float:
-    """Simulate how often a consensus of the pilot's depth is right. Raise EvaluationError if by chance."""
+    """Simulate how often a consensus of as many votes as in the pilot is right.
+
+    Raises:
+        EvaluationError: it is no better than chance.
+    """
     units = Unit.objects.filter(study=study, control=False, pair__isnull=False)
     pairs = units.values("pair").distinct().count()
     size = Size(
@@ -172,10 +179,10 @@ def _consensus(study: Study) -> dict[int, int]:
 def pilot_systems(study: Study, first: str, second: str, *, right: float = 1.0) -> dict[str, float]:
     """Estimate how often the first of two systems is truly better, among decided pairs.
 
-    ``right`` is the share of right consensuses. Tied votes are excluded, as in the planner.
+    ``right`` is the share of consensuses that are right. Tied votes are left out, as in the simulation.
 
     Raises:
-        EvaluationError: the two never met, or no such pair has a consensus.
+        EvaluationError: the systems were never compared, or no such pair has a consensus.
     """
     consensus = _consensus(study)
     of_pair = loaders.systems_of_pairs(study)

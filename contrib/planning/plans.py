@@ -1,4 +1,4 @@
-"""Simulate the designs of a plan, and store what comes of it."""
+"""Simulate the designs of a plan, and store the result."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def compute_plan(
 ) -> dict[str, Any]:
     """Simulate the designs, without storing the result.
 
-    Costs are those of the crowd of ``design``, if given, for HITs of the assumed reward and length.
+    If ``design`` is given, costs are those of its crowd, for HITs of the assumed reward and length.
 
     Raises:
         EvaluationError: the designs are too many or too large.
@@ -59,7 +59,7 @@ def compute_plan(
 
 
 def cost_of(size: Size, assumptions: Assumptions, design: StudyDesign | None) -> int:
-    """Return a design's cost in whole cents, with fees and replaced work."""
+    """Return the cost of a design in whole cents, with fees and replacement of excluded work."""
     units = size.pairs * size.references
     hits = math.ceil(units / (assumptions.units_per_hit - assumptions.controls_per_hit))
     places = hits * size.votes

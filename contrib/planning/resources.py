@@ -28,7 +28,7 @@ from judgments.models import Job, Study
 
 
 def may_create(request: Request) -> None:
-    """Raise PermissionDenied without the permission to add studies, or for a limited token."""
+    """Raise PermissionDenied for a limited token, or without the permission to add studies."""
     token = token_of(request)
     if not staff_of(request).has_perm("judgments.add_study"):
         raise PermissionDenied("This takes the permission to add studies.")

@@ -1,4 +1,4 @@
-"""The pages "Plan" of a study, and of none yet."""
+"""The pages "Plan" of a study, and without a study."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _plan_context(result: dict[str, Any], settings: dict[str, Any]) -> Context:
 
 
 def show_planning_first(request: HttpRequest, context: Context) -> HttpResponse:
-    """Plan without a study; the job keeps the plan."""
+    """Plan without a study; the plan is kept in its job."""
     user = signed_in(request)
     plans = Job.objects.filter(kind="plan_power", created_by=user, args__study__isnull=True)
     refusal, sent = "", {}
@@ -117,7 +117,7 @@ def _start_plan(request: HttpRequest, study: Study) -> HttpResponse:
 
 
 def _read_assumptions(form: PlanningForm) -> dict[str, Any]:
-    """Return posted assumptions. Raise WrongState or EvaluationError with the first problem."""
+    """Return the posted assumptions. Raise WrongState or EvaluationError with the first error."""
     if not form.is_valid():
         name, errors = next(iter(form.errors.items()))
         raise WrongState(

@@ -1,1 +1,1 @@
-"""Prolific by its API: a crowd whose places, approvals and bonuses Quorum asks for itself."""
+"""Prolific by its API: a crowd whose places, approvals and bonuses Quorum manages itself."""

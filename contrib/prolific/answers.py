@@ -1,4 +1,4 @@
-"""How answers of Prolific's API are read, and what its refusals mean."""
+"""Read the responses of Prolific's API, and map its errors to exceptions."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def failure_of(method: str, path: str, answer: Answer) -> CrowdProblem:
 
 
 def _detail(answer: Answer) -> str:
-    """Return the API's error message. It may be bare or in ``error``, as text, list or fields."""
+    """Return the API's error message, which may be bare or in ``error``, as text, list or fields."""
     try:
         read = load_json(answer.content)
     except ValueError:

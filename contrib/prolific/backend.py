@@ -1,4 +1,4 @@
-"""Prolific by its API: slots, approvals, bonuses and groups; people come in by the panel's entry."""
+"""The backend of Prolific's API: slots, approvals, bonuses and groups. People enter as from any panel."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ VISITOR_SECONDS = 3.0  # for an answer while a visitor waits
 
 
 class ProlificBackend(ExternalBackend):
-    """A study at Prolific that this server manages."""
+    """Each study is a study at Prolific that this server manages."""
 
     name = "prolific"
     title = "Prolific"
@@ -100,7 +100,7 @@ class ProlificBackend(ExternalBackend):
         }
 
     def fee(self, design: StudyDesign, cents: int) -> int:
-        """Return the account's fee, rounded up. Prolific's own total is checked before a purchase."""
+        """Return the account's fee, rounded up. Before a purchase, it is checked against Prolific's own total."""
         return self.bonus_fee(cents)
 
     def bonus_fee(self, cents: int) -> int:
@@ -183,10 +183,10 @@ class ProlificBackend(ExternalBackend):
         return frozenset(self.session_id(publication.platform, submission.id) for submission in there)
 
     def fetch_work(self, publication: Publication) -> Iterator[SeenWork]:
-        """Yield the work of everybody who came here, and of others who were paid or rejected there.
+        """Yield the work of people with a session, and of others who were paid or rejected at Prolific.
 
-        At Prolific anybody who returns with a code waits for review, even with a copied code. So work finished here is
-        finished, and other work is running.
+        At Prolific, anybody who returns with a code waits for review, even if the code was copied. So work counts
+        as submitted only if its session is finished; otherwise it counts as running.
         """
         here = dict(CrowdSession.objects.filter(publication=publication).values_list("external_id", "status"))
         with open_client() as client:

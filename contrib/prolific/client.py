@@ -1,7 +1,7 @@
 """A client of Prolific's public API, version 1 (docs.prolific.com): each method makes one call, once.
 
-All methods raise ``Refused``, ``OutOfFunds`` or ``TryLater``. The reference calls transitions of submissions
-idempotent, and *paying bonuses not*: paying a set-up twice pays the people twice.
+All methods raise ``Refused``, ``OutOfFunds`` or ``TryLater``. According to the reference, transitions of
+submissions are idempotent, but *paying bonuses is not*: paying a set-up twice pays the people twice.
 """
 
 from __future__ import annotations
@@ -67,11 +67,11 @@ class ProlificClient(Client):
         )
 
     def create_study(self, draft: Mapping[str, object]) -> PanelStudy:
-        """Create a draft, which nobody sees and which costs nothing. Not idempotent: look for it first."""
+        """Create a draft, which nobody sees and which costs nothing. Not idempotent: search for it first."""
         return PanelStudy.read(self._answered("POST", "studies/", body=dict(draft)))
 
     def list_studies(self, *, project: str = "") -> list[PanelStudy]:
-        """Return the studies of a project or the account, oldest first (ids grow with time)."""
+        """Return the studies of a project or the account, oldest first (ids increase with time)."""
         path = f"projects/{known_id(project, 'project')}/studies/" if project else "studies/"
         studies = self._listed(path, {}, PanelStudy.read)
         return sorted(studies, key=lambda study: study.id)
@@ -87,24 +87,24 @@ class ProlificClient(Client):
         self._ask("POST", path, body={"action": action.value})
 
     def increase_places(self, study: str, places: int) -> None:
-        """Set the total of slots. A published study refuses fewer; a completed one reopens."""
+        """Set the total number of slots. A published study refuses a lower one; a completed study reopens."""
         path = f"studies/{known_id(study, 'study')}/"
         self._ask("PATCH", path, body={"total_available_places": places})
 
     def set_screen_outs(self, study: str, *, code: str, slots: int) -> None:
-        """Set the total of paid screen-outs ("FixedScreenOut": slots of a published study may be raised)."""
+        """Set the total of paid screen-outs ("FixedScreenOut"), which can be raised for a published study."""
         changed = {"code": code, "actions": [{"action": SCREEN_OUT, "slots": slots}]}
         path = f"studies/{known_id(study, 'study')}/"
         self._ask("PATCH", path, body={"completion_codes": [changed]})
 
     def cost_cents(self, *, reward_cents: int, places: int) -> int:
-        """Return the cost of slots with this account's fee and tax."""
+        """Return the cost of slots, with this account's fee and tax."""
         body = {"reward": reward_cents, "total_available_places": places}
         answer = self._answered("POST", "study-cost-calculator/", body=body)
         return read_cents_rounded_up(answer.get("total_cost"), "total_cost")
 
     def balance_cents(self, workspace: str) -> int:
-        """Return the money that is not reserved for running studies."""
+        """Return the money of a workspace that is not reserved for running studies."""
         return read_whole_number(self._balance(workspace).get("available_balance", 0), "available_balance")
 
     def currency(self, workspace: str) -> str:
@@ -119,7 +119,7 @@ class ProlificClient(Client):
         return self._listed("filters/", parameters, ListedFilter.read)
 
     def submissions(self, study: str) -> list[PanelSubmission]:
-        """Return a study's submissions by start; bonuses are not included."""
+        """Return a study's submissions by start time; bonuses are not included."""
         parameters = {"study": known_id(study, "study"), "ordering": "started_at"}
         return self._listed("submissions/", parameters, lambda row: PanelSubmission.read(row, study=study))
 
@@ -152,7 +152,10 @@ class ProlificClient(Client):
         return BonusSetUp.read(self._answered("POST", "submissions/bonus-payments/", body=body))
 
     def pay_bonus(self, set_up: str) -> None:
-        """Pay a set-up within minutes. *A repeated call pays twice*: never repeat it after a lost answer."""
+        """Pay a set-up bonus within minutes.
+
+        *A repeated call pays twice*: never repeat it after a lost response.
+        """
         self._ask("POST", f"bulk-bonus-payments/{known_id(set_up, 'bonus payment')}/pay/")
 
     def groups(self, workspace: str) -> list[ParticipantGroup]:
@@ -160,7 +163,7 @@ class ProlificClient(Client):
         return self._listed("participant-groups/", parameters, ParticipantGroup.read)
 
     def create_group(self, workspace: str, *, name: str) -> ParticipantGroup:
-        """Create an empty group. Not idempotent: look for its name first."""
+        """Create an empty group. Not idempotent: first search for its name."""
         body = {"workspace_id": known_id(workspace, "workspace"), "name": name, "description": ""}
         return ParticipantGroup.read(self._answered("POST", "participant-groups/", body=body))
 
@@ -176,7 +179,7 @@ class ProlificClient(Client):
         self._ask(method, path, body={"participant_ids": members})
 
     def send_message(self, *, participant: str, study: str, text: str) -> None:
-        """Message a person about a study. Nothing shows later whether it was sent."""
+        """Send a person a message about a study. It cannot be found out later whether it was sent."""
         body = {
             "recipient_id": known_id(participant, "participant"),
             "study_id": known_id(study, "study"),
@@ -185,9 +188,9 @@ class ProlificClient(Client):
         self._ask("POST", "messages/", body=body)
 
     def demographics(self, study: str) -> list[dict[str, str]]:
-        """Return a row for each submission, by column names in lower case.
+        """Return a row for each submission, with column names in lower case.
 
-        Without filters it is the basic export, which may be repeated. The reference promises JSON and no more;
+        Without filters it is the basic export, which can be requested again. The reference only promises JSON;
         Prolific's own command-line client gets a CSV file. Both are read.
         """
         path = f"studies/{known_id(study, 'study')}/demographic-export/"
@@ -210,7 +213,7 @@ class ProlificClient(Client):
         return values[0] if values else ""
 
     def create_hook_secret(self, workspace: str) -> str:
-        """Create the secret, which replaces an existing one for all subscriptions."""
+        """Create the secret. It replaces an existing one for all subscriptions."""
         body = {"workspace_id": known_id(workspace, "workspace")}
         return str(self._answered("POST", "hooks/secrets/", body=body).get("value") or "")
 
@@ -219,7 +222,7 @@ class ProlificClient(Client):
         return self._listed("hooks/subscriptions/", parameters, Hook.read)
 
     def subscribe(self, workspace: str, *, event: str, address: str) -> None:
-        """Subscribe to an event and confirm it, as the reference asks."""
+        """Subscribe to an event and confirm the subscription, as the reference requires."""
         body = {
             "workspace_id": known_id(workspace, "workspace"),
             "event_type": event,
@@ -233,12 +236,12 @@ class ProlificClient(Client):
     def _listed(
         self, path: str, parameters: Parameters, read: Callable[[Mapping[str, Any]], Row]
     ) -> list[Row]:
-        """Return every row of a paged list once, even if pages shift meanwhile."""
+        """Return every row of a paged list once, even if rows move between pages meanwhile."""
         rows = {row.id: row for page in self._pages(path, parameters) for row in map(read, page)}
         return list(rows.values())
 
     def _pages(self, path: str, parameters: Parameters) -> Iterator[list[Mapping[str, Any]]]:
-        """Yield the pages of a list. Some endpoints link the next page, some count, some do not page."""
+        """Yield the pages of a list. Endpoints link to the next page, give a count, or have a single page."""
         query: dict[str, str | int] = {**parameters, "page": 1, "page_size": PAGE_SIZE}
         before: list[Mapping[str, Any]] = []
         for number in range(2, MOST_PAGES + 2):
@@ -264,11 +267,11 @@ class ProlificClient(Client):
         raise TryLater(f"Prolific's list of {path} did not end after {MOST_PAGES} pages.")
 
     def _answered(self, method: str, path: str, **request: Any) -> dict[str, Any]:
-        """Return an answer's JSON object; a truncated answer counts as lost."""
+        """Return the JSON object of a response; a truncated response counts as lost."""
         return object_of_answer(self._ask(method, path, **request), f"{method} {path}")
 
     def _ask(self, method: str, path: str, **call: Any) -> Answer:
-        """Send a call once, with a ``body`` or ``parameters``: the outbox says what is asked again, and when."""
+        """Send a call once, with a ``body`` or ``parameters``; the outbox decides what is repeated, and when."""
         try:
             answer = self.send(method, path, **call)
         except CallFailed as error:

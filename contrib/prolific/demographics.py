@@ -1,4 +1,4 @@
-"""Demographics that Prolific tells on request, limited to those of the design."""
+"""Fetch demographics from Prolific on request, limited to those that the design names."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ DemographicRow = Mapping[str, str]
 
 
 def fetch_demographics(*, study: Study, by: User | None = None) -> int:
-    """Store the demographics of people whose work was submitted here; return their number.
+    """Store the demographics of people who submitted work in this study; return their number.
 
-    Data that Prolific no longer has of a person are deleted here too. A person missing in its answer stays as before.
-    People whose raw ids were deleted are left out.
+    Data that Prolific no longer has about a person are deleted. The data of a person who is missing in its response
+    are kept. People whose raw ids were deleted are left out.
     """
     wanted = design_of(study).crowd.demographics
     if not wanted:

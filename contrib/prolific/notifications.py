@@ -1,7 +1,7 @@
 """Notifications from Prolific about studies and submissions.
 
-Form: docs.prolific.com, "Webhooks". Events are delivered at least once and in any order, so they are only hints to
-look.
+Format: docs.prolific.com, "Webhooks". Events are delivered at least once and in any order, so they are only hints
+that something has changed.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ class HookUnreadable(QuorumError):
 
 
 class HookForged(QuorumError):
-    """Not signed with the workspace's secret, or signed too long ago."""
+    """The webhook is not signed with the workspace's secret, or was signed too long ago."""
 
     status = 403
 
 
 def studies_with_news(body: bytes, *, signature: str, timestamp: str, now: datetime) -> list[str]:
-    """Return Prolific's ids of the studies that a webhook is about; none for people who never came here."""
+    """Return Prolific's ids of the studies that a webhook is about; [] for people without a session."""
     if len(body) > MOST_BYTES:
         raise HookUnreadable(f"The notification has {len(body):,} bytes; expected {MOST_BYTES:,} at most.")
     _check_signature(body, signature, timestamp, now)
@@ -78,9 +78,9 @@ def _check_signature(body: bytes, signature: str, timestamp: str, now: datetime)
 
 
 def subscribe() -> tuple[str, list[str]]:
-    """Subscribe this server to the workspace's events; return the secret and the new events.
+    """Subscribe this server to the workspace's events; return the secret and the newly subscribed events.
 
-    An existing secret is kept: another one would silence other subscriptions.
+    An existing secret is kept, since a new one would make other subscriptions invalid.
     """
     workspace, address = str(feature_settings.PROLIFIC_WORKSPACE), f"{settings.PUBLIC_URL}{PATH}"
     if not workspace:

@@ -1,4 +1,4 @@
-"""What study files may ask of Prolific; apart from its class, since designs are read before crowds are."""
+"""The settings that study files may have for Prolific; separate from the backend, since designs are read first."""
 
 from judgments.design.crowds import COMMON_REQUIREMENTS, DEVICES, LANGUAGES, QUOTAS, CrowdOffer
 

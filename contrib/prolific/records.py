@@ -1,8 +1,8 @@
-"""What Prolific's API answers, as frozen records, and how ids, money and times are read.
+"""The responses of Prolific's API as frozen records, and the parsing of ids, money and times.
 
-After "Prolific API for Data Collectors", OpenAPI 3.1, version 1.0.0 as of August 2026. Money is in whole cents; the
-API writes it as JSON numbers in cents, some as floating point ("double"), and takes bonuses as decimal text in the
-main unit.
+Based on "Prolific API for Data Collectors", OpenAPI 3.1, version 1.0.0 as of August 2026. Money is in whole cents;
+the API writes it as JSON numbers in cents, some as floating point ("double"), and takes bonuses as decimal text in
+the main unit.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class StudyState(StrEnum):
 
 
 class StudyAction(StrEnum):
-    """The steps of a study that we use ("StudyTransitionAction")."""
+    """The transitions of a study that Quorum requests ("StudyTransitionAction")."""
 
     PUBLISH = "PUBLISH"
     PAUSE = "PAUSE"
@@ -46,7 +46,7 @@ class StudyAction(StrEnum):
 
 
 class SubmissionState(StrEnum):
-    """The states of a submission ("SubmissionDetailStatus"). PROCESSING was seen by Mephisto's authors."""
+    """The states of a submission ("SubmissionDetailStatus"). PROCESSING was reported by the authors of Mephisto."""
 
     RESERVED = "RESERVED"
     ACTIVE = "ACTIVE"
@@ -71,7 +71,7 @@ class PanelStudy:
 
     @classmethod
     def read(cls, row: Mapping[str, Any]) -> PanelStudy:
-        """Build it from an answer; lists omit some fields."""
+        """Build a study from a response; lists omit some fields."""
         return cls(
             id=read_id(row.get("id"), "study"),
             internal_name=str(row.get("internal_name") or ""),
@@ -83,7 +83,7 @@ class PanelStudy:
 
 @dataclass(frozen=True)
 class PanelSubmission:
-    """One person's submission. ``bonus_cents`` is known only if it was requested by id."""
+    """One person's submission. ``bonus_cents`` is known only if it was requested by its id."""
 
     id: str
     participant: str
@@ -96,7 +96,7 @@ class PanelSubmission:
 
     @classmethod
     def read(cls, row: Mapping[str, Any], *, study: str = "") -> PanelSubmission:
-        """Build it from a list's row or a single answer, which use different names."""
+        """Build a submission from a row of a list or from a single response, which use different names."""
         bonuses = row.get("bonus_payments")
         return cls(
             id=read_id(row.get("id"), "submission"),
@@ -114,7 +114,7 @@ class PanelSubmission:
 
 @dataclass(frozen=True)
 class BonusSetUp:
-    """Announced bonuses that are not yet paid; ``total_cents`` is their total cost."""
+    """Bonuses that are set up and not yet paid; ``total_cents`` is their total cost."""
 
     id: str
     total_cents: int
@@ -154,7 +154,7 @@ class Hook:
 
 @dataclass(frozen=True)
 class ListedFilter:
-    """A filter of Prolific's list: its answers (id -> words), or the bounds of its range."""
+    """A filter in Prolific's list, with its answers (id -> words) or the bounds of its range."""
 
     id: str
     choices: Mapping[str, str]
@@ -175,12 +175,12 @@ class ListedFilter:
 
 
 def _bound(value: object) -> int | None:
-    """Return a whole bound; None for a missing one or a date."""
+    """Return a whole bound; None if it is missing or a date."""
     return int(value) if isinstance(value, (int, Decimal)) and not isinstance(value, bool) else None
 
 
 def known_id(value: object, what: str) -> str:
-    """Return a valid id; other text could change the meaning of a path or a CSV row."""
+    """Return a valid id; raise an error for text that could change the meaning of a path or a CSV row."""
     if isinstance(value, str) and _ID.fullmatch(value):
         return value
     raise Refused(f"Not asked of Prolific: {str(value)[:60]!r} is no id of a {what}.")
@@ -229,5 +229,5 @@ def _time(value: object) -> datetime | None:
 
 
 def _state(kind: type[State], value: object, otherwise: State) -> State:
-    """Return the state of that name, or ``otherwise`` for one newer than this code."""
+    """Return the state with that name, or ``otherwise`` for a name that this version does not know."""
     return kind(str(value)) if value in set(kind) else otherwise

@@ -1,4 +1,4 @@
-"""The address that Prolific sends notifications to."""
+"""The address to which Prolific sends notifications."""
 
 from django.urls import path
 

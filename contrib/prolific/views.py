@@ -1,4 +1,4 @@
-"""The form that fetches demographics on the page Crowd, and the address that takes Prolific's notifications."""
+"""The form on the crowd page that fetches demographics, and the view that receives Prolific's notifications."""
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.utils import timezone

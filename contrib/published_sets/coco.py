@@ -1,7 +1,7 @@
-"""MS COCO's captions, and systems' captions in its layout of results.
+"""MS COCO's captions, and systems' captions in the layout of its results.
 
-MS COCO is one JSON document. It is read an entry at a time, twice: annotations may stand before the images. Problems
-name a path in it, such as `annotations[17].caption`, instead of a line.
+MS COCO is one JSON document. It is read one entry at a time, and twice, since annotations may come before the
+images. Errors name a path in it, such as `annotations[17].caption`, instead of a line.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ def open_results(path: Path, encoding: str | None = None) -> TableCandidates:
 
 
 class CocoDataset(DatasetSource):
-    """Captions JSON: `images` with `id` and `file_name`, `annotations` with `image_id`, `id`, `caption`.
+    """Captions in JSON: `images` with `id` and `file_name`, `annotations` with `image_id`, `id`, `caption`.
 
-    An image is named by its id, its picture by `file_name`.
+    An image is named by its id; the name of its picture is `file_name`.
     """
 
     def rows(self) -> Iterator[ReferenceRow]:
@@ -86,7 +86,7 @@ class CocoDataset(DatasetSource):
         self.notes.count("no-captions", len(images) - len(described))
 
     def _records(self, wanted: str, there: set[str]) -> Iterator[Record]:
-        """Yield the objects of a list of the document; add the names of all its members to ``there``."""
+        """Yield the objects of one list of the document; add the names of all its members to ``there``."""
         for key, number, value, line in read_document(self.path, self._encoding):
             there.add(key)
             if key == wanted:
@@ -94,7 +94,7 @@ class CocoDataset(DatasetSource):
 
 
 def _record(path: Path, name: str, number: int | None, value: object, line: int) -> Iterator[Record]:
-    """Yield an entry of a list as a record; nothing where the list begins."""
+    """Yield an entry of a list as a record; nothing at the beginning of the list."""
     if number is None and value != []:
         raise ImportProblem(path, line, name, quoted(value), "a list")
     if number is not None:

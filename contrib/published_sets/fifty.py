@@ -252,7 +252,7 @@ class FiftyTriplets(_FiftyReader, JudgmentSource):
     def judgments(
         self, images: Container[str] | None = None, captions: Mapping[str, str] | None = None
     ) -> Iterator[JudgmentRow]:
-        """Yield an aggregated row per reference and pair; PASCAL-50S's votes are unpublished."""
+        """Yield an aggregated row per reference and pair; nothing for PASCAL-50S, whose votes are unpublished."""
         if self._folder.name == "pascal-50s":
             return
         references = {image: texts for _, image, texts in self._folder.images()}
@@ -278,7 +278,7 @@ class FiftyTriplets(_FiftyReader, JudgmentSource):
                 )
 
     def winners(self, images: Container[str] | None = None) -> Iterator[WinnerRow]:
-        """Yield PASCAL-50S's winners; ties were broken at random and not marked."""
+        """Yield PASCAL-50S's winners; its authors broke ties at random and did not mark them."""
         if self._folder.name != "pascal-50s":
             return
         for record, row in self._folder.pairs(images):

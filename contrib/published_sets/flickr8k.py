@@ -1,6 +1,7 @@
 """Flickr8k (H13 §2, §4): captions and splits, expert grades and crowd judgments.
 
-A pair's grades are sorted and the crowd's answers are totals, so both become judgments of anonymous raters.
+The grades of a pair are published in sorted order, and the crowd's answers as totals, so both become judgments of
+anonymous raters.
 """
 
 from __future__ import annotations

@@ -14,7 +14,10 @@ from judgments.datasets.upload_parts import SYSTEM, UploadPart
 
 
 def recognise_set(part: UploadPart, file: Path, head: Callable[[], str]) -> UploadPart | None:
-    """Return the set that a file stands for, the part as it is if another file does; None if it is of no set."""
+    """Return the part for the published set that a file belongs to; None if it belongs to none.
+
+    The set's part is returned for one of its files; for the others, ``part`` is returned unchanged.
+    """
     folder, name = str(PurePosixPath(part.file).parent), unpacked_name(file.name)
     fifty = (REFERENCES_FILE, PAIRS_FILE)
     if file.name in fifty and all((file.parent / other).exists() for other in fifty):

@@ -1,1 +1,1 @@
-"""The quiz before the work: questions and known items that people answer before a study lets them in."""
+"""The quiz before the work: questions and known items that people must answer before they can work in a study."""

@@ -1,7 +1,7 @@
-"""Attempts at the quiz before the work: start, answer and end one.
+"""Start, answer and end attempts at the quiz.
 
-The study's seed, the worker's name and the attempt's number fix the draw of items. An answer is final, since the right
-one may be explained after it.
+The study's seed, the worker's name and the attempt's number determine the draw of items. An answer is final, since
+the right one may be explained after it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from judgments.studies.designs import design_of
 
 
 def qualification_of(study: Study, design: StudyDesign) -> str:
-    """Return the shared qualification, or one for this study alone."""
+    """Return the name of the shared qualification, or of one for this study only."""
     return design.quiz.qualification or f"study {study.pk}"
 
 
@@ -110,7 +110,7 @@ def start_attempt(*, study: Study, worker: Worker) -> QuizAttempt:
 def _draw_items(
     study: Study, design: StudyDesign, worker: Worker, number: int, seen: set[str]
 ) -> list[dict[str, Any]]:
-    """Draw the items in the order shown. Units of one image stay together if the kind groups them."""
+    """Draw the items in the order shown. Units of one image are adjacent if the kind groups them."""
     rng = rng_for(design.seed, f"quiz {qualification_of(study, design)} {worker.name} {number}")
     questions = questions_of(design.quiz)
     groups: list[list[dict[str, Any]]] = [
@@ -131,7 +131,7 @@ def _draw_items(
 
 
 def own_attempt(*, study: Study, worker: Worker, number: int | None = None) -> QuizAttempt:
-    """Return the worker's attempt of this number, or the running one."""
+    """Return the worker's attempt with this number, or the running one."""
     named = qualification_of(study, design_of(study))
     rows = QuizAttempt.objects.filter(worker=worker, qualification=named).select_related("study__dataset")
     attempt = (rows.filter(number=number) if number is not None else rows.filter(finished_at=None)).last()

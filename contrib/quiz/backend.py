@@ -1,4 +1,4 @@
-"""The answers to what the platform asks about quizzes."""
+"""The backend by which the platform asks about quizzes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from judgments.studies.designs import design_of
 
 
 class Quizzes(QuizBackend):
-    """Quizzes that are passed here or in a study that shares them."""
+    """Quizzes that are passed in this study, or in a study that shares them."""
 
     address = QUIZ_ADDRESS
 

@@ -1,4 +1,4 @@
-"""The known items of a quiz, drawn with the study, of images that nothing else is about."""
+"""Draw the known items of a quiz together with the study, from images that occur nowhere else in it."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class QuizDivision:
     """A dataset divided for a quiz.
 
     Attributes:
-        images: those of the quiz; no judged or control item is about them.
-        others: sources of wrong answers in the quiz.
+        images: the images of the quiz; no judged or control item is about them.
+        others: images whose captions are wrong answers in the quiz.
     """
 
     rest: Material
@@ -36,8 +36,8 @@ class QuizDivision:
 def divide_for_quiz_items(design: StudyDesign, material: Material) -> QuizDivision:
     """Draw the quiz images from the control split, enough for all attempts if possible.
 
-    Control items keep enough images for a HIT. If no split is reserved for controls, the quiz takes at most half of
-    the images.
+    Enough images for the control items of a HIT are left. Without a split for controls, the quiz takes at most half
+    of the images.
     """
     items = design.quiz.items
     split, per_hit = design.controls.split, design.controls.per_hit

@@ -1,4 +1,4 @@
-"""A quiz of questions alone as a qualification test of Mechanical Turk."""
+"""Convert a quiz that has only questions to a qualification test of Mechanical Turk."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ANSWER_KEY = f"{SCHEMAS}/2005-10-01/AnswerKey.xsd"
 
 
 def qualification_test(quiz: Quiz, *, seed: int, title: str) -> QualificationTest:
-    """Return the test for a study's quiz; ``seed`` draws its questions and the order of options."""
+    """Return the test for a study's quiz; ``seed`` draws its questions and the order of their options."""
     if not asks_anything(quiz):
         raise QuestionProblem(
             "quiz asks nothing, so there is no test to make; expected quiz.preset or quiz.questions."
@@ -48,10 +48,10 @@ def qualification_test(quiz: Quiz, *, seed: int, title: str) -> QualificationTes
 
 
 def percent_needed(questions: int, pass_mark: float) -> int:
-    """Return the least passing percentage, rounded so that whoever passes here passes there.
+    """Return the lowest passing percentage, such that whoever passes by the pass mark passes at Mechanical Turk.
 
-    The rounding of halves is undocumented, so require the lower neighbour; it is still above the percentage of one
-    correct answer less.
+    How the service rounds halves is not documented, so the lower whole percentage is required; it is still above
+    the percentage of one right answer fewer.
     """
     right = next(right for right in range(questions + 1) if reaches_pass_mark(right, questions, pass_mark))
     return math.ceil(Fraction(100 * right, questions) - Fraction(1, 2))
@@ -94,9 +94,9 @@ def _identifier(number: int) -> str:
 
 
 def _selection(option: int) -> str:
-    """Return an option's id by its index in the study, so that reshuffled tests have equal keys.
+    """Return an option's id, derived from its index in the study, so that a reshuffled test has equal keys.
 
-    The service wants letters and digits; the random order shown hides the index.
+    The service accepts letters and digits. Since options are shown in random order, the index reveals nothing.
     """
     return f"o{option + 1}"
 

@@ -32,7 +32,7 @@ LEAST_ANSWERS, SUSPECT_SHARE = 5, 0.25
 
 @dataclass(slots=True)
 class WorkerResult:
-    """A worker's attempts; ``best`` is (right, asked) of the best finished one."""
+    """A worker's attempts; ``best`` is (right, asked) of the best finished attempt."""
 
     name: str
     simulated: bool
@@ -71,7 +71,7 @@ def worker_results(attempts: Iterable[QuizAttempt]) -> list[WorkerResult]:
 
 
 def question_results(sheets: Iterable[QuizSheet]) -> dict[str, QuestionResult]:
-    """Count answers by question, including those of running attempts."""
+    """Return question -> counts of its answers, including those in running attempts."""
     rows: dict[str, QuestionResult] = {}
     for sheet in sheets:
         for position, item in enumerate(sheet.attempt.items, start=1):
@@ -152,7 +152,7 @@ def _item_rows(study: Study, results: dict[str, QuestionResult]) -> list[dict[st
 
 
 def _right_answer(kind: Kind, expected: Any, texts: list[str], right: list[str]) -> str:
-    """Return the right answer; of two candidates, which have no fixed side, the text."""
+    """Return the right answer in words; for two candidates, whose sides are drawn, the right text."""
     if kind.two_sided and expected in (1, 2):
         return f"“{texts[-2:][expected - 1]}”"
     return " / ".join(right) or kind.describe_expected(expected)

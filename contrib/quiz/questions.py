@@ -1,4 +1,4 @@
-"""The questions that a quiz can ask, those of ready sets among them."""
+"""The questions that a quiz can ask, including those of built-in tests."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question with several answers; ``right`` is the index of the right one."""
+    """A question with several options; ``right`` is the index of the right one."""
 
     key: str
     text: str
@@ -31,7 +31,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class QuizPreset:
-    """A ready test; ``ours`` says what the paper does not give."""
+    """A built-in test; ``ours`` names the settings that the paper does not give."""
 
     name: str
     title: str
@@ -66,7 +66,7 @@ ENGLISH = _read_english()
 
 
 def preset_of(quiz: Quiz) -> QuizPreset | None:
-    """Return the ready test that the quiz names."""
+    """Return the built-in test that the quiz names; None if it names none."""
     return next((preset for preset in of_features("quiz_presets") if preset.name == quiz.preset), None)
 
 
@@ -96,7 +96,7 @@ def questions_asked(quiz: Quiz) -> int:
 def draw_questions(
     keys: Sequence[str], count: int, *, seen: Collection[str], rng: np.random.Generator
 ) -> list[str]:
-    """Draw ``count`` of ``keys``; repeat those ``seen`` before only if the others do not suffice."""
+    """Draw ``count`` of ``keys``; those in ``seen`` are drawn only if the others do not suffice."""
     mixed = shuffled(keys, rng)
     fresh = [key for key in mixed if key not in seen]
     again = [key for key in mixed if key in seen]
@@ -104,8 +104,8 @@ def draw_questions(
 
 
 def reaches_pass_mark(right: int, answered: int, pass_mark: float) -> bool:
-    """Return whether the share of right answers reaches the mark.
+    """Return whether the share of right answers reaches the pass mark.
 
-    The quotient is the double nearest to the true share, so that 8 of 10 reaches a mark written 0.8.
+    The quotient is the double nearest to the true share, so that 8 of 10 reaches a mark written as 0.8.
     """
     return answered > 0 and right / answered >= pass_mark

@@ -1,4 +1,4 @@
-"""Sheets of quiz attempts, for pages and calls: what each asks, what was answered, and why an answer is right."""
+"""Quiz attempts with their questions, answers and explanations, for pages and HTTP calls."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from judgments.studies.designs import design_of
 
 @dataclass(frozen=True, slots=True)
 class ShownQuestion:
-    """A question of an attempt; ``order`` are the indices of its options as shown."""
+    """A question of an attempt; ``order`` has the indices of its options in the order shown."""
 
     position: int
     question: Question
@@ -46,7 +46,7 @@ class ShownQuestion:
 
 @dataclass(frozen=True, slots=True)
 class QuizSheet:
-    """An attempt with its questions and its known items by their positions, from 1."""
+    """An attempt with its questions and known items by position, from 1."""
 
     attempt: QuizAttempt
     design: StudyDesign
@@ -80,7 +80,7 @@ class QuizSheet:
         return steps
 
     def is_right(self, position: int) -> bool | None:
-        """Return whether the answer is right; None without an answer or an expected one."""
+        """Return whether the answer is right; None if there is no answer, or no expected one."""
         answer = self.attempt.answers.get(str(position))
         if answer is None or (position not in self.questions and position not in self.page_units):
             return None
@@ -95,7 +95,9 @@ class QuizSheet:
 class ExplainedAnswer:
     """An answer with its explanation.
 
-    ``texts`` are (label, text) of the unit, ``expected`` the right answers in words, several for a range.
+    Attributes:
+        texts: (label, text) of the unit.
+        expected: the right answers in words; several for a range.
     """
 
     position: int
@@ -118,7 +120,7 @@ class ExplainedAnswer:
 
 
 def translate_sheet(sheet: QuizSheet) -> QuizSheet:
-    """Return the attempt with the study's texts in the reader's language, as far as available."""
+    """Return the attempt with the study's texts in the reader's language, if they are translated."""
     language = get_language() or ""
     if language not in sheet.design.translations:
         return sheet
@@ -168,9 +170,9 @@ def sheet_of(attempt: QuizAttempt) -> QuizSheet:
 
 
 def sheets_of(attempts: Sequence[QuizAttempt], *, study: Study) -> list[QuizSheet]:
-    """Return the attempts as sheets of this study.
+    """Return the attempts with the questions of this study.
 
-    Of another study's attempt with the same qualification, include only questions that both ask.
+    An attempt at another study's quiz for the same qualification includes only questions that both studies ask.
     """
     design = design_of(study)
     known = questions_of(design.quiz)

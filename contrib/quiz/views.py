@@ -1,4 +1,4 @@
-"""The pages of the quiz, for those who take it."""
+"""The pages of the quiz for workers."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def start_quiz(request: HttpRequest, study: Study, worker: Worker) -> HttpRespon
 
 @member_page(FORM)
 def answer(request: HttpRequest, study: Study, worker: Worker, number: int) -> HttpResponse:
-    """Store the answer to the current step; an earlier answer stays."""
+    """Store the answer to the current step; an earlier answer is kept."""
     if request.method != "POST":
         return redirect("quiz:quiz", study.slug)
     attempt = own_attempt(study=study, worker=worker, number=number)
@@ -97,7 +97,7 @@ def _find_step(request: HttpRequest, sheet: QuizSheet) -> list[int] | None:
 
 
 def _read_answers(request: HttpRequest, sheet: QuizSheet, step: list[int]) -> list[dict[str, Any]]:
-    """Return the form's answers for the step; nothing for an open group."""
+    """Return the form's answers to the step; [] if a group is unanswered."""
     if step[0] in sheet.questions:
         text = request.POST.get(f"u{step[0]}", "")
         is_number = text.isascii() and text.isdigit() and len(text) < 3

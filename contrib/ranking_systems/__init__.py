@@ -1,1 +1,1 @@
-"""Systems that rank captions for an image, and images for a caption, to be judged by people."""
+"""Systems that rank captions for an image, or images for a caption, whose rankings people judge."""

@@ -51,7 +51,11 @@ Progress = Callable[[float, str], object]
 
 @dataclass(frozen=True, slots=True)
 class RankedPool:
-    """Rankings of a test pool: (queries, pool) positions by system, and settings of KCCA systems."""
+    """The rankings of a test pool, and the settings of KCCA systems.
+
+    Attributes:
+        rankings: system -> (queries, pool) positions in the pool, best first.
+    """
 
     queries: list[str]
     items: list[str]
@@ -60,7 +64,7 @@ class RankedPool:
     sizes: tuple[int, int, int]
 
     def run_lines(self) -> Iterator[str]:
-        """Yield the lines of a TREC run; the score falls with the rank."""
+        """Yield the lines of a TREC run; scores decrease with the rank."""
         for system, rankings in self.rankings.items():
             for query, ranking in zip(self.queries, rankings.tolist(), strict=True):
                 for position, item in enumerate(ranking):
@@ -79,12 +83,17 @@ def rank_pool(
     seed: int = 0,
     progress: Progress = lambda share, message: None,
 ) -> RankedPool:
-    """Learn from the split `train`, choose models on `dev`, and rank the pool of `test`. Raise
-    EvaluationError.
+    """Train on the split `train`, choose models on `dev`, and rank the pool of `test`.
 
-    The pool has caption number `caption` of each image. `image_power` squares or cubes the kernel of pictures;
-    `text_diagonal` multiplies the diagonals of text kernels in training (H13 4.1.3: 1 to 15). Without splits, the
-    dataset is divided at random, three fifths for training.
+    Without splits, the dataset is divided at random, with three fifths for training.
+
+    Args:
+        image_power: exponent of the kernel of pictures, such as 2 or 3.
+        text_diagonal: factor of the diagonals of text kernels in training (H13 4.1.3: 1 to 15).
+        caption: number of the caption of each image that is in the pool.
+
+    Raises:
+        EvaluationError: the dataset cannot supply the parts.
     """
     parts = read_parts(dataset, caption, seed)
     training, development, test = parts

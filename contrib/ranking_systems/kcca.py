@@ -4,9 +4,9 @@ For the kernel matrices X and Y of N training pairs it finds the weights a and b
 
     a'XYb / sqrt((a'X^2a + k a'Xa) (b'Y^2b + k b'Yb))
 
-which is the eigenproblem (X + kI)^-1 Y (Y + kI)^-1 X a = r^2 a. With X = U D U' and Y = V E V', the weights
-are U (D^2 + k D)^-1/2 times the singular vectors of (D / (D + k))^1/2 U'V (E / (E + k))^1/2. H13 used
-Hardoon's program, which approximates by partial Gram-Schmidt orthogonalisation; this is the exact solution.
+which is the eigenproblem (X + kI)^-1 Y (Y + kI)^-1 X a = r^2 a. With X = U D U' and Y = V E V', the weights are U
+(D^2 + k D)^-1/2 times the singular vectors of (D / (D + k))^1/2 U'V (E / (E + k))^1/2. H13 used Hardoon's program,
+which approximates by partial Gram-Schmidt orthogonalisation; this is the exact solution.
 """
 
 from __future__ import annotations
@@ -24,9 +24,10 @@ TINY = 1e-10
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Projections:
-    """Learned weights (N, C) of both sides, and (C,) correlations, largest first.
+    """The learned projections of both sides, with C dimensions.
 
-    means: the training kernels' column means, which centring subtracts; None without centring.
+    The weights of both sides are (N, C), and the correlations (C,), largest first. ``means`` are the column means
+    of the training kernels, which centring subtracts; None without centring.
     """
 
     first: Floats
@@ -35,7 +36,7 @@ class Projections:
     means: tuple[Floats, Floats] | None
 
     def project_first(self, kernel: Floats) -> Floats:
-        """Return (items, C) projections from kernel values with the N training items."""
+        """Return (items, C) projections from (items, N) kernel values with the training items."""
         return self._centred(kernel, 0) @ self.first
 
     def project_second(self, kernel: Floats) -> Floats:
@@ -49,9 +50,9 @@ class Projections:
 
 
 def fit_kcca(first: Floats, second: Floats, regularisation: float, *, centred: bool = True) -> Projections:
-    """Learn projections of two symmetric (N, N) kernel matrices of the same N pairs.
+    """Learn projections from two symmetric (N, N) kernel matrices of the same N pairs.
 
-    `centred` moves each space's training items to a mean of 0, as canonical correlation requires.
+    `centred` moves the training items of each space to a mean of 0, as canonical correlation requires.
     """
     if first.ndim != 2 or first.shape != second.shape or first.shape[0] != first.shape[1]:
         raise EvaluationError(

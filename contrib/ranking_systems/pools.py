@@ -1,4 +1,4 @@
-"""The images of a dataset that systems learn from, choose their settings on, and rank."""
+"""The parts of a dataset on which systems are trained, choose their settings, and rank."""
 
 from __future__ import annotations
 
@@ -18,7 +18,12 @@ SHARES = (0.6, 0.8)  # where a dataset has no splits: where the parts of a rando
 
 @dataclass(frozen=True, slots=True)
 class DatasetPart:
-    """A split's images with pictures and captions, as ids and as words; the pool has one caption per image."""
+    """The images of a split, with pictures and captions; the pool has one caption of each.
+
+    Attributes:
+        documents: the captions of each image as words.
+        pool, pool_words: the captions in the pool, as ids and as words.
+    """
 
     images: list[str]
     pictures: list[Path]
@@ -28,7 +33,11 @@ class DatasetPart:
 
 
 def read_parts(dataset: Dataset, caption: int, seed: int) -> list[DatasetPart]:
-    """Return the parts for training, for choosing settings and for the pool. Raise EvaluationError."""
+    """Return the parts for training, for choosing settings, and for the pool.
+
+    Raises:
+        EvaluationError: the dataset lacks a part, or one is unusable.
+    """
     items = list(dataset.items.order_by("position"))
     captions: dict[int, list[tuple[str, str]]] = {}
     rows = Caption.objects.filter(dataset=dataset, role=Caption.Role.REFERENCE).order_by("position")
@@ -50,7 +59,7 @@ def read_parts(dataset: Dataset, caption: int, seed: int) -> list[DatasetPart]:
 
 
 def _splits(items: Sequence[Item], seed: int) -> dict[int, str]:
-    """Return row id -> split of the items; drawn at random if none has one."""
+    """Return item row id -> split, drawn at random if no item has a split."""
     splits = {item.pk: item.split for item in items}
     if not any(splits.values()):
         order = np.random.default_rng(seed).permutation(len(items)).tolist()
@@ -61,7 +70,7 @@ def _splits(items: Sequence[Item], seed: int) -> dict[int, str]:
 
 
 def _check_image(item: Item, captions: Sequence[tuple[str, str]], caption: int, split: str) -> None:
-    """Raise EvaluationError for an image without a picture or enough captions, or with a blank in a name of the run."""
+    """Raise EvaluationError if an image lacks a picture or captions, or a name in the run would contain a blank."""
     image = f"Image {item.name!r} of dataset {item.dataset.name!r}"
     if not item.picture:
         raise EvaluationError(

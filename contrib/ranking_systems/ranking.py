@@ -1,9 +1,9 @@
-"""Rank a pool's captions for its images, or vice versa, by the systems of H13 (sections 3.1 and 4.1.3).
+"""Rank a pool's captions for its images, or its images for its captions, by the systems of H13 (3.1 and 4.1.3).
 
-Image i of a pool belongs to caption i. The nearest-neighbour system finds the training item nearest to the
-query, and ranks by its other side. A KCCA system projects images and captions into one space, and ranks by
-cosine. Its regularisation and dimensions are chosen on development items: five settings with the best R@1,
-five more with the best R@5, and five more with the best R@10. Borda's count joins their rankings.
+Image i of a pool belongs to caption i. The nearest-neighbour system finds the training item nearest to the query,
+and ranks by similarity to the other side of that item. A KCCA system projects images and captions into one space,
+and ranks by cosine. Its regularisation and dimensions are chosen on development items: five settings with the best
+R@1, five more with the best R@5, and five more with the best R@10. Their rankings are joined by Borda's count.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ CUTS, PER_CUT = (1, 5, 10), 5
 
 
 class Kernels(NamedTuple):
-    """Kernel values with the N training items: (N, N) training, (D, N) development, (T, N) test."""
+    """Kernel values with the N training items: (N, N) of training, (D, N) of development, (T, N) of test items."""
 
     training: Floats
     development: Floats
@@ -34,7 +34,7 @@ class Kernels(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Setting:
-    """A KCCA model's settings and results on development items."""
+    """The settings of a KCCA model, and its results on development items."""
 
     regularisation: float
     dimensions: int
@@ -43,13 +43,13 @@ class Setting:
 
 
 def rank_by_neighbours(images: Floats, captions: Floats, task: Task) -> Ints:
-    """Return (queries, pool) positions, best first, from (T, N) similarities of test with training items."""
+    """Return (queries, pool) positions, best first, from (T, N) similarities of test items with training items."""
     queries, pool = (images, captions) if task == "annotation" else (captions, images)
     return rank_by_affinity(pool.T[queries.argmax(axis=1)])
 
 
 def rank_by_kcca(images: Kernels, captions: Kernels, task: Task) -> tuple[Ints, list[Setting]]:
-    """Return (queries, pool) positions, best first, and the joined models' settings."""
+    """Return (queries, pool) positions, best first, and the settings of the joined models."""
     tried: list[tuple[Setting, Projections]] = []
     for regularisation in REGULARISATIONS:
         fitted = fit_kcca(images.training, captions.training, regularisation)
@@ -69,17 +69,17 @@ def rank_by_kcca(images: Kernels, captions: Kernels, task: Task) -> tuple[Ints, 
 
 
 def join_rankings(rankings: Sequence[Ints]) -> Ints:
-    """Join (queries, pool) rankings per query by Borda's count; ties go to the better median rank."""
+    """Join several (queries, pool) rankings by Borda's count per query; ties go to the better median rank."""
     return np.array([borda_count(orders.tolist()).ranking() for orders in np.stack(rankings, axis=1)])
 
 
 def rank_by_affinity(affinity: Floats) -> Ints:
-    """Return (queries, pool) positions by falling affinity; ties keep the pool's order."""
+    """Return (queries, pool) positions by decreasing affinity; ties keep the pool's order."""
     return np.argsort(-affinity, axis=1, kind="stable")
 
 
 def original_places(affinity: Floats) -> Ints:
-    """Return (queries,) ranks, from 0, of each query's own item."""
+    """Return (queries,) the 0-based rank of each query's own item."""
     return np.argmax(rank_by_affinity(affinity) == np.arange(len(affinity))[:, None], axis=1)
 
 
@@ -103,7 +103,7 @@ def _sizes(most: int) -> list[int]:
 
 
 def _chosen(settings: Sequence[Setting]) -> list[int]:
-    """Return the positions of five settings per cut, each once; ties go to the better median rank."""
+    """Return the indices of five settings for each R@k, none twice; ties go to the better median rank."""
     chosen: list[int] = []
     for cut in range(len(CUTS)):
         left = [index for index in range(len(settings)) if index not in chosen]

@@ -1,4 +1,4 @@
-"""Names of the systems, and of what compares pictures, for the command and for what runs them."""
+"""Names of the systems and of the picture kernels."""
 
 NEIGHBOUR, JOINED = "nn", "borda"
 # With an arbitrary caption of each training image (1) or all of them (5); idf: words weigh by their rarity. Words that

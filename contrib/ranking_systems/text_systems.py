@@ -1,4 +1,4 @@
-"""Systems that know an image by its captions alone: H13's text kernels between those and a pool's captions."""
+"""Systems that know an image only by its captions: H13's text kernels between them and the captions of a pool."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from quorum.numeric.arrays import Floats
 def affinities_of_texts(
     images: Sequence[Sequence[str]], captions: Sequence[str], training: Sequence[Sequence[str]]
 ) -> dict[str, Floats]:
-    """Return (images, captions) affinities by system, the one that others are compared with last.
+    """Return system -> (images, captions) affinities; the baseline that others are compared with is last.
 
     Args:
-        images: each image's captions, four in the names of systems.
-        captions: the pool.
-        training: captions of other images, from which similarities of words are learned.
+        images: the captions of each image, of which the systems' names assume four.
+        captions: the captions of the pool.
+        training: captions of other images, from which word similarities are learned.
     """
     described: list[Document] = [stems_of(texts) for texts in images]
     pool: list[Document] = [stems_of([text]) for text in captions]

@@ -1,1 +1,1 @@
-"""Plans that are registered before a study opens."""
+"""Registration of plans before a study opens."""

@@ -38,7 +38,7 @@ from judgments.studies.designs import REGISTERED, design_of, is_registered, stor
 
 
 def make_plan(values: Any) -> RegistrationPlan:
-    """Build a plan from a table ``[registration]``. Raise RegistrationError."""
+    """Build a plan from a table ``[registration]``. Raise RegistrationError if it is invalid."""
     try:
         return RegistrationPlan.model_validate(values)
     except ValidationError as error:
@@ -63,7 +63,10 @@ AS_PLANNED = (
 
 
 def find_registration(study: Study, *, with_sentences: bool = True) -> RegisteredPlan | None:
-    """Return the plan with its deviations; log quotes may name people, so they are optional."""
+    """Return the registered plan with the study's deviations; None if none is registered.
+
+    Quotations from the log may name people, so they are optional (``with_sentences``).
+    """
     registration = Registration.objects.filter(study=study).first()
     if registration is None:
         return None
@@ -192,7 +195,7 @@ def plan_to_register(study: Study) -> RegistrationPlan:
 
 
 def describe_missing_registration(study: Study, **_signal: Any) -> str:
-    """Return in a sentence that the study cannot open before the plan of its file is registered; or ""."""
+    """Return a sentence if the plan in the study file must be registered before opening; "" otherwise."""
     if study.simulated or not study.design.get("registration") or is_registered(study):
         return ""
     return _(
@@ -208,7 +211,7 @@ def may_be_registered(study: Study) -> bool:
 
 @transaction.atomic
 def register_study(*, study: Study, plan: RegistrationPlan, by: User | None = None) -> Registration:
-    """Register the plan, once and before opening, and store it in the study file.
+    """Register the plan, once and before opening, and store it in the design.
 
     Raises:
         RegistrationError: the study was opened, has imported judgments, or is registered.

@@ -1,4 +1,4 @@
-"""The page of a study's registered plan, and its point on the list before launch."""
+"""The page of a study's registered plan, and its point on the launch checklist."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def show_registration(request: HttpRequest, study: Study, context: Context) -> H
 
 
 def _outcome_words(outcome: HypothesisOutcome) -> str:
-    """Translate ``outcome_words``, which is English for reports."""
+    """Return ``outcome_words``, which are English for reports, in the reader's language."""
     if not outcome.claim:
         return _("Not tested automatically; to be assessed by the researchers.")
     claim = read_claim(outcome.claim)

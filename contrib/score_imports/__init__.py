@@ -1,1 +1,1 @@
-"""The import of scores of metrics that were computed elsewhere."""
+"""The import of metric scores that were computed elsewhere."""

@@ -1,4 +1,4 @@
-"""Match rows of scores, which name images, captions and systems, with those of a dataset."""
+"""Match rows of scores, which name images, captions and systems, with the rows of a dataset."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class RowMatcher:
         }
 
     def keys(self, rows: ScoreRows, *, leave_out: bool) -> tuple[Keys, str, Ints, int]:
-        """Return the columns in stored order, their hash, the rows in that order, and the number left out."""
+        """Return key columns in stored order, their hash, the row indices in this order, and the number omitted."""
         entries = {
             Per.CAPTIONS: self._of_captions,
             Per.SYSTEMS: self._of_systems,

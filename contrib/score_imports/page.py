@@ -1,4 +1,4 @@
-"""Scores that were imported for its dataset, on the page "Metrics" of a study, and their import there."""
+"""The imported scores and the form to import some, on the page "Metrics" of a study."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is asked of an import of scores."""
+"""The parameters of an import of scores."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class ImportScoresRequest(Parameters):
 
 
 def mapping_of_scores(values: dict[str, Any], path: Path) -> ColumnMapping | None:
-    """Take what a request says of the columns out of its values."""
+    """Remove the options about columns from a request's values, and return the mapping that they describe."""
     from judgments.importers.options import mapping_of  # lazily: commands start without the importers
 
     names = ("map", "where", "missing", "header_row")

@@ -1,13 +1,13 @@
-"""Read scores of captions, systems or pairs from tables of any format, and mt-metrics-eval's folders.
+"""Read scores of captions, systems or pairs from tables of any format, and from mt-metrics-eval's folders.
 
-A table has a column per metric; the others say what is scored:
+A table has a column per metric; the other columns say what is scored:
 
     image, and caption, caption_id or system    a caption of an image
     image, first, second (or their ids)         a pair: above 0 the first is better
     system                                      a system as a whole
 
 mt-metrics-eval (github.com/google-research/mt-metrics-eval) has a file per metric, NAME.seg.score or
-NAME.sys.score: lines of a system and its score, a system's lines in the order of the images.
+NAME.sys.score, with lines of a system and its score; a system's lines are in the order of the images.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ KEYS = ("image", "system", *ID_COLUMNS, *ID_COLUMNS.values())
 
 
 class _Texts(Sequence[str]):
-    """Strings kept as UTF-8, one after another: a list of them would take some 60 bytes more for each."""
+    """Strings stored as UTF-8, one after another; a list would take some 60 bytes more for each."""
 
     def __init__(self) -> None:
         self._utf8, self._ends = bytearray(), array("q", [0])
@@ -78,12 +78,12 @@ class _Texts(Sequence[str]):
 
 @dataclass(frozen=True, slots=True)
 class ScoreRows:
-    """Rows of one file with scores by one or more metrics.
+    """N rows of one file, with scores by one or more metrics.
 
     Attributes:
-        keys: column -> (N,) values; for mt-metrics-eval's segments `system` and the `segment`, from 0.
+        keys: column -> (N,) values; for segments of mt-metrics-eval, `system` and the `segment` number from 0.
         scores: metric -> (N,) float64, nan if missing.
-        lines: (N,) where each row begins, 0 for a row of a request; () if every row is a line.
+        lines: (N,) line on which each row begins, 0 for a row of a request; () if every row is a line.
     """
 
     file: Path
@@ -103,14 +103,15 @@ class ScoreRows:
 def read_scores(
     path: Path, metrics: Sequence[str], *, format: str = "", mapping: ColumnMapping | None = None
 ) -> list[ScoreRows]:
-    """Return the metrics' scores; without names, all of mt-metrics-eval.
+    """Return the scores of the named metrics; without names, all in a folder of mt-metrics-eval.
 
     Args:
-        format: one of FORMATS; "" for what the file is.
-        mapping: of a table's columns.
+        format: one of FORMATS; "" to detect it.
+        mapping: maps a table's columns to Quorum's.
 
     Raises:
-        ImportProblem: the file cannot be read. EvaluationError: an invalid name or format.
+        ImportProblem: the file cannot be read.
+        EvaluationError: a name or the format is invalid.
     """
     check_names(metrics)
     name = unpacked_name(path.name).lower()
@@ -135,7 +136,7 @@ def read_scores(
 def score_records(
     read: RecordReader, path: Path, metrics: Sequence[str], mapping: ColumnMapping | None
 ) -> Iterator[Record]:
-    """Yield the records of a table in the columns of scores."""
+    """Yield the records of a table, with the column names of scores."""
     columns = Columns((), (*KEYS, SCORE, *metrics), loose=True)
     if mapping is not None:
         mapping.check(path, columns.optional)
@@ -152,10 +153,10 @@ def check_names(metrics: Iterable[str]) -> None:
 
 
 def read_score_rows(records: Iterable[Record], path: Path, metrics: Sequence[str]) -> ScoreRows:
-    """Return the scores of a table's records; all have the columns of the first.
+    """Return the scores in a table's records, which must all have the columns of the first.
 
     Raises:
-        ImportProblem: a record that does not fit, or more than half of the memory that a file may take.
+        ImportProblem: a record does not fit, or the rows take more than half of the memory allowed for a file.
     """
     keys: dict[str, _Texts] = {}
     score_columns: list[str] = []
@@ -298,7 +299,7 @@ def _number_segments(systems: Sequence[str]) -> Sequence[int]:
 
 
 def _read_columns(file: Path) -> tuple[list[str], Floats]:
-    """Return the systems and scores of a file, by Arrow, in parts, unless only ``_read_by_line`` reads it."""
+    """Return the systems and scores of a file, read by Arrow; by ``_read_by_line`` if Arrow cannot read it."""
     import pyarrow as pa  # lazily: web processes start without it
     from pyarrow import csv
 
@@ -351,5 +352,5 @@ def _read_by_line(file: Path) -> tuple[list[str], Floats]:
 
 
 def _size_of_lines(systems: list[str], names: dict[str, str]) -> int:
-    """Return what lines take with their scores and segments, and each name once, in bytes."""
+    """Return the bytes that lines take in memory, with scores and segments; each name counts once."""
     return 24 * len(systems) + 200 * len(names)

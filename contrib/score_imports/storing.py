@@ -1,4 +1,4 @@
-"""Store scores of metrics as columns, all or none."""
+"""Store metric scores as columns, all or none."""
 
 from __future__ import annotations
 
@@ -35,8 +35,9 @@ class ImportResult:
     """The result of an import.
 
     Attributes:
-        metrics: stored now; `same` had these scores before.
-        left_out: rows of unknown items.
+        metrics: the metrics stored now.
+        same: metrics that had the same scores before.
+        left_out: number of rows of unknown items.
     """
 
     metrics: tuple[ImportedMetric, ...]
@@ -81,11 +82,12 @@ def store_metric_scores(
     """Store scores for a dataset's captions, systems or pairs, all or none.
 
     Args:
-        unknown: what to do with rows of images, captions or systems missing in the dataset.
-        replace: overwrite a metric's earlier scores.
+        unknown: what to do with rows of images, captions or systems that the dataset lacks.
+        replace: whether to overwrite a metric's earlier scores.
 
     Raises:
-        ImportProblem: a row that does not match. DataConflict: the metric has other scores, or a computed one's name.
+        ImportProblem: a row does not match.
+        DataConflict: the metric has other scores, or the name of a computed metric.
     """
     if better not in ImportedMetric.Better.values or unknown not in UNKNOWN_RULES:
         raise EvaluationError(
@@ -121,7 +123,7 @@ def store_metric_scores(
 def _store_metric(
     block: _Block, name: str, scores: Floats, better: str, source: str, replace: bool, by: User | None
 ) -> ImportedMetric | None:
-    """Store one metric, or return None if it is stored already."""
+    """Store one metric; return None if the same scores are already stored."""
     known = int((~np.isnan(scores)).sum())
     if not known:
         raise EvaluationError(f"Metric {name!r} has no score in {source}; expected one at least.")

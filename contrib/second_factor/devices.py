@@ -1,4 +1,4 @@
-"""An account's authenticator app and recovery codes; django-otp stores and checks them."""
+"""An account's authenticator app and recovery codes, which django-otp stores and checks."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ def has_second_factor(user: User) -> bool:
 
 
 def require_code(*, user: User, request: HttpRequest, **_: object) -> None:
-    """Require the second factor of a new session if its account has one."""
+    """Require the second factor in a new session if its account has one."""
     request.session.pop(STATE, None)
     if user.is_staff and has_second_factor(user):
         request.session[STATE] = WANTED
 
 
 def device_to_set_up(user: User) -> TOTPDevice:
-    """Return the account's device that waits for its first code; create it at the first call."""
+    """Return the account's device that still waits for its first code; create it if there is none."""
     with transaction.atomic():
         User.objects.select_for_update().get(pk=user.pk)  # two windows show the same picture
         device, _ = TOTPDevice.objects.get_or_create(user=user, confirmed=False, defaults={"name": NAME})
@@ -70,14 +70,14 @@ def set_up(*, user: User, code: str) -> list[str]:
 
 
 def end_other_sessions(session: SessionBase, *, user: User) -> None:
-    """End the account's other sessions: they began without a code."""
+    """End the account's other sessions, which began without a code."""
     others = Session.objects.filter(expire_date__gt=timezone.now()).exclude(session_key=session.session_key)
     mine = [row.pk for row in others.iterator() if row.get_decoded().get(SESSION_KEY) == str(user.pk)]
     Session.objects.filter(pk__in=mine).delete()
 
 
 def check_code(*, user: User, code: str) -> None:
-    """Take a code of the app, or a recovery code, once. Raise WrongCode or TooMany."""
+    """Use up a code of the app, or a recovery code. Raise WrongCode, or TooMany after too many attempts."""
     code = "".join(code.split()).lower()
     kind = TOTPDevice if code.isdigit() else StaticDevice
     device = kind.objects.filter(user=user, confirmed=True).first()

@@ -1,4 +1,4 @@
-"""The command for a lost second factor."""
+"""The command that removes a lost second factor."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The way to the second factor's page, for who still owes a code."""
+"""Redirect accounts that still owe a code to the second factor's page."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from contrib.second_factor.devices import GIVEN_CODES, STATE, WANTED
 
 
 class SecondFactorMiddleware(Middleware):
-    """Lead an account that still owes its second factor to the page; it is signed in nowhere else."""
+    """Redirect an account that still owes its second factor to the page; everywhere else it is not signed in."""
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         # a worker has no session; to look for one would make every page vary by cookies

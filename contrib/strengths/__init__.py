@@ -1,1 +1,1 @@
-"""Strengths of systems, from people's choices between their texts."""
+"""Strengths of systems, estimated from people's choices between their texts."""

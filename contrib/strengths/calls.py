@@ -1,4 +1,4 @@
-"""Strengths over HTTP, and its address below /api/."""
+"""Strengths over HTTP, and their address below /api/."""
 
 from __future__ import annotations
 

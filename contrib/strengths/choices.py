@@ -1,4 +1,4 @@
-"""Strengths of systems in Luce's choice model, from which of several captions people named the best."""
+"""Strengths of systems in Luce's choice model, from judgments that name the best of several captions."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ LUCE = "luce"
 
 
 def strengths_of_choices(study: Study, *, model: str, control: str, order_effect: bool) -> dict[str, Any]:
-    """Return strengths and rank bands from which caption of several was named the best.
+    """Return strengths and rank bands from judgments that name the best of several captions.
 
-    A caption that several systems gave counts for each of them in part.
+    A caption that several systems gave counts for each of them in equal parts.
     """
     if model != MODELS[0] or control != "none" or order_effect:
         raise EvaluationError(

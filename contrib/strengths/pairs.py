@@ -41,7 +41,7 @@ NO_SIDES = gettext_noop(
 def strengths_of_pairs(
     study: Study, *, model: str, control: str, weighted: bool, order_effect: bool
 ) -> dict[str, Any]:
-    """Return ``strengths_of`` of a study of pairs; ``weighted``: by one over the chance of what was drawn."""
+    """Return ``strengths_of`` a study of pairs; ``weighted`` weights by the inverse drawing probability."""
     table, units = loaders.load_judgments(study), loaders.unit_rows(study)
     names = ("pk", "first_system__name", "second_system__name", "first__text", "second__text", "key")
     pairs = list(CandidatePair.objects.filter(study=study).order_by("pk").values_list(*names))
@@ -104,9 +104,9 @@ def strengths_of_pairs(
 
 
 def _chances_of(study: Study, units: Ints, workers: Ints) -> Floats:
-    """Return (N,) probabilities by which an arena drew the judgments' pairs of systems.
+    """Return (N,) the probability with which an arena drew the system pair of each judgment.
 
-    Nobody judges a unit twice, so unit and person identify the HIT.
+    Nobody judges a unit twice, so unit and worker identify the HIT.
     """
     drawn = HITUnit.objects.filter(hit__study=study, chance__isnull=False)
     live = drawn.filter(hit__assignments__judgments__unit=F("unit")).order_by()
@@ -120,7 +120,10 @@ def _chances_of(study: Study, units: Ints, workers: Ints) -> Floats:
 
 
 def _length_difference(first: tuple[str, ...], second: tuple[str, ...]) -> Floats:
-    """Return (P,) difference in words over their sum, in standard deviations (Chatbot Arena, 2024)."""
+    """Return (P,) standardised length differences (Chatbot Arena, 2024).
+
+    It is the difference of the numbers of words divided by their sum, divided by its standard deviation.
+    """
     first_lengths, second_lengths = (
         np.array([len(word_bounds(text)) for text in texts], dtype=np.float64) for texts in (first, second)
     )
@@ -152,7 +155,7 @@ def _as_result(strengths: StrengthResult, preferences: Floats, covariates: list[
 
 
 def _next_comparisons(strengths: StrengthResult, names: list[str]) -> list[dict[str, Any]]:
-    """Return the pairs of systems with the largest gain of one more judgment, in nats."""
+    """Return the system pairs for which one more judgment gains most information, with the gain in nats."""
     gains = np.triu(strengths.gains(), 1)
     best = np.argsort(-gains, axis=None, kind="stable")[:MOST_NEXT_COMPARISONS]
     return [

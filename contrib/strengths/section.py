@@ -18,7 +18,7 @@ add_wording(Path(__file__).parent / "wording.toml")
 
 
 def ranking_section(study: Study) -> Section | None:
-    """Return strengths and rank bands if probabilities or answers are unusual; else None."""
+    """Return strengths and rank bands if drawing probabilities or answers are unusual; else None."""
     design = design_of(study)
     kind = KINDS[study.protocol]
     special = design.answers != AnswerOptions() or design.chosen is not None or has_chances(study)

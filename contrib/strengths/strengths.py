@@ -67,17 +67,17 @@ def strengths_of(
 ) -> dict[str, Any]:
     """Return strengths, rank bands and the next comparisons of the study's systems, as JSON.
 
-    Every included judgment of two systems is a comparison; "neither" counts as no difference. Shares of pairs ``won``
-    and ``p``, of the best system against each other one, are of the majorities, as the verdict has them. Intervals are
-    clustered by item and, unless anonymous, by person. In an arena each judgment weighs one over the
-    probability of its pair of systems, as if pairs were drawn evenly (Chiang et al. 2024, section 5).
-    Where people name the best of several captions, strengths are those of Luce's choice model.
-    ``side_bias`` tests whether people favour a side; ``order_effect`` fits what the left one adds to the log-odds
-    (Davidson, Beaver 1977).
+    Every included judgment of two systems is a comparison; "neither" counts as no difference. ``won`` (share of
+    pairs won) and ``p`` (the best system against each other one) are computed from the majorities of pairs, as in
+    the verdict. Intervals are clustered by item and, unless people are anonymous, by person. In an arena each
+    judgment is weighted by the inverse of its system pair's probability, as if pairs were drawn uniformly (Chiang
+    et al. 2024, section 5). If people name the best of several captions, strengths are those of Luce's choice
+    model. ``side_bias`` tests whether people favour a side; ``order_effect`` fits the log-odds that the left side
+    adds (Davidson, Beaver 1977).
 
     Raises:
-        EvaluationError: the study compares no pairs and names no best one, or none of two systems, or its model has no
-            such setting.
+        EvaluationError: the study neither compares pairs nor names a best caption, has no judgment of two systems,
+            or its model has no such setting.
     """
     if KINDS[study.protocol].names_best:
         return strengths_of_choices(study, model=model, control=control, order_effect=order_effect)
@@ -89,7 +89,7 @@ def strengths_of(
 
 
 def cached_strengths(study: Study, **settings: Any) -> dict[str, Any]:
-    """Return ``strengths_of``, cached for the same judgments and events of the study, or raise its NothingToRank."""
+    """Return ``strengths_of``, cached until judgments or events of the study change, or raise its NothingToRank."""
     event = study.events.aggregate(last=Max("pk"))["last"]
     # The names belong to the key: "none" is a value of two of them.
     options = "-".join(f"{name}={settings[name]}" for name in sorted(settings))

@@ -81,7 +81,7 @@ def show_ranking(request: HttpRequest, study: Study, context: Context) -> HttpRe
 
 
 def _rows(systems: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return rows with formatted figures, and positions on a common scale as SVG lengths."""
+    """Return rows with formatted figures, and positions on a common axis as SVG lengths."""
     ends = [row[name] for row in systems for name in ("low", "high", "strength") if row[name] is not None]
     low, high = min(ends, default=0.0), max(ends, default=1.0)
     width = (high - low) * 1.04 or 1.0

@@ -1,4 +1,7 @@
-"""Sign and send messages. One is marked before it is sent; if its sender dies, it is sent again under the same id."""
+"""Sign and send messages.
+
+A message is marked before it is sent. If its sender dies, it is sent again with the same id.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,7 @@ GONE_STATUS = 410  # Standard Webhooks: the endpoint wants no more messages
 
 
 def secret_of(webhook: Webhook) -> str:
-    """Derive the secret shown to the owner from SECRET_KEY; it is not stored."""
+    """Return the webhook's secret, as shown to its owner. It is derived from SECRET_KEY and not stored."""
     key = salted_hmac("quorum.webhook", f"{webhook.pk}\x1f{webhook.salt}", algorithm="sha256").digest()
     return SECRET_START + base64.b64encode(key).decode()
 
@@ -43,7 +46,7 @@ def sign(secret: str, *, id: str, timestamp: int, body: bytes) -> str:
 
 
 def id_of(delivery: WebhookDelivery) -> str:
-    """Return the message id, equal in every attempt, so that receivers can drop repetitions."""
+    """Return the message id, the same in every attempt, so that receivers can drop repetitions."""
     return f"msg_{delivery.pk.hex}"
 
 
@@ -70,7 +73,7 @@ def headers_of(delivery: WebhookDelivery, body: bytes, *, timestamp: int) -> dic
 
 
 def send_webhooks(*, rng: random.Random | None = None) -> int:
-    """Note completions, send what is due, delete old deliveries; return the number delivered."""
+    """Write messages about completions, send due ones, and delete old ones; return the number delivered."""
     if not Webhook.objects.exists():
         return 0
     rng = rng or random.Random()
@@ -100,7 +103,7 @@ def _due_deliveries() -> Q:
 
 
 def _next_delivery() -> WebhookDelivery | None:
-    """Return the next due delivery, of webhooks without failures first, so that a hanging server delays no other."""
+    """Return the next due message, of webhooks without failures first: a hanging server must not delay others."""
     resting = Q(webhook__rests_until=None) | Q(webhook__rests_until__lte=timezone.now())
     due = WebhookDelivery.objects.filter(_due_deliveries(), resting, webhook__active=True)
     return due.select_related("webhook__study").order_by("webhook__failures", "next_at", "pk").first()
@@ -124,7 +127,10 @@ def _send(delivery: WebhookDelivery, rng: random.Random) -> int:
 
 @transaction.atomic
 def _book(delivery: WebhookDelivery, receipt: Receipt, rng: random.Random) -> int:
-    """Store the result; return 1 if it was delivered. A sender presumed dead must not change a later attempt."""
+    """Store the result of an attempt; return 1 if the message was delivered.
+
+    The update is guarded: a sender that was presumed dead must not change a later attempt.
+    """
     now = timezone.now()
     webhook = delivery.webhook
     attempt = WebhookDelivery.objects.filter(
@@ -162,7 +168,7 @@ def _switch_off(webhook: Webhook) -> None:
 
 
 def _pause(rng: random.Random, times: int) -> float:
-    """Return a pause that grows fourfold with each failure, with jitter between half and all of it."""
+    """Return the seconds to wait after ``times`` failures: growing fourfold, with jitter from half to all of it."""
     longest = min(LONGEST_PAUSE, FIRST_PAUSE * 4.0 ** min(times - 1, 20))
     return rng.uniform(longest / 2, longest)
 

@@ -1,4 +1,4 @@
-"""Write what a study tells its webhooks, in the transaction of what happened; remove what they were told of people."""
+"""Store webhook messages in the transaction of the event they report; delete messages about erased people."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ENDED_STATES = (State.DELIVERED, State.GIVEN_UP)
 
 
 def note_submission(*, assignment: Assignment, judgments: int, **_: Any) -> None:
-    """Write messages to webhooks of submissions. Whether there are any was read with the assignment."""
+    """Write messages to webhooks about a submission, if the assignment's annotation says that there are any."""
     if not getattr(assignment, HEARS_OF_SUBMISSIONS):
         return
     payload = {
@@ -43,7 +43,7 @@ def note_submission(*, assignment: Assignment, judgments: int, **_: Any) -> None
 
 
 def note_exclusion(*, exclusion: Exclusion, **_: Any) -> None:
-    """Write messages without the reason, which may quote the worker."""
+    """Write messages about an exclusion, without its reason, which may quote the worker."""
     study = exclusion.study
     listening = Webhook.objects.filter(study=study, active=True, exclusions=True)
     payload = {
@@ -62,7 +62,7 @@ def _note(webhooks: Collection[int], event: str, key: str, payload: dict[str, An
 
 
 def pseudonym_for_webhook(study: Study, worker: Worker, **_: Any) -> str:
-    """Return a crowd worker's pseudonym, or make one of the name that a worker chose."""
+    """Return a crowd worker's name, which is a pseudonym; for other workers, derive a pseudonym."""
     if worker.source == Worker.Source.CROWD:
         return worker.name
     return f"w-{installation_mark('webhook', str(study.pk), str(worker.pk))[:16]}"
@@ -78,9 +78,10 @@ def is_complete(study: Study) -> bool:
 
 
 def note_completions() -> int:
-    """Write one message per completion and webhook; return their number.
+    """Write one message per completed study and webhook; return their number.
 
-    A query finds completions: two simultaneous last submissions do not see each other, and there are other causes.
+    Completions are found by a query, since two simultaneous last submissions do not see each other, and studies can
+    be completed in other ways.
     """
     written = 0
     known: dict[int, bool] = {}
@@ -98,7 +99,7 @@ def note_completions() -> int:
 
 
 def _has_new_submissions(study: Study, webhook: Webhook) -> bool:
-    """Return whether an open study got submissions since; leases that outlived a closing do not count."""
+    """Return whether a study is open and got submissions since the webhook was told of its completion."""
     return (
         study.state == Study.State.OPEN
         and study.assignments.finished().filter(submitted_at__gt=webhook.told_complete_at).exists()
@@ -122,7 +123,7 @@ def _note_completion(webhook: Webhook) -> int:
 
 
 def forget_people(*, study: Study, replacements: Mapping[str, str], **_: Any) -> None:
-    """Delete messages about erased people that were sent or given up, and replace their names in the others."""
+    """Delete ended messages about erased people; replace their names in other messages."""
     within = replacer(replacements)
     for delivery in WebhookDelivery.objects.filter(webhook__study=study).iterator():
         payload = within(delivery.payload)

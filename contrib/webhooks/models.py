@@ -1,4 +1,4 @@
-"""Webhooks of studies and their deliveries.
+"""Models of a study's webhooks, and of the messages to them.
 
 Messages and their signatures follow Standard Webhooks
 (https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md).
@@ -29,7 +29,7 @@ HEARS_OF_SUBMISSIONS = "hears_of_submissions"  # an attribute of assignments tha
 class Webhook(models.Model):
     """An address to which a study sends events.
 
-    The signing key is derived from the installation's key and ``salt``: a copy of the database cannot sign.
+    The signing key is derived from the installation's key and ``salt``, so it is not in a copy of the database.
     """
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="webhooks")
@@ -67,7 +67,7 @@ class Webhook(models.Model):
 
     @staticmethod
     def hears_of_submissions() -> Exists:
-        """Return an expression: whether the outer row's study has an active webhook of submissions."""
+        """Return an expression for whether the outer row's study has an active webhook for submissions."""
         return Exists(Webhook.objects.filter(study=OuterRef("study"), active=True, submissions=True))
 
     @property
@@ -77,7 +77,7 @@ class Webhook(models.Model):
 
 
 class WebhookDelivery(models.Model):
-    """A message to a webhook, written in the transaction of the event and sent after it, at least once."""
+    """A message to a webhook, stored in the transaction of the event, and sent after it at least once."""
 
     of_study = ("webhook__study",)
 

@@ -1,4 +1,4 @@
-"""Add, try, rotate, switch and remove webhooks of a study, and send a message again."""
+"""Add, test, switch and remove webhooks of a study, renew their secrets, and send messages again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Post a message to an address that somebody typed in, and to none inside the installation's own network."""
+"""Post a message to an address that a person entered, unless it is inside the installation's own network."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LONGEST_WAIT = 999_999.0  # seconds that an answer may ask to wait
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """The result of a post: the HTTP status, if any, the error, and the requested pause in seconds."""
+    """The result of a post: the HTTP status, if any, the error, and the seconds that the server asked to wait."""
 
     status: int | None
     problem: str = ""
@@ -25,7 +25,7 @@ class Receipt:
 
 
 def checked_url(url: str) -> SplitResult:
-    """Return the parts of a permitted address: https, or with private addresses allowed http to 127.0.0.1."""
+    """Return the parts of a permitted address: https or, if private addresses are allowed, http to 127.0.0.1."""
     if len(url) > 500 or any(ord(letter) <= 32 or ord(letter) > 126 for letter in url):
         raise BadAddress("it is longer than 500 characters, or holds spaces or letters beyond ASCII")
     try:
@@ -45,7 +45,7 @@ def checked_url(url: str) -> SplitResult:
 
 
 def post(url: str, *, body: bytes, headers: dict[str, str], seconds: float = POST_SECONDS) -> Receipt:
-    """Post once; the result has the error, if any."""
+    """Post once; errors are returned in the result."""
     from common.http.direct import DirectTransport
 
     transport = DirectTransport(seconds=seconds, private=_private_allowed())

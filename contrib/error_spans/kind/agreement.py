@@ -1,4 +1,4 @@
-"""The agreement of people on marked errors, and how often errors are marked."""
+"""The agreement of people on marked errors, and the frequency of errors."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class SpanResults(Results):
         return figures_of_spans(judged, self.mqm, seed=seed)
 
     def caption_scores(self, judged: Sequence[IncludedJudgment]) -> list[CaptionScore]:
-        """Return the mean score of each text, item and credited systems."""
+        """Return the mean score of each text by item and credited systems."""
         ratings: defaultdict[tuple[int, str, str, tuple[Any, ...]], list[tuple[int, float]]] = defaultdict(
             list
         )
@@ -41,9 +41,9 @@ class SpanResults(Results):
 
 
 def figures_of_spans(judged: Sequence[IncludedJudgment], weights: Mqm, *, seed: int) -> KindResults:
-    """Return the study's ``spans``, and each unit's mean MQM and standardised score.
+    """Return ``spans`` for the study, and the mean MQM and standardised score for each unit.
 
-    Documents, else items, are resampled together.
+    Resampling is by document or, without documents, by item.
     """
     if not judged:
         return KindResults()
@@ -88,7 +88,7 @@ def figures_of_spans(judged: Sequence[IncludedJudgment], weights: Mqm, *, seed: 
 
 
 def _document_of(unit: Any) -> str:
-    """Return the unit's document; of releases that name none, that of its run of segments."""
+    """Return the unit's document; for older releases without document names, that of its run of segments."""
     run = unit.content.get("document")
     document: str = unit.item.document or (run["name"].rpartition("#")[0] if run else "")
     return document

@@ -1,6 +1,6 @@
-"""Marked errors as answers: their keys, their order, and how far two answers mark the same.
+"""Marked errors as answers: their keys, their order, and the similarity of two answers.
 
-Offsets count Unicode code points from 0; ``end`` is exclusive. A missing part has ``start`` and ``end`` null.
+Offsets count Unicode code points from 0; ``end`` is exclusive. For a missing part, ``start`` and ``end`` are null.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ START, END, SEVERITY, CATEGORY = "start", "end", "severity", "category"
 
 
 def in_order(spans: Iterable[Span]) -> list[dict[str, Any]]:
-    """Return the spans by place, missing parts last; equal missing parts are several errors (MQM)."""
+    """Return the spans sorted by position, missing parts last; equal missing parts are separate errors (MQM)."""
 
     def sort_key(span: Span) -> tuple[Any, ...]:
         absent = span[START] is None
@@ -44,7 +44,7 @@ def spans_with_place(spans: Iterable[Span]) -> list[Span]:
 def joined_words(
     text: str, marks: Mapping[int, tuple[str, ...]], keys: Sequence[str]
 ) -> list[dict[str, Any]]:
-    """Return the spans of marked words; join neighbours with the same marks."""
+    """Return spans from marked words, joining adjacent words with the same marks."""
     tokens = word_bounds(text)
     spans: list[dict[str, Any]] = []
     before: tuple[int, tuple[str, ...]] | None = None
@@ -63,6 +63,6 @@ def characters(spans: Iterable[Span]) -> set[int]:
 
 
 def character_f1(first_spans: Iterable[Span], second_spans: Iterable[Span]) -> float:
-    """Return the F1 by characters; 1 if neither marks any."""
+    """Return the F1 of the marked characters; 1 if neither answer marks any."""
     first, second = characters(first_spans), characters(second_spans)
     return 2 * len(first & second) / (len(first) + len(second)) if first or second else 1.0

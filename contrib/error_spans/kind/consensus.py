@@ -1,4 +1,4 @@
-"""The consensus of answers that mark errors: the mean score, and what the majority marks."""
+"""The consensus of answers that mark errors: the mean score, and the marks of the majority."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from judgments.kinds.base import Consensus, OpenAggregation
 
 
 class MajorityOfCharacters(OpenAggregation):
-    """The mean score and the majority's marks; agreement is that of the scores."""
+    """The mean score and the majority's marks; agreement is measured on the scores."""
 
     rule = "majority-of-characters"
     tie_rule = "unmarked"
@@ -33,8 +33,8 @@ class MajorityOfCharacters(OpenAggregation):
 def merge_answers_of_unit(answers: Sequence[Mapping[str, Any]], mqm: Mqm = MQM) -> Consensus:
     """Return the mean score, and the characters that more than half of the answers mark.
 
-    Adjacent characters form one span while the leading severity and category stay the same; of equally frequent
-    severities the least counts. Something is missing if more than half say so.
+    Adjacent characters form one span while the most frequent severity and category stay the same; among equally
+    frequent severities, the least severe is taken. Something counts as missing if more than half say so.
     """
     n = len(answers)
     marks: dict[int, list[tuple[str, str]]] = {}

@@ -1,4 +1,4 @@
-"""Contradictions of designs of marked errors."""
+"""Contradictions in designs of studies that mark errors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def span_contradictions(design: StudyDesign) -> Iterator[str]:
-    """Yield how a design contradicts itself about marked errors; each clause begins with its key."""
+    """Yield clauses about contradictory settings of marked errors; each begins with a study-file key."""
     table, source = design.spans, design.sampling.pairs_from
     if table.categories == "own" and not table.own:
         yield pgettext(

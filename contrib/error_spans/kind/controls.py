@@ -1,4 +1,4 @@
-"""Control items: a run of a text's words is replaced by words of another item's, and must be marked."""
+"""Control items: some words of a text are replaced by words of another item, and must be marked."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LEAST_DAMAGED, LEAST_WORDS = 2, 4
 
 
 def reference_control(kind: Kind, slot: ControlSlot, image: Image) -> Group:
-    """Damage a person's text, else a system's."""
+    """Damage a person's text; if there is none, a system's."""
     group = _damaged(kind, slot, image, image.references or _texts(image), REFERENCE)
     if group is None:
         raise DesignError(
@@ -38,7 +38,7 @@ def reference_control(kind: Kind, slot: ControlSlot, image: Image) -> Group:
 
 
 def degraded_control(kind: Kind, slot: ControlSlot, image: Image) -> Group | None:
-    """Damage a system's text, else a person's."""
+    """Damage a system's text; if there is none, a person's."""
     texts = [text for _, text in image.outputs] or list(image.references)
     return _damaged(kind, slot, image, texts, DEGRADED)
 
@@ -46,9 +46,10 @@ def degraded_control(kind: Kind, slot: ControlSlot, image: Image) -> Group | Non
 def _damaged(
     kind: Kind, slot: ControlSlot, image: Image, texts: Sequence[Text], control_kind: str
 ) -> Group | None:
-    """Replace a run of words by another item's; they must be marked (Kocmi et al. 2024, section 3).
+    """Replace adjacent words of a text by another item's; they must be marked (Kocmi et al. 2024, section 3).
 
-    Two texts side by side are both damaged, so that neither can be left unread: of ``texts``, else of all.
+    If two texts are shown side by side, both are damaged, so that neither can be left unread. They are taken from
+    ``texts`` or, if that has too few, from all texts of the image.
     """
     others: list[Text] = []
     spans = slot.design.spans
@@ -83,7 +84,7 @@ def _different(texts: Sequence[Text]) -> list[Text]:
 
 
 def _damages(slot: ControlSlot, image: Image, texts: Sequence[Text]) -> Iterator[tuple[Text, dict[str, Any]]]:
-    """Yield damaged texts with what is expected of their judges."""
+    """Yield (damaged text, expected answer)."""
     rng = slot.rng
     donors = [text.text for other in slot.images if other.name != image.name for text in _texts(other)]
     for base in shuffled(texts, rng):

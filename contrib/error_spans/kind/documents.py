@@ -1,4 +1,4 @@
-"""Draw whole documents: the texts of a system for one document, in its order, or two systems' side by side."""
+"""Draw whole documents: the texts of one system, or of two side by side, for a document in its order."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from judgments.kinds.base import Kind
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """The texts of one document, in order, by the systems that gave the same ones."""
+    """The texts of one document, in order, with the systems that gave exactly these texts."""
 
     document: str
     column: int
@@ -84,7 +84,7 @@ def draw_documents(kind: Kind, design: StudyDesign, material: Material) -> Batch
 
 
 def _runs(images: Sequence[Image]) -> list[_Run]:
-    """Group images by document, in import order; equal runs are one."""
+    """Group outputs by document, in import order; equal sequences of texts become one run."""
     documents: dict[str, list[Image]] = {}
     for image in images:
         if (name := dict(image.fields).get("document", "").strip()) and image.outputs:
@@ -105,7 +105,7 @@ def _runs(images: Sequence[Image]) -> list[_Run]:
 
 
 def _groups(design: StudyDesign, runs: Sequence[_Run], images: Sequence[Image]) -> list[Group]:
-    """Return each run as a group, or two of a document drawn by chance, item by item."""
+    """Return each run as a group or, for texts side by side, two random runs of a document, item by item."""
     if not design.spans.contrastive:
         return [Group(run.document, _units_of(design, run)) for run in runs]
     order = {image.name: number for number, image in enumerate(images)}
@@ -147,6 +147,6 @@ def _units_of(design: StudyDesign, run: _Run, *, passage: str = "") -> tuple[Uni
 
 
 def _as_part(unit: UnitSpec, part: int, of: int) -> UnitSpec:
-    """Return a unit as a numbered part of its document, where parts with two texts side by side are counted as one."""
+    """Return a unit as a numbered part of its document; two texts side by side count as one part."""
     document = {**unit.content["document"], "part": part, "of": of}
     return replace(unit, content={**unit.content, "document": document})

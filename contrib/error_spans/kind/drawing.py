@@ -1,4 +1,4 @@
-"""Draw the texts of which errors are marked: each of a system, alone or beside another of its item."""
+"""Draw the texts whose errors are marked: outputs of systems, alone or two of an item side by side."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def draw_texts(kind: Kind, design: StudyDesign, material: Material) -> Batch:
 
 
 def _screens(design: StudyDesign, name: str, units: Sequence[UnitSpec]) -> list[tuple[UnitSpec, ...]]:
-    """Return an item's units by screen: single ones, or two drawn by chance."""
+    """Return an item's units by screen: single ones, or pairs drawn at random."""
     if not design.spans.contrastive:
         return [(unit,) for unit in units]
     mixed = shuffled(units, rng_for(design.seed, f"screens {name}"))

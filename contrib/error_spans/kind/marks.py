@@ -1,4 +1,4 @@
-"""What the platform and other features ask of answers that mark errors."""
+"""The functions by which the platform and other features use answers that mark errors."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class SpanMarks(ErrorMarks):
 
 
 def _moved_span(span: Span, written: str, stored: str) -> dict[str, Any]:
-    """Return a mark where it is in the writing that is kept; one of outer blanks alone marks the letter beside."""
+    """Return a span at its place in the stored spelling; one of only outer blanks is moved to the next letter."""
     if span[START] is None or span[END] is None:
         return dict(span)
     start, end = (move_offset(span[name], written, stored) for name in (START, END))

@@ -1,4 +1,4 @@
-"""The weights of errors by MQM (mqm.toml), and the score that they give an answer."""
+"""The weights of errors by MQM (mqm.toml), and the score of an answer by these weights."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Mqm:
     of_category: Mapping[str, Mapping[str, float]]
 
     def with_weights(self, weights: Mapping[str, Mapping[str, float]]) -> Mqm:
-        """Return them with a study's own weights: category, or "" for all others -> severity -> weight."""
+        """Return a copy with a study's own weights: category ("" for all others) -> severity -> weight."""
         by_category = dict(weights)
         usual = {**self.weights, **by_category.pop("", {})}
         categories = {name: {**self.of_category.get(name, {}), **row} for name, row in by_category.items()}
@@ -31,7 +31,7 @@ class Mqm:
         return weights.get(span[SEVERITY], self.weights[span[SEVERITY]])
 
     def score(self, spans: Iterable[Span]) -> float:
-        """Return minus the weights of the errors, as WMT does."""
+        """Return the negative sum of the weights of the errors, as at WMT."""
         return 0.0 - sum(map(self.weight, spans))
 
 
@@ -52,5 +52,5 @@ MQM: Final = _read()
 
 
 def score_of(answer: Mapping[str, Any], mqm: Mqm = MQM) -> float:
-    """Return an answer's score, else MQM's of its spans."""
+    """Return the score in an answer or, without one, the MQM score of its spans."""
     return float(answer["score"]) if "score" in answer else mqm.score(answer["spans"])

@@ -1,4 +1,4 @@
-"""What is asked of whoever marks errors, and the check of their answers."""
+"""The design options of marked errors, and the check of answers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MOST_CATEGORIES, LONGEST_NAME = 60, 80
 
 @dataclass(frozen=True, slots=True)
 class SpanOptions:
-    """What is asked of a worker: the part of the design that answers depend on.
+    """The part of the design that answers depend on.
 
     Attributes:
         categories: names with labels; empty if errors have no category.
@@ -49,7 +49,10 @@ class SpanOptions:
         )
 
     def with_marks(self, marks: Sequence[Span]) -> SpanOptions:
-        """Return the options that allow a file's marks too; those before them all had categories, or none had."""
+        """Return options that also allow the marks of an answer in a file.
+
+        Either all of the file's marks have categories, or none has.
+        """
         categories = dict(self.categories)
         if categories or not self.severities:
             categories |= {name: name for span in marks if _is_name(name := span.get(CATEGORY))}
@@ -59,7 +62,7 @@ class SpanOptions:
         return replace(self, severities=severities, categories=tuple(categories.items()))
 
     def clean_answer(self, answer: Any, *, length: int) -> dict[str, Any]:
-        """Return an answer in its stored form: spans by place, then missing parts.
+        """Return an answer in its stored form: spans sorted by position, then missing parts.
 
         Raises:
             ValueError: it is invalid; the message ends with what was expected.

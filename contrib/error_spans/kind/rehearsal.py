@@ -30,7 +30,7 @@ class SpanRehearsal(Rehearsal):
         self.options = options
 
     def draw_truth(self, unit: Any, qualities: Sequence[float], rng: np.random.Generator) -> dict[str, Any]:
-        """Draw more errors and a lower score for worse texts."""
+        """Draw more errors and a lower score for a text of lower quality."""
         text, quality = unit.first.text, qualities[0]
         spans = [self._span(text, rng) for _ in range(int(rng.poisson(0.6 * (4.2 - quality))))]
         score = 25 * quality - 8 * len(spans) + float(rng.normal(0, 5))
@@ -39,7 +39,7 @@ class SpanRehearsal(Rehearsal):
     def draw_answer(
         self, unit: Any, truth: Any, *, right: bool | None, rng: np.random.Generator
     ) -> dict[str, Any]:
-        """Miss, move or invent spans with a near score (right) or a far one (wrong), or draw anything."""
+        """Omit, move or invent spans, with a near (right) or far (wrong) score, or answer at random."""
         text = unit.first.text
         anything = [span for span in (self._span(text, rng) for _ in range(int(rng.integers(0, 4)))) if span]
         if right is None:
@@ -71,7 +71,7 @@ class SpanRehearsal(Rehearsal):
         return {"spans": in_order(spans), **scored}
 
     def _span(self, text: str, rng: np.random.Generator) -> dict[str, Any]:
-        """Draw one to three words; {} if there are none."""
+        """Draw one to three adjacent words as a span; {} if the text has none."""
         tokens = word_bounds(text)
         if not tokens:
             return {}
@@ -87,7 +87,7 @@ class SpanRehearsal(Rehearsal):
         return marks
 
     def _read(self, text: str, span: Mapping[str, Any], rng: np.random.Generator) -> dict[str, Any]:
-        """Move the end at times."""
+        """Return a span as a worker may mark it: sometimes with another end."""
         ends = [end for _, end in word_bounds(text) if span[START] is not None and end > span[START]]
         if not ends or rng.random() >= MOVED:
             return dict(span)

@@ -1,6 +1,6 @@
-"""Mark the errors of a text, then score it from 0 to 100 (ESA), or let their weights score it (MQM).
+"""Mark the errors of a text, then score it from 0 to 100 (ESA), or compute a score from the errors' weights (MQM).
 
-Its results are the agreement on spans, and the frequencies of errors.
+The results of this kind are the agreement on spans, and the frequencies of errors.
 """
 
 from __future__ import annotations
@@ -70,10 +70,10 @@ class ShownPart(Shown):
 
 
 class SpanAnnotation(OpenKind):
-    """Mark one text of a system.
+    """Mark the errors in one text of a system.
 
-    ``content`` holds its place in a document, if documents are judged, and its screen (``screen_of``), if two texts
-    stand side by side. Each is a unit of its own all the same.
+    ``content`` holds the unit's place in a document, if documents are judged, and its screen (``screen_of``), if
+    two texts are shown side by side. Each of these texts is still a unit of its own.
     """
 
     name = NAME
@@ -177,7 +177,7 @@ class SpanAnnotation(OpenKind):
         control_images: Sequence[Image] = (),
         known: Sequence[Known] = (),
     ) -> tuple[HITSpec, ...]:
-        """Keep documents and screens whole if they are judged."""
+        """Build HITs; documents and screens are kept whole."""
         documents, contrastive = design.spans.documents, design.spans.contrastive
         if not documents and not contrastive:
             return super().hits(design, groups, control_images=control_images, known=known)
@@ -214,7 +214,7 @@ class SpanAnnotation(OpenKind):
         super().check_expected(expected, answer=answer, unit=unit)
 
     def is_right(self, answer: Any, expected: Any) -> bool:
-        """Look for a span over the damage, or compare with the first answer to a repeated text."""
+        """Return whether a span overlaps the damage or, for a repeated text, the answer resembles the first."""
         if "within" in expected:
             start, end = expected["within"]
             return any(span[START] < end and start < span[END] for span in spans_with_place(answer["spans"]))
@@ -244,8 +244,10 @@ class SpanAnnotation(OpenKind):
         return options.clean_answer(answer, length=len(unit.first.text))
 
     def read_form(self, form: Mapping[str, Any], position: int, unit: Any) -> dict[str, Any] | None:
-        """Read ``u<position>`` (the score), ``-w<word>`` (severity), ``-k<word>`` (category), ``-m`` and ``-mk``
-        (missing parts), and ``-none`` (no error).
+        """Read ``u<position>`` (the score) and the fields with this prefix.
+
+        They are ``-w<word>`` (severity), ``-k<word>`` (category), ``-m`` and ``-mk`` (missing parts), and ``-none``
+        (no error).
         """
         name, text = f"u{position}", unit.first.text
         marks: dict[int, tuple[str, ...]] = {}

@@ -1,4 +1,4 @@
-"""Two systems compared by marked errors: their scores, and their texts side by side."""
+"""Compare two systems by marked errors: their scores, and their texts side by side."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from quorum.statistics.crossed import CONFIDENCE, NO_SPREAD
 
 @dataclass(frozen=True, slots=True)
 class SystemsComparison:
-    """The mean difference, first less second, over the segments of both."""
+    """The mean difference of scores, first minus second, over the segments that both systems have."""
 
     first: str
     second: str
@@ -33,7 +33,7 @@ class SystemsComparison:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """A text in pieces, each with its consensus severity or ""."""
+    """A text in pieces, each with its consensus severity, or "" if it is not marked."""
 
     score: float | None
     pieces: tuple[tuple[str, str], ...]
@@ -49,7 +49,7 @@ class MarkedRow:
 
 
 def compare_systems(segments: Segments, first: str, second: str) -> SystemsComparison:
-    """Compare two systems on shared segments. Raise EvaluationError if one has no judged text."""
+    """Compare two systems on the segments that both have. Raise EvaluationError if one has no judged text."""
     for name in (first, second):
         if name not in segments:
             raise EvaluationError(
@@ -78,14 +78,14 @@ def compare_systems(segments: Segments, first: str, second: str) -> SystemsCompa
 
 
 def shared_segments(segments: Segments, first: str, second: str) -> list[tuple[Segment, Segment]]:
-    """Return the segments of both systems, largest difference first."""
+    """Return (segment of first, segment of second) for items that both have, largest difference first."""
     others = {segment.item: segment for segment in segments[second]}
     both = [(segment, others[segment.item]) for segment in segments[first] if segment.item in others]
     return sorted(both, key=lambda pair: -abs(pair[0].score - pair[1].score))
 
 
 def marked_rows(study: Study, shown: Sequence[tuple[Segment, Segment]]) -> list[MarkedRow]:
-    """Return shared segments with their marked texts, if both have a consensus."""
+    """Return shared segments with their marked texts, if both texts have a consensus."""
     items = Item.objects.in_bulk([segment.item for segment, _ in shown])
     references = dict(
         Caption.objects.filter(item__in=items, role=Caption.Role.REFERENCE)

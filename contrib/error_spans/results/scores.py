@@ -1,7 +1,7 @@
-"""Scores of systems by marked errors, as WMT has them.
+"""Scores of systems by marked errors, as at WMT.
 
-A system's score is the mean over its segments (Freitag et al. 2021; Kocmi et al. 2024), with an interval over
-documents, else items.
+A system's score is the mean over its segments (Freitag et al. 2021; Kocmi et al. 2024), with an interval clustered
+by document or, without documents, by item.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from evaluation.results.standings import MEAN
 
 @dataclass(frozen=True, slots=True)
 class SystemScore:
-    """``score`` is people's, else MQM's; ``errors`` are the mean marks per judge and segment."""
+    """A system's score: people's or, without scores, MQM's; ``errors`` are the mean marks per judge and segment."""
 
     system: str
     score: float

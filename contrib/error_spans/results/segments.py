@@ -1,7 +1,7 @@
-"""Segments of systems and their scores by marked errors.
+"""Segments of systems, and their scores by marked errors.
 
-A segment is a system's text for an item; its score is the mean over judges of their scores from 0 to 100, else of MQM's
-weights.
+A segment is a system's text for an item. Its score is the mean over its judges' scores from 0 to 100 or, without
+these, of their MQM scores.
 """
 
 from __future__ import annotations
@@ -41,9 +41,11 @@ def marks_errors(study: Study) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A text's means over its judges, and their scores; ``cluster`` is its document, else its item.
+    """The means of a text over its judges, and their scores.
 
-    ``scored``: whether the scores are people's, from 0 to 100; else they are MQM's, which are 0 at most.
+    Attributes:
+        cluster: its document or, without one, its item.
+        scored: whether the scores are people's, from 0 to 100; otherwise they are MQM's, which are at most 0.
     """
 
     item: int
@@ -61,7 +63,7 @@ class Segment:
 
 
 class Judged(NamedTuple):
-    """A judgment of a text; its ``domain`` is its item's split."""
+    """A judgment of a text; ``domain`` is the split of its item."""
 
     worker: Any
     answer: Mapping[str, Any]
@@ -71,7 +73,7 @@ class Judged(NamedTuple):
 
 
 def segments_of(study: Study) -> Segments:
-    """Return system -> judged segments. Raise EvaluationError if answers are no marked errors."""
+    """Return system -> judged segments. Raise EvaluationError if the study's answers are not marked errors."""
     if not marks_errors(study):
         raise EvaluationError(NO_SPANS.format(slug=study.slug, protocol=study.protocol))
     included = loaders.judged_answers(study, loaders.load_judgments(study))
@@ -106,7 +108,7 @@ def segments_of(study: Study) -> Segments:
 def score_segments(
     judged: Sequence[Judged], texts: Mapping[str, Mapping[int, Sequence[int]]], mqm: Mqm = MQM
 ) -> Segments:
-    """Return system -> segments; ``texts`` are system -> item -> positions in ``judged`` of its text."""
+    """Return system -> segments; ``texts`` is system -> item -> indices in ``judged`` of judgments of its text."""
     values = [score_of(judgment.answer, mqm) for judgment in judged]
     z = standardised_mean(range(len(judged)), [judgment.worker for judgment in judged], values).z
     spans = [judgment.answer["spans"] for judgment in judged]
@@ -135,7 +137,7 @@ def score_segments(
 
 
 def outputs_of(segments: Segments) -> Outputs | None:
-    """Return the segments as outputs of systems, with their judges where these are known; None without segments."""
+    """Return the segments as outputs of systems, with judges that are known; None without segments."""
     rows = [(name, segment) for name, judged in segments.items() for segment in judged]
     if not rows:
         return None
@@ -162,7 +164,7 @@ def outputs_of(segments: Segments) -> Outputs | None:
 
 
 def standings_of_study(study: Study) -> Standings | None:
-    """Return the systems by the mean score of their segments; None without marked errors."""
+    """Return the systems ranked by the mean score of their segments; None without marked errors."""
     if not marks_errors(study):
         return None
     outputs = outputs_of(segments_of(study))
@@ -170,7 +172,7 @@ def standings_of_study(study: Study) -> Standings | None:
 
 
 def scope_of_segments(segments: Segments) -> str:
-    """Return for whom intervals and tests of the segments hold."""
+    """Return the population to which intervals and tests over the segments generalise."""
     outputs = outputs_of(segments)
     return scope_of(None if outputs is None else raters_of(outputs.deletions))
 

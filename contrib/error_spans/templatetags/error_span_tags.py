@@ -1,4 +1,4 @@
-"""Template tags of pages that show marked errors."""
+"""Template tags for pages that show marked errors."""
 
 from __future__ import annotations
 

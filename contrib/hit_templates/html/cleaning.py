@@ -1,4 +1,4 @@
-"""Allow lists of HTML, by which a template and a filled page are cleaned."""
+"""Clean templates and filled pages by lists of allowed HTML."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ FILLED_PAGE_ELEMENTS = {
 
 
 def clean_page(source: str) -> str:
-    """Remove all HTML that could run code, load a frame, submit elsewhere or add style."""
+    """Remove all HTML that could run code, load a frame, submit to another address or add style."""
     return nh3.clean(
         source,
         tags=ALLOWED_ELEMENTS | LANDMARKS | ELEMENT_BUILDERS.keys(),
@@ -91,7 +91,7 @@ def clean_page(source: str) -> str:
 
 
 def clean_filled_page(page: str) -> str:
-    """Clean a filled page, by the narrower allow list."""
+    """Clean a filled page by a shorter list of allowed HTML."""
     return nh3.clean(
         page,
         tags=ALLOWED_ELEMENTS | {"output"},

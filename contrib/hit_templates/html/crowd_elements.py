@@ -77,7 +77,7 @@ def _text_area(element: Element) -> Nodes:
 
 
 def _slider(element: Element) -> Nodes:
-    """Return a slider, by default from 0 to 100 by 1, like Amazon's."""
+    """Return a plain slider, from 0 to 100 by 1 if nothing else is set, like Amazon's."""
     copied = {"min": "0", "max": "100", "step": "1", **_omit_attributes(element.attributes, "label")}
     return _labelled(element, Element("input", copied | {"type": "range"}))
 
@@ -119,7 +119,7 @@ def _classifier(kind: str) -> Callable[[Element], Nodes]:
 
 
 def _categories(text: str, tag: str) -> list[str]:
-    """Return the categories of an attribute, in JSON or with Amazon's single quotation marks."""
+    """Return the categories in an attribute: JSON, or with single quotation marks as Amazon allows."""
     categories: object = None
     for read in (json.loads, ast.literal_eval):
         try:
@@ -140,7 +140,7 @@ def _categories(text: str, tag: str) -> list[str]:
 
 
 def name_radio_group(element: Element) -> str | None:
-    """Give a group's buttons one name; Amazon lets each have its own. Return a sentence if they had."""
+    """Give all buttons of a group one name. Return a sentence if they had several, which Amazon allows."""
     buttons = _buttons(element)
     names = [button.attributes.get("name", "") for button in buttons]
     distinct = list(dict.fromkeys(name for name in names if name))

@@ -1,4 +1,4 @@
-"""Say in sentences what of a template is left out."""
+"""Describe in sentences which parts of a template are left out."""
 
 from __future__ import annotations
 

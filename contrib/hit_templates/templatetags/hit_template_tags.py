@@ -1,4 +1,4 @@
-"""Template tags of the page of a HIT template."""
+"""Template tags for the page of a HIT template."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Write the rows of a file of judgments, a module for each table."""
+"""Store the rows of a file of judgments, with a module for each table."""

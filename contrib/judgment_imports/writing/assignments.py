@@ -1,4 +1,4 @@
-"""Write HITs of a file of judgments, their workers and assignments."""
+"""Store the HITs of a file of judgments, their workers and assignments."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ UNKNOWN_SLOT = 0
 
 
 class HitWriter:
-    """Add HITs; their units, sizes and numbers of workers are known at the end of the file."""
+    """Add HITs; their units, sizes and numbers of workers are known only at the end of the file."""
 
     def __init__(self, study: Study) -> None:
         self.study = study
@@ -68,7 +68,7 @@ class HitWriter:
 
 
 class AssignmentWriter:
-    """Add workers, their assignments, and the exclusions that invalidated these."""
+    """Add workers, their assignments, and the exclusions that invalidated assignments."""
 
     def __init__(self, study: Study, hits: HitWriter) -> None:
         self.study = study

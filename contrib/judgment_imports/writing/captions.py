@@ -1,4 +1,4 @@
-"""Write texts that a file of judgments shows, as captions of the dataset."""
+"""Store the texts in a file of judgments as captions of the dataset."""
 
 from __future__ import annotations
 
@@ -13,7 +13,13 @@ from judgments.models import Caption, Dataset
 
 
 class CaptionWriter:
-    """Add candidates as captions of the dataset; ``ids`` by caption id, or by the id that a text has."""
+    """Add candidates as captions of the dataset.
+
+    Attributes:
+        references: ids of the dataset's references.
+        ids: caption id in the file, or the ``text_key`` of a text -> row id.
+        texts: row id -> stored text, for captions in which people marked errors.
+    """
 
     def __init__(self, dataset: Dataset, references: set[str]) -> None:
         self.dataset = dataset
@@ -40,13 +46,13 @@ class CaptionWriter:
         self.ids.update({key: stored[text] for text, key in new.items()})
 
     def add_options(self, rows: Iterable[CreditedRow]) -> None:
-        """Add the texts of options that the file credits to systems; the same ids may stand in several units."""
+        """Add the texts of options that the file credits to systems; several units may have the same ids."""
         options = [option for row in rows for option in credited_options(row)]
         self.add_texts(option["text"] for option in options if option["key"] not in self.references)
         self.load({option["key"] for option in options} & self.references - self.ids.keys())
 
     def reference(self, key: str) -> str | None:
-        """Return the id if it is that of a reference."""
+        """Return the id if it is a reference's; else None."""
         return key if key in self.references else None
 
     def load(self, keys: Iterable[str]) -> None:
@@ -55,7 +61,7 @@ class CaptionWriter:
             self.ids.update(captions.values_list("key", "pk"))
 
     def load_texts(self, rows: Iterable[JudgmentRow]) -> None:
-        """Read the writings that the dataset keeps of texts that people marked."""
+        """Read the stored spelling of texts in which people marked errors."""
         captions = {self.id_of(row.first, row.first_text, row.unit) for row in rows}
         for batch in batched(sorted({pk for pk in captions if pk is not None} - self.texts.keys()), 500):
             self.texts.update(Caption.objects.filter(pk__in=batch).values_list("pk", "text"))

@@ -1,7 +1,7 @@
-"""Write the rows of a file of judgments.
+"""Store the rows of a file of judgments.
 
-Each writer writes the rows of one table, in batches, and holds their ids by name: memory holds no rows of the file.
-``JudgmentWriter`` calls them in the order in which the tables refer to each other.
+Each writer stores the rows of one table in batches, and keeps name -> row id: memory holds no rows of the file.
+``JudgmentWriter`` calls the writers in the order in which the tables refer to each other.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ JUDGMENT_FIELDS = (
 
 
 class JudgmentWriter:
-    """Write the rows of a file as judgments, and everything that they refer to before them."""
+    """Store the rows of a file as judgments, after everything that they refer to."""
 
     def __init__(self, study: Study, dataset: Dataset, items: dict[str, int], references: set[str]) -> None:
         self.study = study
@@ -90,7 +90,7 @@ class JudgmentWriter:
                     yield CreditedCaption(credit, item, self.captions.id_of(key, text, row.unit) or 0)
 
     def _add_revision(self, row: JudgmentRow) -> None:
-        """Replace the former answer if the file contains it, else count the revision."""
+        """Link the answer to the previous one if the file contains it, else count the revision."""
         values = dict(zip(JUDGMENT_FIELDS, self._values(row), strict=True))
         former = Judgment.objects.filter(
             assignment_id=values["assignment_id"], unit_id=values["unit_id"], replaced_by__isnull=True
@@ -99,7 +99,7 @@ class JudgmentWriter:
         Judgment.objects.create(**values, signals=signals, replaces=former)
 
     def _stored_answer(self, row: JudgmentRow) -> Any:
-        """Return the stored answer, with its marks where they are in the writing of the text that is kept."""
+        """Return the answer with its marks moved to their place in the stored spelling of the text."""
         answer, marks = row.stored, self.kind.marks
         if marks is None or row.first_text is None:
             return answer
@@ -109,7 +109,7 @@ class JudgmentWriter:
         )
 
     def _values(self, row: JudgmentRow) -> tuple[Any, ...]:
-        """Return the values of ``JUDGMENT_FIELDS``."""
+        """Return the values of the columns ``JUDGMENT_FIELDS``."""
         return (
             self.assignments.id_of(row),
             self.units.ids[row.unit],

@@ -1,4 +1,4 @@
-"""Write candidate pairs of a file of judgments: of its units, and with a winner that was published without votes."""
+"""Store the candidate pairs of a file of judgments, and those with a winner that was published without votes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from judgments.models import CandidatePair, Caption, Dataset, PublishedPair, Stu
 
 
 class PairWriter:
-    """Add candidate pairs: of units, and with a winner that was published without votes."""
+    """Add candidate pairs of units, and those with a winner that was published without votes."""
 
     def __init__(
         self, study: Study, captions: CaptionWriter, systems: SystemWriter, items: Mapping[str, int]
@@ -36,7 +36,7 @@ class PairWriter:
         }
 
     def key_of(self, row: JudgmentRow) -> str | None:
-        """Return the pair's id, else one made of the image, the two captions and their systems."""
+        """Return the pair's id; without one, derive it from the image, the two captions and their systems."""
         if row.pair is not None or row.control or not self.compares_pairs:
             return row.pair
         first, second = (
@@ -78,7 +78,7 @@ class PairWriter:
         self._store(pairs)
 
     def finish(self) -> None:
-        """Store the references with which the units of each pair showed it."""
+        """Store for each pair the references that its units showed."""
         pairs = []
         for pair in CandidatePair.objects.filter(study=self.study, key__in=list(self.references)):
             pair.references = list(dict.fromkeys(self.references[pair.key]))
@@ -145,9 +145,9 @@ class PairWriter:
         candidates: tuple[int, int],
         by_people: frozenset[str],
     ) -> list[str]:
-        """Return the published pair's leading references, else the image's.
+        """Return the first references of the published pair or, without one, the image's references.
 
-        As when pairs are drawn, leave out the candidates, and references with the words of a person's candidate.
+        As when pairs are drawn, candidates are left out, and so are references equal to a person's candidate.
         """
         references = self._references_by_item[self.items[image]]
         if published is not None:
@@ -175,6 +175,6 @@ def image_of_row(row: JudgmentRow, dataset: Dataset) -> str:
 
 
 def _texts_without_system(row: JudgmentRow, sides: Collection[str]) -> frozenset[str]:
-    """Return the candidates that people wrote."""
+    """Return the candidates that no system gave, so that people wrote them."""
     texts = {"first": row.first_text, "second": row.second_text}
     return frozenset(one_text(text) for side, text in texts.items() if text is not None and side not in sides)

@@ -1,4 +1,4 @@
-"""Write systems that a file of judgments credits, and their outputs."""
+"""Store the systems that a file of judgments credits, and their outputs."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class CreditedCaption(NamedTuple):
 class SystemWriter:
     """Add missing systems and outputs in batches; refuse contradictions.
 
-    A file has only judged captions, so the dataset marks these systems as partly known until their own files are
-    imported.
+    A file contains only judged captions, so the dataset marks these systems as partly known until their own files
+    are imported.
     """
 
     def __init__(self, dataset: Dataset) -> None:
@@ -57,7 +57,7 @@ class SystemWriter:
         self.systems_added += len(new_systems)
 
     def add_outputs(self, credited: Iterable[CreditedCaption]) -> None:
-        """Add the outputs of credits; those without a rank come last, when all others are known."""
+        """Add the outputs of credits; those without a rank are added last, after all known ranks."""
         new = dict.fromkeys(caption for caption in credited if caption not in self.seen)
         self.seen.update(new)
         self.without_rank |= dict.fromkeys(caption for caption in new if caption.credit.rank is None)

@@ -1,4 +1,4 @@
-"""Write the units of a file of judgments, each as in its first row."""
+"""Store the units of a file of judgments, each as in its first row."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class UnitWriter:
         self.ids.update(stored.values_list("key", "pk"))
 
     def _values(self, row: JudgmentRow, position: int) -> tuple[Any, ...]:
-        """Return the values of ``UNIT_FIELDS``."""
+        """Return the values of the columns ``UNIT_FIELDS``."""
         pair = self.pairs.key_of(row)
         return (
             self.study.pk,
@@ -61,7 +61,7 @@ class UnitWriter:
         )
 
     def _systems(self, row: JudgmentRow) -> list[Any]:
-        """Return ``Unit.systems``: those of the text that is judged alone, or of each option."""
+        """Return the value of ``Unit.systems``: the systems of the single judged text, or of each option."""
         alone = row.second is None and row.second_text is None
         if not alone or not isinstance(row, CreditedRow):
             return []

@@ -1,1 +1,1 @@
-"""Rehearsals: copies of a study that simulated participants answer, and what comes of it."""
+"""Rehearsals: copies of a study that simulated participants answer, and their evaluation."""

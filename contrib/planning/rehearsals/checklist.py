@@ -1,4 +1,4 @@
-"""What a rehearsal says on the checklist of a launch, and the doubt of little power."""
+"""The points about a rehearsal on the launch checklist, and the warning of low power."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ LEAST_POWER = (
 
 
 def _rehearsal_points(launch: Launch) -> Iterable[Point]:
-    """Yield the newest rehearsal's finding for the launch checklist."""
+    """Yield the point about the newest rehearsal on the launch checklist."""
     if kind_of(launch.study).rehearsal is None or launch.study.simulated:
         return
     newest = _newest_visible(launch.study, launch.user)
@@ -71,12 +71,12 @@ def _rehearsal_points(launch: Launch) -> Iterable[Point]:
 
 
 def power_rows_of(rehearsal: Analysis) -> list[Mapping[str, Any]]:
-    """Return the rows of power at named differences; earlier versions told that at one that they drew."""
+    """Return the rows of power at given differences; rehearsals of earlier versions have none."""
     return [row for row in rehearsal.result["power"] if "difference" in row]
 
 
 def _power_rows(rehearsal: Analysis, purpose: str) -> list[Mapping[str, Any]]:
-    """Return the rows on systems or on metrics, as the study's purpose is, else those of less power."""
+    """Return the rows on systems or on metrics, by the study's purpose; without one, those with lower power."""
     about, rows = purpose.replace("ranking", "systems"), power_rows_of(rehearsal)
     groups = [
         [row for row in rows if row["what"] == what] for what in ("systems", "metrics") if about in ("", what)
@@ -85,7 +85,7 @@ def _power_rows(rehearsal: Analysis, purpose: str) -> list[Mapping[str, Any]]:
 
 
 def _main_row(rows: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """Return the row by which a study is called ready."""
+    """Return the row that decides whether a study counts as ready."""
     return next(row for row in rows if row["main"])
 
 
@@ -114,7 +114,7 @@ def _power_sentence(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _newest_visible(study: Study, user: User | None) -> Analysis | None:
-    """Return the newest rehearsal of a study that an account, or anybody, may see."""
+    """Return the study's newest rehearsal that the user may see; for None, the newest of all."""
     copies = rehearsals_of(study)
     seen = copies.filter(pk__in=Study.objects.visible_to(user)) if user else copies
     return (
@@ -134,7 +134,7 @@ def _most_power(rows: Sequence[Mapping[str, Any]]) -> float:
 
 
 def _power_point(launch: Launch, rows: Sequence[Mapping[str, Any]]) -> Point:
-    """Say how often the study decides between two sides, and what it takes where that is too rarely."""
+    """Return the point about how often the study finds the better side, and what it needs to do so."""
     title, sentence, row = _("Power"), _power_sentence(rows), _main_row(rows)
     power = row["power"] or 0.0
     if power >= POWER_WANTED:
@@ -164,7 +164,7 @@ def _power_point(launch: Launch, rows: Sequence[Mapping[str, Any]]) -> Point:
 
 
 def _jobs_of_newest_copy(study: Study) -> list[Job]:
-    """Return what is under way, or failed, of the newest rehearsal."""
+    """Return the queued, running or failed jobs of the newest rehearsal."""
     return [job for copy in rehearsals_of(study)[:1] for job in jobs_to_show(copy)]
 
 

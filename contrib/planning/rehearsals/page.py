@@ -24,7 +24,7 @@ MOST_SHOWN = 20
 
 
 def _has_rehearsals(study: Study) -> bool:
-    """Return True also for a rehearsed copy, whose result the page shows."""
+    """Return whether the study has rehearsals, or is a rehearsed copy, whose result the page shows."""
     return study.simulated if was_opened(study) else study.source == Study.Source.DESIGNED
 
 
@@ -37,7 +37,7 @@ def _has_rehearsals(study: Study) -> bool:
     before=StudyPlace.LAUNCH,
 )
 def show_rehearsal(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    """Show copies and the newest result; for a copy, its own result."""
+    """Show the copies of a study and the newest result; for a copy, its own result."""
     user, refusal = signed_in(request), take_refusal(request, study)
     of_whom = study_rehearsed(study)
     if of_whom is not None and not Study.objects.visible_to(user).filter(pk=of_whom.pk).exists():

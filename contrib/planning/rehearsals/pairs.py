@@ -1,4 +1,4 @@
-"""The true winners of a rehearsed study's pairs, and how often systems, metrics and people have them right."""
+"""The true winners of a rehearsed study's pairs, and how often systems, metrics and people are right about them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NO_ESTIMATE = dict.fromkeys(ESTIMATE) | {"n": 0}
 
 @dataclass(frozen=True, slots=True)
 class KnownPairs:
-    """Pair row id -> true winner (1 or 2), and what the pair is clustered by."""
+    """Pair row id -> true winner (1 or 2), and pair row id -> cluster."""
 
     truth: Mapping[int, int]
     cluster: Mapping[int, int]
@@ -81,13 +81,13 @@ def metric_hits(evaluation: MetaEvaluation | None, pairs: KnownPairs) -> dict[st
 
 
 def share_of_truth(named: Mapping[int, int], pairs: KnownPairs) -> dict[str, Any]:
-    """Return on how many pairs the named side is truly the winner."""
+    """Return the share of pairs whose named side is the true winner."""
     right = [side == pairs.truth[pair] for pair, side in named.items()]
     return share_by_item(right, [pairs.cluster[pair] for pair in named])
 
 
 def accuracy_of(evaluation: MetaEvaluation | None, metric: str) -> dict[str, Any]:
-    """Return the metric's accuracy as results show it."""
+    """Return the metric's accuracy from an evaluation."""
     assert evaluation is not None, "it has the metric"
     return {name: evaluation.result["metrics"][metric]["accuracy"]["all"][name] for name in ESTIMATE}
 
@@ -101,7 +101,7 @@ def compared_systems(study: Study, pairs: KnownPairs) -> dict[int, tuple[str, st
 def system_rows(
     meetings: Mapping[int, tuple[str, str]], pairs: KnownPairs, verdict: SystemsVerdict | None
 ) -> list[dict[str, Any]]:
-    """Return how often each system wins in truth, and by the votes as results show it."""
+    """Return how often each system truly wins, and how often by the votes, as in the verdict."""
     results = {row["system"]: row for row in verdict["systems"]} if verdict else {}
     rows = []
     for name in sorted({name for names in meetings.values() for name in names}):

@@ -1,4 +1,4 @@
-"""How often a study like the rehearsed one names the better of two systems or metrics."""
+"""How often a study like the rehearsed one finds the better of two systems or metrics."""
 
 from __future__ import annotations
 
@@ -46,9 +46,10 @@ def simulate_power(
     pairs: KnownPairs,
     seed: int,
 ) -> list[dict[str, Any]]:
-    """Simulate studies like the rehearsed one, of two systems and of two metrics with given differences.
+    """Simulate studies like the rehearsed one that compare two systems, and two metrics, with given differences.
 
-    The systems are the two that meet most often; the metrics are the best two, with their agreement in the rehearsal.
+    The systems are the two that are compared most often; the metrics are the best two, with their agreement in the
+    rehearsal.
     """
     if people is None:
         return []
@@ -112,7 +113,7 @@ def _questions_of_metrics(
 def power_of_means(
     study: Study, relevance: RelevanceScale, decisions: Mapping[int, Decision], truths: Mapping[int, Any]
 ) -> list[dict[str, Any]]:
-    """Return the power for systems whose means differ by given amounts, by the variance of the best two."""
+    """Return the power for systems whose means differ by given amounts, using the variance of the best two."""
     proposals = proposals_of(study)
     outputs = outputs_of_answers(
         proposals, loaders.load_judgments(study), decisions, anonymous=False, ends=relevance.ends
@@ -143,7 +144,7 @@ def power_of_means(
 
 
 def _true_means(proposals: Proposals, truths: Mapping[int, Any]) -> Floats:
-    """Return the systems' means of the drawn truths, highest first."""
+    """Return the systems' mean true answers, highest first."""
     output, unit = proposals.credits()
     value = np.array([float(truths.get(pk, math.nan)) for pk in proposals.units.pk.tolist()])[unit]
     drawn, system = ~np.isnan(value), proposals.system[output]
@@ -152,7 +153,7 @@ def _true_means(proposals: Proposals, truths: Mapping[int, Any]) -> Floats:
 
 
 def needed_pairs(question: Question, people: People, size: Size, power: float, seed: int) -> int | None:
-    """Return the pairs at which a study decides often enough: the size, doubled; None where that is too many."""
+    """Return the number of pairs, doubled until a study decides often enough; None if that is too many."""
     for _doubling in range(MOST_DOUBLINGS):
         if power >= POWER_WANTED:
             break

@@ -1,1 +1,1 @@
-"""What Prolific is asked to do by the messages of the outbox."""
+"""Carry out outbox messages at Prolific."""

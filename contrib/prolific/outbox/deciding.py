@@ -1,7 +1,7 @@
 """Approvals, rejections and bonuses at Prolific.
 
-Decisions are read before they are made. The API has no idempotency key for a bonus, so after a lost answer it is only
-looked for, never paid again.
+The current decision is read before one is made. The API has no idempotency key for a bonus, so after a lost
+response it is only searched for, and never paid again.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ SESSION_STATUS = {
 
 
 def decide_submission(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
-    """Approve or reject, unless decided before; return the current decision."""
+    """Approve or reject a submission that is not decided yet; return the current decision."""
     submission = submission_of(client, call)
     if submission.state in (State.RESERVED, State.ACTIVE, State.PROCESSING):
         raise TryLater(
@@ -64,7 +64,7 @@ def decide_submission(client: ProlificClient, call: CrowdCall) -> dict[str, Any]
 
 
 def rejection_words(why: str) -> str:
-    """Return the reason, lengthened to the hundred characters that Prolific requires."""
+    """Return the reason, extended to the hundred characters that Prolific requires."""
     message = f"{why.strip()}\n\n" + _(
         "If you think that this is a mistake, please answer this message: a person will look at your work again."
     )
@@ -72,9 +72,9 @@ def rejection_words(why: str) -> str:
 
 
 def send_bonus(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
-    """Pay a bonus once: set it up, which costs nothing, store the intent to pay, then pay.
+    """Pay a bonus once: set it up, which costs nothing, store the intention to pay, then pay.
 
-    After a lost answer it is only looked for, as the service pays a set-up as often as it is asked.
+    After a lost response it is only searched for, since the service pays a set-up again whenever it is asked.
     """
     submission = submission_of(client, call)
     cents = int(call.payload["bonus_cents"])

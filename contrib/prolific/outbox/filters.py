@@ -1,7 +1,7 @@
-"""Worker requirements as filters of Prolific.
+"""Convert worker requirements to filters of Prolific.
 
-Ids of a filter's answers are undocumented, so names are looked up in Prolific's list of filters; one that is missing
-there is refused before anything is made.
+The ids of a filter's answers are not documented, so names are looked up in Prolific's list of filters. A filter
+that is missing there is refused before anything is created.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def needs_the_list(workers: Workers) -> bool:
 
 
 def requirement_filters(client: ProlificClient, workers: Workers, *, workspace: str) -> list[Filter]:
-    """Return the filters of the worker requirements, apart from groups.
+    """Return the filters of the worker requirements, without groups.
 
     Raises:
         Refused: Prolific has no such filter or answer; nothing was changed.
@@ -126,7 +126,7 @@ def _choices(
     values: Iterable[str],
     names: Callable[[str], tuple[str, ...]] = lambda value: (value,),
 ) -> dict[str, str]:
-    """Return value -> id of Prolific's answer."""
+    """Return value -> id of the answer at Prolific."""
     ids = {text.casefold(): choice for choice, text in _find_filter(listed, name, key).choices.items()}
     choices: dict[str, str] = {}
     for value in values:

@@ -1,4 +1,4 @@
-"""Messages to people at Prolific, and the groups of people who may or may not take part."""
+"""Send messages to people at Prolific, and maintain the groups of people who may or may not take part."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MEMBERS_AT_ONCE = 500
 
 
 def send_message(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
-    """Message a person at most once: nothing shows later whether it was sent."""
+    """Send a person a message, at most once: it cannot be found out later whether it was sent."""
     if "sending" in call.answer:
         raise Unsure(
             "The message was about to be sent when the answer was lost. Look at the conversation at Prolific, then say "
@@ -40,12 +40,12 @@ def send_message(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
 
 
 def blocked_group_name() -> str:
-    """Return the name of the group whose members see no study of this installation."""
+    """Return the name of the group whose members see none of this installation's studies."""
     return f"quorum-blocked-{installation_word()}"
 
 
 def change_group(client: ProlificClient, call: CrowdCall, *, name: str, add: bool) -> dict[str, Any]:
-    """Add a person to a group or remove them; a repeated call changes nothing."""
+    """Add a person to a group, or remove them; a repeated call changes nothing."""
     person, workspace = person_of_call(call), _workspace()
     if not name:
         raise Refused(f"The call {call.key} names no group.")
@@ -70,10 +70,10 @@ def _workspace() -> str:
 def participant_groups_of(
     client: ProlificClient, design: StudyDesign, *, platform: str
 ) -> tuple[list[str], list[list[str]]]:
-    """Return the groups whose members are kept out, and for each needed qualification the groups of its name.
+    """Return the groups whose members are excluded and, for each required qualification, the groups with its name.
 
-    Add people who got a qualification before any study of theirs was open. Create a missing group that keeps people
-    out, as people may get into it while the study runs.
+    People who got a qualification before any of their studies was open are added. A missing group of excluded
+    people is created, since people may be added to it while the study runs.
     """
     workers, workspace = design.workers, str(feature_settings.PROLIFIC_WORKSPACE)
     if not workspace:

@@ -1,7 +1,8 @@
-"""Studies at Prolific: made, published, given more places, and taken down.
+"""Create studies at Prolific, publish them, add places, and take them down.
 
-The API has no idempotency key for creating a study. So a draft carries our token as its internal name and is searched
-for before one is made, the chosen draft is stored before it is published, and places are set to a total.
+The API has no idempotency key for creating a study. So a draft has Quorum's token as its internal name and is
+searched for before one is created, the found draft is stored before it is published, and the number of places is
+set as a total.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ def refuse_other_currency(client: ProlificClient, design: StudyDesign) -> None:
 
 
 def publish(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
-    """Find or create the study of our token, store it, and publish it."""
+    """Find or create the study with Quorum's token, store it, and publish it."""
     publication = call.publication_now()
     studies = client.find_studies(publication.token, project=feature_settings.PROLIFIC_PROJECT)
     up = [study for study in studies if study.state in OPEN_STATES]
@@ -102,7 +103,7 @@ def _refuse_dearer_screen_outs(
 
 
 def draft_of(client: ProlificClient, publication: Publication) -> dict[str, object]:
-    """Return a new study as the API takes it; its reward is per submission, without Prolific's fee."""
+    """Return a new study as JSON for the API; its reward is per submission, without Prolific's fee."""
     study = publication.study
     design = design_of(study)
     units = HIT.objects.filter(study=study).annotate(n=Count("units")).aggregate(most=Max("n"))["most"] or 1
@@ -146,10 +147,10 @@ def _id_filter(name: str, ids: Collection[str], what: str) -> list[dict[str, obj
 
 
 def completion_codes(study: Study, design: StudyDesign, *, screen_outs: int = 0) -> list[dict[str, object]]:
-    """Return a code per outcome with Prolific's action.
+    """Return a code for each outcome, with Prolific's action.
 
-    Finished work waits for us. Up to ``screen_outs`` people who are screened out get the design's pay. Other codes
-    request a return, which frees the slot and pays nothing.
+    Finished work waits for Quorum's decision. Up to ``screen_outs`` people who are screened out get the design's
+    pay. Other codes request a return, which frees the slot and pays nothing.
     """
     actions: dict[str, dict[str, object]] = {"completed": {"action": "MANUALLY_REVIEW"}}
     for outcome, reason in UNPAID_CODES.items():
@@ -170,7 +171,7 @@ def completion_codes(study: Study, design: StudyDesign, *, screen_outs: int = 0)
 
 
 def extend_panel_study(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
-    """Set the total of slots, so that a repeated call adds none; resume a paused study."""
+    """Set the total number of slots, so that a repeated call adds none; resume a paused study."""
     publication = call.publication_now()
     more, reopened = int(call.payload.get("places", 0)), int(call.payload.get("reopened", 0))
     total = publication.places + more
@@ -207,8 +208,8 @@ def extend_panel_study(client: ProlificClient, call: CrowdCall) -> dict[str, Any
 def expire_panel_study(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
     """Close the study to new people.
 
-    Pause it, so that people at work may finish. Stop it once nobody is at work, which refunds its open slots, unless it
-    is paused for a while: a stopped one reopens with more slots only.
+    It is paused, so that people at work can finish. Once nobody is at work it is stopped, which refunds its open
+    slots, unless the pause is temporary: a stopped study can only be reopened with more slots.
     """
     publication = call.publication_now()
     there = client.get_study(publication.external_id)

@@ -1,4 +1,4 @@
-"""Whom and what a call of the outbox is about at Prolific, and what is stored with it."""
+"""Find the person or submission at Prolific that an outbox message is about, and store facts with the message."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def store_facts(call: CrowdCall, **facts: object) -> None:
 
 
 def submission_of(client: ProlificClient, call: CrowdCall) -> PanelSubmission:
-    """Return the call's submission. Its id came by the browser, so verify it with Prolific before a payment."""
+    """Return the call's submission, as read from Prolific. This verifies its id, which was sent by a browser."""
     session = call.session_now()
     panel = design_of(session.study).panel
     raw = session.raw_ids.filter(name=session_parameter(panel)).first()

@@ -29,7 +29,12 @@ _TO_LAB = ImageCms.buildTransform(ImageCms.createProfile("sRGB"), ImageCms.creat
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Points:
-    """A picture's points: (P, 2) row and column as shares of the sides, and (P, D) features by name."""
+    """The P points of a picture.
+
+    Attributes:
+        places: (P, 2) row and column as fractions of the sides.
+        features: name -> (P, D) features.
+    """
 
     places: Floats
     features: dict[str, Floats]
@@ -65,7 +70,7 @@ def points_of(picture: Image.Image) -> Points:
 
 
 def _texture(light: Floats) -> Floats:
-    """Return (H, W, D) response sizes to edges and bars in several directions."""
+    """Return (H, W, D) strengths of response to edges and bars in several directions."""
     responses = []
     for size in TEXTURE_SIZES:
         dy, dx, dyy, dxx, dxy = (
@@ -81,7 +86,7 @@ def _texture(light: Floats) -> Floats:
 
 
 def _sift(light: Floats) -> Floats:
-    """Return (H, W, 128) SIFT descriptors around every pixel, upright and of one size."""
+    """Return (H, W, 128) SIFT descriptors around every pixel, with one orientation and one size."""
     dy, dx = (scipy.ndimage.gaussian_filter(light, 1.0, order=order) for order in ((1, 0), (0, 1)))
     strength = np.hypot(dx, dy)
     turn = (np.arctan2(dy, dx) / (2 * np.pi) * DIRECTIONS) % DIRECTIONS

@@ -24,13 +24,13 @@ LEVELS = 3  # of the pyramid: 1, 4 and 16 regions
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Histograms:
-    """Per feature and pyramid level, (pictures, regions, words) shares of points."""
+    """Feature -> array per pyramid level: (pictures, regions, words) fractions of the picture's points."""
 
     levels: dict[str, list[Floats]]
 
 
 def find_codebooks(pictures: Sequence[Points], generator: np.random.Generator) -> dict[str, Floats]:
-    """Return feature -> the centres of its words, found by k-means on a sample of points."""
+    """Return feature -> (words, D) centres of its words, found by k-means on a sample of points."""
     centres = {}
     for name, count in WORDS.items():
         parts = []
@@ -66,20 +66,23 @@ def _region(places: Floats, side: int) -> Ints:
 
 
 def _shares(regions: Ints, codes: Ints, count: int, size: int) -> Floats:
-    """Return (regions, words) shares of the picture's points."""
+    """Return (regions, words) fractions of the picture's points."""
     table = np.bincount(regions * size + codes, minlength=count * size).reshape(count, size)
     return np.asarray(table / regions.size)
 
 
 def histogram_kernel(first: Histograms, second: Histograms, power: int) -> Floats:
-    """Return (first, second) intersections of whole pictures, averaged over features, to a power (K_Histo)."""
+    """Return the (first, second) kernel matrix of whole pictures (K_Histo).
+
+    It is the mean over features of the histogram intersections, raised to ``power``.
+    """
     return _average_histograms(first, second, lambda levels, other: intersections(levels[0], other[0]), power)
 
 
 def pyramid_kernel(first: Histograms, second: Histograms, power: int) -> Floats:
-    """Return (first, second) values of the pyramid kernel, averaged over features, to a power (K_Py).
+    """Return the (first, second) matrix of the pyramid kernel, the mean over features raised to ``power`` (K_Py).
 
-    With I_l the intersections at level l, I_L + sum over l < L of (I_l - I_(l+1)) / 2^(L - l).
+    With I_l the intersections at level l, it is I_L + sum over l < L of (I_l - I_(l+1)) / 2^(L - l).
     """
     return _average_histograms(first, second, _pyramid, power)
 
@@ -94,7 +97,11 @@ def _pyramid(first: Sequence[Floats], second: Sequence[Floats]) -> Floats:
 
 
 def intersections(first: Floats, second: Floats) -> Floats:
-    """Return (first, second) sums of the smaller shares of (pictures, regions, words)."""
+    """Return (first, second) histogram intersections: sums over regions and words of the smaller fraction.
+
+    Args:
+        first, second: (pictures, regions, words) fractions.
+    """
     wide = second.reshape(len(second), -1)
     return np.stack([np.minimum(picture.reshape(-1), wide).sum(axis=1) for picture in first])
 

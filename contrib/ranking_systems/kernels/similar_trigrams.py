@@ -1,7 +1,7 @@
 """The trigram kernel with similar words (H13 section 3.5: Tri5Sem).
 
-Two words of the vocabulary match by their similarity; any other word matches itself alone. Tri5Sem takes the larger of
-the two similarities (3.5.6).
+Two words of the vocabulary match by their similarity; any other word only matches itself. Tri5Sem takes the larger
+of the two similarities (3.5.6).
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from quorum.numeric.compiling import (
 class _Captions(NamedTuple):
     """Captions as numbers and weights of words.
 
-    Caption c has stems[starts[c]:starts[c + 1]], document d the captions bounds[d] to bounds[d + 1] - 1. `earlier`: the
-    place in its caption of a word's last occurrence before it; 0 if there is none.
+    Caption c has the words stems[starts[c]:starts[c + 1]], and document d the captions bounds[d] to bounds[d + 1] -
+    1. `earlier` is the position in the caption of the previous occurrence of the word; 0 if there is none.
     """
 
     stems: Ints
@@ -42,9 +42,9 @@ class _Captions(NamedTuple):
 
 @dataclass(frozen=True)
 class SimilarTrigrams:
-    """The trigram kernel whose words match by `similarity` (V, V); without gaps' penalty (H13 3.5.1).
+    """The trigram kernel whose words match by `similarity` (V, V), without a penalty for gaps (H13 3.5.1).
 
-    Equal to `Trigrams` if each word is like itself alone.
+    It equals `Trigrams` if each word is similar only to itself.
     """
 
     vocabulary: Mapping[str, int]
@@ -59,7 +59,7 @@ class SimilarTrigrams:
         similarities: Sequence[Similarity],
         idf: Mapping[str, float] | None = None,
     ) -> SimilarTrigrams:
-        """Match words by the largest of `similarities` that training captions give."""
+        """Learn several `similarities` from training captions; words match by the largest."""
         vocabulary = vocabulary_of(training)
         tables = [similarity(training, vocabulary) for similarity in similarities]
         return cls(vocabulary, np.maximum.reduce(tables), idf)
@@ -94,7 +94,11 @@ class SimilarTrigrams:
 
 @compiled
 def _sums(first: _Captions, second: _Captions, similarity: Floats, match: float, alike: bool) -> Floats:
-    """Return (documents, documents) sums of `_match` over pairs of captions; `alike`: both are the same."""
+    """Return (documents, documents) sums of `_match` over pairs of captions.
+
+    Args:
+        alike: whether ``first`` and ``second`` are the same documents.
+    """
     sums = np.zeros((first.bounds.size - 1, second.bounds.size - 1))
     for row in range(sums.shape[0]):
         for column in range(row if alike else 0, sums.shape[1]):
@@ -118,7 +122,7 @@ def _match(
 ) -> float:
     """Return the sum over matching sequences of up to three words of two documents' captions.
 
-    Sums over earlier words grow with the rectangle before a word of each caption, which has its first and middle words.
+    The sums for first and middle words are accumulated over all earlier positions in both captions.
     """
     known, weight = similarity.shape[0], match * match
     total = 0.0

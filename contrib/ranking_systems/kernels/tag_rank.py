@@ -1,4 +1,4 @@
-"""The kernel of words' places in the sentence (Hwang, Grauman 2012; H13 section 3.4.2)."""
+"""The kernel of words' positions in the sentence (Hwang, Grauman 2012; H13 section 3.4.2)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from quorum.numeric.compiling import compiled
 class _Vectors(NamedTuple):
     """Sparse vectors of captions.
 
-    Caption c has words[starts[c]:starts[c + 1]], document d the captions bounds[d] to bounds[d + 1] - 1.
+    Caption c has the words words[starts[c]:starts[c + 1]], and document d the captions bounds[d] to bounds[d + 1] -
+    1.
     """
 
     stems: Ints
@@ -28,12 +29,11 @@ class _Vectors(NamedTuple):
 
 @dataclass(frozen=True)
 class TagRank:
-    """Two chi-square kernels over the places of words in the sentence, averaged (Hwang, Grauman 2012; H13
-    3.4.2).
+    """The mean of two chi-square kernels over word positions (Hwang, Grauman 2012; H13 3.4.2).
 
-    A word at place p (from 1; the mean of several) weighs 1 / log2(1 + p), and in the second vector the share
-    of its training occurrences behind p. Each kernel is exp(-distance / scale), with the mean distance of
-    training captions as the scale, since H13 leave it open.
+    A word at position p (from 1; the mean of several) weighs 1 / log2(1 + p) and, in the second vector, the share
+    of its training occurrences at later positions. Each kernel is exp(-distance / scale), where the scale is the
+    mean distance of training captions, since H13 do not state it.
     """
 
     places: Mapping[str, Ints]
@@ -59,7 +59,7 @@ class TagRank:
         return (kernels[0] + kernels[1]) / 2
 
     def _vectors(self, documents: Sequence[Document], numbers: dict[str, int]) -> tuple[_Vectors, _Vectors]:
-        """Return each caption's absolute and relative word places; `numbers` grows."""
+        """Return vectors of absolute and of relative word positions by caption; add new words to `numbers`."""
         rows: list[list[tuple[int, float, float]]] = []
         for caption in chain.from_iterable(documents):
             by_word: dict[str, list[int]] = {}
@@ -97,7 +97,7 @@ def _mean_distance(vectors: _Vectors) -> float:
 
 
 def _averaged_over_captions(first: _Vectors, second: _Vectors, scale: float) -> Floats:
-    """Return (first, second) means of exp(-distance / scale) over pairs of captions."""
+    """Return (first, second) means of exp(-distance / scale) over pairs of the documents' captions."""
     similar = np.exp(-_chi_squares(first, second) / scale)
     sums = np.add.reduceat(np.add.reduceat(similar, first.bounds[:-1], axis=0), second.bounds[:-1], axis=1)
     return np.asarray(sums / np.outer(np.diff(first.bounds), np.diff(second.bounds)))
@@ -105,7 +105,7 @@ def _averaged_over_captions(first: _Vectors, second: _Vectors, scale: float) -> 
 
 @compiled
 def _chi_squares(first: _Vectors, second: _Vectors) -> Floats:
-    """Return (captions, captions) sums of (a - b)^2 / (a + b) over the words of either."""
+    """Return (captions, captions) sums of (a - b)^2 / (a + b) over the words of both captions."""
     sums = np.zeros((first.starts.size - 1, second.starts.size - 1))
     for row in range(sums.shape[0]):
         for column in range(sums.shape[1]):

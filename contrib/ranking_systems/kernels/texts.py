@@ -1,12 +1,12 @@
 """Kernels between texts that count words, or sequences of words (H13 sections 3.1 and 3.4).
 
-A text kernel is learned from the captions of training images, and compares documents: lists of captions. A document's
-captions are merged (bag of words), or its kernel values are summed over all pairs of captions before normalising
-(trigrams), as H13 do.
+A text kernel is learned from the captions of training images, and compares documents, which are lists of captions.
+Either a document's captions are merged (bag of words), or kernel values are summed over all pairs of captions
+before normalising (trigrams), as in H13.
 
-Words are those of the `h13` tokenizer without stop words, stemmed: H13 correct the spelling and lemmatise instead. The
-weight of a word is its IDF, log(N / (n_w + 1)) with N training images and n_w whose captions have the word, at least
-0; kernels take its square root, which H13 found best.
+Words are those of the `h13` tokenizer without stop words, stemmed; H13 correct the spelling and lemmatise instead.
+The weight of a word is its IDF, log(N / (n_w + 1)) with N training images, of which n_w have the word in their
+captions, and at least 0. Kernels take its square root, which H13 found best.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ def idf_of(training: Sequence[Document]) -> dict[str, float]:
 
 class TextKernel(Protocol):
     def __call__(self, first: Sequence[Document], second: Sequence[Document]) -> Floats:
-        """Return (first, second) kernel values."""
+        """Return the (first, second) kernel matrix."""
 
 
 @dataclass(frozen=True)
 class BagOfWords:
-    """The cosine of word counts; `idf` multiplies counts by the root of the word's weight (BoW)."""
+    """The cosine of word counts; `idf` multiplies counts by the square root of the word's weight (BoW)."""
 
     idf: Mapping[str, float] | None = None
 
@@ -70,9 +70,9 @@ class BagOfWords:
 class Trigrams:
     """The truncated string kernel over sequences of at most three words, with gaps between them (Tri).
 
-    A sequence w matches a stretch of words that begins with its first and ends with its last word and has
-    those between in order. The value is the sum over sequences of m(s, w) m(s', w) match^(2 l(w)), where m
-    adds gap^(length - l(w)) per matching stretch. With `idf` it is multiplied by the root of the product of
+    A sequence w matches a stretch of words that begins with the first and ends with the last word of w, and has the
+    others between them in order. The value is the sum over sequences of m(s, w) m(s', w) match^(2 l(w)), where m
+    adds gap^(length - l(w)) per matching stretch. With `idf` it is multiplied by the square root of the product of
     the words' weights.
     """
 
@@ -139,7 +139,7 @@ def _features(
 
 
 def _cosines(first: Sequence[Mapping[Any, float]], second: Sequence[Mapping[Any, float]]) -> Floats:
-    """Return (first, second) cosines; 0 without features."""
+    """Return the (first, second) cosines of sparse vectors; 0 for empty ones."""
     left, right = _features(first, second)
     lengths = [np.sqrt((table * table).sum(axis=1)) for table in (left, right)]
     return ratio((left @ right.T).toarray(), np.outer(lengths[0], lengths[1]), otherwise=0.0)

@@ -1,15 +1,16 @@
 """Similarities of words, learned from training captions (H13 section 3.5).
 
-A word is a vector of similarities to the words of a vocabulary, and two words match by the cosine of their vectors.
+A word is a vector of its relation to the words of a vocabulary, and two words match by the cosine of their vectors.
 Words of the vocabulary occur at least five times in the captions. Vectors are of
 
-  take it from the British National Corpus, which is not free, and average the two.
-- alignment: probabilities that a word of one caption translates another of the same image, by IBM's model 1 (Brown et
-  al. 1993; 3.5.4). H13 align nouns and verbs apart, found by a tagger, and go on with model 2; here all words are
-  aligned together.
+- distributional similarity: the pointwise mutual information of two words in one caption, at least 0 (3.5.3). H13
+also take it from the British National Corpus, which is not free, and average the two.
+- alignment: probabilities that a word of one caption translates another of the same image, by IBM's model 1 (Brown
+et al. 1993; 3.5.4). H13 align nouns and verbs separately, found by a tagger, and continue with model 2; this module
+aligns all words together.
 
-Cosines below .01 and .05 are 0. H13's third similarity, Lin's, is of WordNet and not in Tri5Sem: it ranked no better
-than words as they are.
+Cosines below .01 (distributional) and .05 (alignment) are 0. H13's third similarity, Lin's, is based on WordNet and
+not part of Tri5Sem, as it ranked no better than plain words.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def vocabulary_of(training: Sequence[Document]) -> dict[str, int]:
 
 
 def distributional_similarity(training: Sequence[Document], vocabulary: Mapping[str, int]) -> Floats:
-    """Return (V, V) cosines of words' vectors of pointwise mutual information, over captions."""
+    """Return (V, V) cosines of words' vectors of pointwise mutual information within captions."""
     captions = list(chain.from_iterable(training))
     columns = [sorted({vocabulary[word] for word in caption if word in vocabulary}) for caption in captions]
     starts = starts_of([len(row) for row in columns])
@@ -52,12 +53,12 @@ def distributional_similarity(training: Sequence[Document], vocabulary: Mapping[
 
 
 def alignment_similarity(training: Sequence[Document], vocabulary: Mapping[str, int]) -> Floats:
-    """Return (V, V) cosines of words' vectors of translation probabilities, between captions of an image."""
+    """Return (V, V) cosines of words' vectors of translation probabilities between captions of an image."""
     return _cosines(translation_probabilities(training, vocabulary), LEAST_ALIGNED)
 
 
 def translation_probabilities(training: Sequence[Document], vocabulary: Mapping[str, int]) -> Floats:
-    """Return (V, V) probabilities of each word (columns) as the translation of another (rows), by IBM's model 1."""
+    """Return (V, V) probabilities that a word (row) translates to another (column), by IBM's model 1."""
     size = len(vocabulary)
     links, targets, count = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)], 0
     for document in training:
@@ -86,7 +87,7 @@ def translation_probabilities(training: Sequence[Document], vocabulary: Mapping[
 
 
 def _cosines(vectors: Floats, least: float) -> Floats:
-    """Return (V, V) cosines of rows, 0 below `least`; a word is like itself, whatever its vector."""
+    """Return (V, V) cosines of rows, 0 below `least`; the similarity of a word with itself is 1 in any case."""
     lengths = np.sqrt((vectors**2).sum(axis=1))
     cosines = ratio(vectors @ vectors.T, np.outer(lengths, lengths), otherwise=0.0)
     np.fill_diagonal(cosines, 1.0)

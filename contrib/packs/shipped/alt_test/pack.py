@@ -52,7 +52,7 @@ def analyse(run: Run) -> None:
 
 
 def _read(path: Path) -> dict[str, dict[str, str]]:
-    """Return who -> instance -> vote."""
+    """Return expert or model -> instance -> vote."""
     content: Any
     try:
         content = load_json(path.read_bytes())

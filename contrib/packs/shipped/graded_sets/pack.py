@@ -1,4 +1,4 @@
-"""Correlate metrics with people on Flickr8k-Expert, Flickr8k-CF, Composite and Polaris, as the field does."""
+"""Correlate metrics with people on Flickr8k-Expert, Flickr8k-CF, Composite and Polaris, as usual in the field."""
 
 import ast
 import csv
@@ -33,7 +33,7 @@ COLUMNS = ("mt", "refs", "score", "imgid")
 
 @dataclass(frozen=True, slots=True)
 class GradedCaptions:
-    """Judged captions; ``grades`` (N,) are single grades of the captions ``of`` (N,)."""
+    """Judged captions, and N single grades: ``grades`` (N,), and the index of the graded caption, ``of`` (N,)."""
 
     title: str
     captions: list[CaptionTexts]
@@ -72,7 +72,7 @@ def _judged(rows: Iterable[JudgmentRow]) -> dict[tuple[str, str], list[float]]:
 def _expert(
     folder: Path, references: dict[str, list[str]], texts: dict[str, str], *, keep_own: bool = False
 ) -> GradedCaptions:
-    """Return the grades without captions equal to a reference, or of all of them if ``keep_own``."""
+    """Return the expert grades; captions that equal a reference are left out unless ``keep_own``."""
     captions, grades = [], []
     for (image, key), values in _judged(open_judgments(EXPERT, folder).judgments()).items():
         if keep_own or texts[key] not in references[image]:
@@ -97,7 +97,7 @@ def _crowd(folder: Path, references: dict[str, list[str]], texts: dict[str, str]
 
 
 def _table(title: str, path: Path) -> GradedCaptions:
-    """Read the CSV that Polos's authors made of each set."""
+    """Read the CSV that the authors of Polos made from a set."""
     captions = []
     with path.open(encoding="utf-8", newline="") as file:
         reader = csv.DictReader(file)
@@ -128,7 +128,7 @@ def _people(captions: Sequence[CaptionTexts]) -> Floats:
 
 
 def _rhos(run: Run, graded: GradedCaptions) -> None:
-    """V15 §7.2: rho on all expert pairs, an image's own captions among its references."""
+    """V15 §7.2: Spearman's rho on all expert pairs, where an image's own captions are among its references."""
     documents = [caption.references for caption in graded.captions]
     metrics = computable_metrics(RHOS.values())
     scored = score_captions(graded.captions, documents, metrics=metrics, tokenizer="ptb").scores
@@ -200,7 +200,7 @@ def _correlate(run: Run, name: str, graded: GradedCaptions, coefficient: str) ->
 def _clustered(
     scores: Floats, graded: GradedCaptions, images: Sequence[str], coefficient: str, seed: int
 ) -> Estimate:
-    """Correlate data points; the interval resamples images with all their judgments."""
+    """Correlate scores with grades; the interval resamples images with all their judgments."""
     result = grouped_correlation(
         scores,
         graded.grades,

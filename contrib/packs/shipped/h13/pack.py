@@ -137,7 +137,7 @@ def _experts(run: Run, experts: Pairs) -> None:
 
 
 def _kappas(run: Run, data: Flickr8kSet) -> None:
-    """Tables 8 and 9: kappa on a grid of thresholds, by the set of references."""
+    """Tables 8 and 9: kappa on a grid of thresholds, for each set of references."""
     experts = data.experts
     panels: list[HeatPanel] = []
     rows: list[tuple[Cell, ...]] = []
@@ -217,7 +217,7 @@ def _heat(name: str, down: str, panels: Sequence[HeatPanel]) -> Plot:
 
 
 def _shares(data: Flickr8kSet) -> Floats:
-    """Return (images, captions) shares of yes; nan if not judged."""
+    """Return (images, captions) shares of yes; nan for pairs that were not judged."""
     shares = np.full((len(data.images), len(data.images)), np.nan)
     shares[data.crowd.image, data.crowd.caption] = data.crowd.means
     return shares
@@ -344,7 +344,7 @@ def _crowd(run: Run, data: Flickr8kSet, shares: Floats) -> None:
 
 
 def _control_rule(run: Run) -> None:
-    """The rule of 70 % right control items, on a rehearsed crowd: the release names no workers."""
+    """The rule of 70 % right control items, on a simulated crowd, since the published data name no workers."""
     rng = np.random.default_rng(run.seed)
     pairs, controls, votes = 3000, 1000, 3
     truth = (rng.random(pairs + controls) < 0.1).astype(np.int64)
@@ -383,7 +383,7 @@ def _control_rule(run: Run) -> None:
 
 
 def _rankings(run: Run, data: Flickr8kSet, shares: Floats) -> None:
-    """R@k, median rank, S@k, R-precision and grades of first captions, for rankings made from captions."""
+    """R@k, median rank, S@k, R-precision and grades of first captions, for rankings computed from captions."""
     systems = of_features("text_systems")
     if not systems:
         return
@@ -424,7 +424,7 @@ def _rankings(run: Run, data: Flickr8kSet, shares: Floats) -> None:
 def _affinities(
     data: Flickr8kSet, systems: Sequence[Callable[..., dict[str, Floats]]], seed: int
 ) -> dict[str, Floats]:
-    """Return (images, captions) affinities by system."""
+    """Return system -> (images, captions) affinities."""
     images = [
         [text for position, text in enumerate(captions) if position != POOL] for captions in data.captions
     ]
@@ -437,7 +437,7 @@ def _affinities(
 def _orders(
     run: Run, task: str, by_crowd: Mapping[str, JudgedRankings], by_original: Mapping[str, JudgedRankings]
 ) -> None:
-    """Table 7: rho and tau-b between the orders of systems by people and by the original item."""
+    """Table 7: rho and tau-b between the order of systems by people and their order by the original item."""
     measures = {
         **{f"S@{k}": [success_at_k(lists, k=k) for lists in by_crowd.values()] for k in CUTS},
         "R-precision": [r_precision(lists) for lists in by_crowd.values()],
@@ -493,7 +493,7 @@ def _ranking_table(
 
 
 def _first_captions(run: Run, data: Flickr8kSet, first: dict[str, Ints], best: str) -> None:
-    """Table 1: cumulative shares of grades of first captions, with McNemar's stars."""
+    """Table 1: cumulative shares of the grades of first captions, with stars for McNemar's test."""
     grades = np.full((len(data.images), len(data.images)), np.nan)
     grades[data.experts.image, data.experts.caption] = data.experts.means
     images = np.arange(len(data.images))

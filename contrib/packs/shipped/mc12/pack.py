@@ -1,4 +1,4 @@
-"""MC12: the measures of SemEval-2007 task 10 against its scorer, and baselines on the paper's or rehearsed data."""
+"""MC12: the measures of SemEval-2007 task 10 against its scorer, and baselines on the paper's or simulated data."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ Terms = list[str]
 
 @dataclass(frozen=True, slots=True)
 class ImageTexts:
-    """Each image's sentences, title and keywords as terms, and those of training images."""
+    """The sentences, title and keywords of each image as terms, and those of training images."""
 
     sentences: list[list[Terms]]
     titles: list[Terms]
@@ -205,7 +205,7 @@ def _has_mode(tags: Mapping[str, int]) -> bool:
 
 
 def _read(file: Path, *, stem: str) -> ImageTexts:
-    """Return a file's images; see pack.toml for its columns."""
+    """Return the images in a file; its columns are described in pack.toml."""
     stop = smart_stop_words() if stem != "none" else frozenset()
     texts = ImageTexts([], [], [], [], [])
     for record in read_json_lines(
@@ -232,7 +232,7 @@ def _read(file: Path, *, stem: str) -> ImageTexts:
 
 
 def _rehearsed(run: Run) -> ImageTexts:
-    """Return captions as texts, with keywords that rehearsed annotators chose from their words."""
+    """Return captions as texts, with keywords that simulated annotators chose from their words."""
     captions = references_by_image(open_dataset(PASCAL, run.data[PASCAL]).rows())
     stop = smart_stop_words()
     images = [keyword_terms(texts, stop_words=stop) for texts in list(captions.values())[: 2 * IMAGES]]

@@ -56,7 +56,7 @@ METEOR_SIZES, METEOR_DRAWS = (1, 5, 48), 1
 
 
 def analyse(run: Run) -> None:
-    """Compare every metric with the winners of both data sets."""
+    """Compare every metric with the people's winners in both data sets."""
     panels, points = [], []
     for index, name in enumerate(DATASET_TITLES):
         data = read_fifty(name, run.data[name])
@@ -157,7 +157,7 @@ def _section_7_2(
 
 
 def _authors_scores(run: Run, data: Fifty) -> None:
-    """Compare our CIDEr with the authors' own scores of each pair's first candidate, by all fifty references."""
+    """Compare Quorum's CIDEr with the authors' scores of each pair's first candidate, by all fifty references."""
     if not run.has(SCORES):
         return
     references = references_by_image(open_dataset(PASCAL, run.data[PASCAL]).rows())

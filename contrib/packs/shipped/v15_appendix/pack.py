@@ -69,7 +69,7 @@ def analyse(run: Run) -> None:
 
 
 def _pairwise(run: Run, data: Fifty) -> None:
-    """App. I: metrics with five references against the better candidate; CIDEr with 48 against the consensus."""
+    """App. I: metrics (five references) against the better candidate, and CIDEr (48) against the consensus."""
     metrics = [*AT_FIVE.values(), MEAN_LENGTH, "cider"]
     tables = scores_by_shared_subsets(data, metrics, [FIVE], draws=DRAWS, seed=run.seed)
     names = dict(AT_FIVE)
@@ -105,7 +105,7 @@ def _pairwise(run: Run, data: Fifty) -> None:
 
 
 def _parting(run: Run, data: Fifty) -> None:
-    """App. I and III: where liked and human-like candidates differ."""
+    """App. I and III: the pairs where the better candidate differs from the more human-like one."""
     known = (data.winners != 0) & (data.better != 0)
     apart = known & (data.winners != data.better)
     more = _words_more_in_liked(data)
@@ -156,7 +156,7 @@ def _parting(run: Run, data: Fifty) -> None:
 
 
 def _words_more_in_liked(data: Fifty) -> Ints:
-    """Return (P,) how many more words the liked candidate has than the human-like one."""
+    """Return (P,) number of words of the better candidate minus that of the more human-like one."""
     liked, human_like = (
         [len(_candidate(data, position, winner).split()) for position, winner in enumerate(winners.tolist())]
         for winners in (data.better, data.winners)
@@ -238,7 +238,7 @@ def _example(data: Fifty, image: str, scores: dict[str, list[Floats]]) -> Table:
 
 
 def _versions(run: Run, name: str, data: Fifty) -> None:
-    """App. VIII, figures 11 and 12."""
+    """App. VIII, figures 11 and 12: versions of metrics."""
     metrics = [metric for versions in VERSIONS.values() for metric in versions.values()]
     by_size = scores_by_shared_subsets(data, metrics, SIZES, draws=VERSION_DRAWS, seed=run.seed)
     curves = {metric: curve_of_all(data, by_size[metric]) for metric in metrics}

@@ -114,7 +114,7 @@ def _tournament(run: Run, data: Fifty) -> None:
 
 
 def _of_opponents(table: Floats) -> Floats:
-    """Return (..., K) means over opponents of (..., K, K) shares of comparisons won; the diagonal is nan."""
+    """Return (..., K) mean share of comparisons won over opponents, from (..., K, K) shares with nan diagonal."""
     met = ~np.isnan(table)
     return ratio(np.where(met, table, 0.0).sum(axis=-1), met.sum(axis=-1))
 
@@ -125,7 +125,7 @@ def _estimate(value: Floats, draws: Floats, position: int, result: TournamentRes
 
 
 def _draws(winners: Ints, first: list[str], second: list[str], images: list[str], seed: int) -> Floats:
-    """Return (B, K) mean shares of comparisons won, over opponents, of resampled images."""
+    """Return (B, K) mean shares of comparisons won over opponents, for B resamples of the images."""
     systems = sorted({*first, *second})
     firsts, seconds = (np.array([systems.index(name) for name in side]) for side in (first, second))
     _, image = np.unique(images, return_inverse=True)
@@ -142,13 +142,13 @@ def _draws(winners: Ints, first: list[str], second: list[str], images: list[str]
 
 
 def _correlations(people: Floats, metric: Floats) -> Floats:
-    """Return (B,) Pearson's r between the rows of (B, K)."""
+    """Return (B,) Pearson's r between corresponding rows of two (B, K) tables."""
     x, y = (draws - draws.mean(axis=1, keepdims=True) for draws in (people, metric))
     return ratio((x * y).sum(axis=1), np.sqrt((x**2).sum(axis=1) * (y**2).sum(axis=1)))
 
 
 def _on_all_pairs(data: Fifty, people: Floats) -> dict[str, float]:
-    """Return the agreement of CIDEr with people on all ten pairs of images that all five systems described."""
+    """Return CIDEr's agreement with people on all ten system pairs of images that all five systems described."""
     captions: dict[str, dict[str, str]] = {}
     for pair, names, image in zip(data.pairs, data.systems, data.images, strict=True):
         for name, text in zip(names, (pair.first, pair.second), strict=True):
@@ -173,7 +173,7 @@ def _on_all_pairs(data: Fifty, people: Floats) -> dict[str, float]:
 
 
 def _halves(run: Run, dataset: str, data: Fifty, metrics: list[str]) -> None:
-    """Predict the winner by one half of the references from the other half, by people and by metrics alike."""
+    """Predict the winner by one half of the references from the other half, by people and by metrics."""
     rng = np.random.default_rng(run.seed)
     references = data.votes.shape[1]
     right: dict[str, list[Floats]] = {}
@@ -246,13 +246,13 @@ def _halves(run: Run, dataset: str, data: Fifty, metrics: list[str]) -> None:
 
 
 def _majority(votes: Ints) -> Ints:
-    """Return (P,) winners of (P, N) votes; 0 for a tie."""
+    """Return (P,) winners of the majority of (P, N) votes; 0 for a tie."""
     first, second = (votes == 1).sum(axis=1), (votes == 2).sum(axis=1)
     return (first > second) + 2 * (second > first).astype(np.int64)
 
 
 def _over_splits(right: Floats) -> tuple[Floats, Floats]:
-    """Return (P,) means of (S, P) splits and their numbers, omitting nan, where a half names no winner."""
+    """Return (P,) means over S splits, and (P,) numbers of splits where both halves name a winner (not nan)."""
     known = ~np.isnan(right)
     return ratio(np.where(known, right, 0.0).sum(axis=0), known.sum(axis=0)), known.sum(axis=0).astype(
         np.float64

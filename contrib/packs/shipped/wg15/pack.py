@@ -1,4 +1,4 @@
-"""WG15: the upper bound of people, the baselines and their combinations, on the paper's or rehearsed data."""
+"""WG15: the upper bound of people, the baselines and their combinations, on the paper's or simulated data."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ LABELS, IMAGES, PEOPLE = 40, 400, 7  # of the rehearsal
 
 @dataclass(frozen=True, slots=True)
 class Images:
-    """Each image's labels, boxes (x, y, width, height) and size, and the boxes that each description names."""
+    """The labels, boxes (x, y, width, height) and size of each image, and the boxes that each description names."""
 
     labels: list[list[str]]
     boxes: list[np.ndarray]
@@ -166,7 +166,7 @@ def _estimate(figure: ContentFigure, seed: int) -> Estimate:
 
 
 def _read(file: Path) -> tuple[Images, Images]:
-    """Return a file's training and test images; see pack.toml for its columns."""
+    """Return the training and the test images in a file; its columns are described in pack.toml."""
     parts: dict[str, Images] = {"train": Images([], [], [], []), "test": Images([], [], [], [])}
     columns = Columns(("image", "split", "width", "height", "boxes", "descriptions"))
     for record in read_json_lines(file, columns, ImportNotes(), None):

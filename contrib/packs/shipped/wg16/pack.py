@@ -1,4 +1,4 @@
-"""WG16: bounds of every metric from people and unrelated texts, and how metrics order images and captions."""
+"""WG16: bounds of every metric from people and unrelated texts, and how metrics rank images and captions."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def analyse(run: Run) -> None:
 
 
 def _sets(run: Run) -> Iterator[tuple[str, list[list[str]]]]:
-    """Yield the captions by image of each available dataset."""
+    """Yield (name, captions of each image) of each available dataset."""
     for name, format, file in (
         *((PASCAL, PASCAL, ""), (ABSTRACT, ABSTRACT, ""), ("flickr8k", "flickr8k", "")),
         ("coco-captions", "coco", "captions_karpathy_test4.json"),
@@ -90,7 +90,7 @@ def _sets(run: Run) -> Iterator[tuple[str, list[list[str]]]]:
 
 
 def _scenes(run: Run) -> dict[str, list[str]]:
-    """Return the sentences of each scene; a line is the scene's number, the sentence's number, and the sentence."""
+    """Return scene -> sentences; a line has the scene's number, the sentence's number, and the sentence."""
     captions: dict[str, list[str]] = {}
     for file in run.pack.contents.data[SCENES].files:
         path = run.data[SCENES] / file
@@ -168,7 +168,7 @@ def _estimate(bound: Bound) -> Estimate:
 
 
 def _rouge_options(captions: Sequence[Sequence[str]], seed: int) -> list[tuple[str, float, float]]:
-    """Return both bounds by option of the ROUGE script: people's, and other images'."""
+    """Return (option of the ROUGE script, upper bound by people, lower bound by other images)."""
     generator = np.random.default_rng(seed)
     held_out = hold_out(captions, most=REPLACED, generator=generator)
     metrics = [f"rouge-1|{option}" for option in ROUGE_OPTIONS]

@@ -53,6 +53,6 @@ def analyse(run: Run) -> None:
 
 
 def _judged(row: Mapping[str, Any]) -> Judged:
-    """Read a row; documents are called by their domain, as in test-en-news_bbc.1."""
+    """Read a row. Names of documents contain their domain, as in test-en-news_bbc.1."""
     domain = row["document"].replace("_", "-").split("-")[2]
     return Judged(row["worker"], {"spans": [], "score": float(row["score"])}, row["document"], domain)
