@@ -17,7 +17,7 @@ feature_settings: Any = settings
 
 
 def of_features(attribute: str) -> list[Any]:
-    """Return the objects whose dotted paths active features list in an attribute of ``config.features.Feature``."""
+    """Return the objects that active features name, by dotted path, in an attribute of ``config.features.Feature``."""
     features = getattr(settings, "FEATURES", {})  # commands on files run without settings
     return [import_string(path) for feature in features.values() for path in getattr(feature, attribute)]
 

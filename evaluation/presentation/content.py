@@ -401,7 +401,7 @@ def _number(value: str | int | float | None, shows: str) -> str:
 
 
 def join_names(names: Sequence[str]) -> str:
-    """Join names as "a, b and c"; of many, only count the last."""
+    """Join names as "a, b and c"; if there are many, give only the number of the last ones."""
     shown, left = list(names[:MOST_NAMED]), len(names) - MOST_NAMED
     if left > 0:
         shown.append(gettext("%(n)s more") % {"n": left})

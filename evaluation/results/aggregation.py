@@ -171,7 +171,10 @@ def _pair_dict(pair: PairRow, outcome: PairConsensus) -> dict[str, Any]:
 
 
 def _scale_dict(scale: Scale) -> dict[str, float]:
-    """Return a study's own scale as JSON; a mean above its middle, ``describes_above``, says that a text describes."""
+    """Return a study's own scale as JSON.
+
+    A mean above ``describes_above``, the middle of the scale, counts as "the text describes the item".
+    """
     ends = {name: getattr(scale, name) for name in ("low", "high", "step")}
     return {**ends, "describes_above": plain_number(scale.middle)}
 

@@ -90,7 +90,7 @@ class BigramPrior:
 def mentions_of(
     labels: Sequence[Sequence[str]], descriptions: Sequence[Sequence[Sequence[int]]]
 ) -> list[list[str]]:
-    """Return the labels of the boxes that each description names, as `fit` takes them."""
+    """Return the labels of the boxes that each description names, for `UnigramPrior.fit` and `BigramPrior.fit`."""
     _check_labels(labels, "labels")
     check_collection(descriptions, "descriptions", "the descriptions of each image")
     if len(labels) != len(descriptions):

@@ -202,7 +202,7 @@ def keyword_best(
     vocabulary: Vocabulary = None,
     duplicates: str = CREDITED,
 ) -> KeywordScore:
-    """Return the credit of the best keyword (MC12 section 6.2, "best normal")."""
+    """Return the credits by the measure "best": several guesses share the credit (MC12 section 6.2, "best normal")."""
     task = _task(annotations, gold, vocabulary, duplicates)
     credit = task.credits() / np.maximum([len(guesses) for guesses in task.guesses], 1)
     signed = measure_signature("keyword-best", **evaluation_fields(vocabulary), duplicates=duplicates)

@@ -189,7 +189,10 @@ class ExportWork:
     tally: JudgmentTally = field(init=False)
 
     def votes(self) -> Iterator[tuple[list[int], dict[int, list[tuple[int, Any]]]]]:
-        """Yield batches of units, each with unit -> (worker's row id, answer) of included judgments, by worker name."""
+        """Yield batches of unit row ids, each with the included judgments of its units, as (worker's row id, answer).
+
+        Judgments are sorted by worker name.
+        """
         for some in batched(self.pieces, UNITS_AT_ONCE):
             votes: defaultdict[int, list[tuple[int, Any]]] = defaultdict(list)
             for unit, worker, _, answer in included_votes(self.study, self.moment, self.tally, units=some):

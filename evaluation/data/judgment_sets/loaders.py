@@ -66,7 +66,7 @@ def is_anonymous(study: Study) -> bool:
 def control_records_of(study: Study, *, moment: Snapshot | None = None) -> dict[int, ControlRecord]:
     """Return the workers' results on control items, by row id.
 
-    Imports have none: they state for each judgment whether it is used.
+    They decide which judgments count, except in imports, which state for each judgment whether it is used.
     """
     return _control_records(
         study, control_tallies(study) if moment is None else tallies_of_snapshot(study, moment)

@@ -110,7 +110,7 @@ def read_bundle(reader: BundleReader) -> ReadBundle:
 
 
 def _registered(reader: BundleReader) -> RegisteredPlan | None:
-    """Return the bundle's registered plan, with deviations as stated, because these depend on the study's log."""
+    """Return the bundle's registered plan, with the deviations that the bundle states, as these depend on the log."""
     if not {REGISTRATION, OUTCOMES} <= set(reader.names):
         return None
     content, stated = reader.json(REGISTRATION), reader.json(OUTCOMES)

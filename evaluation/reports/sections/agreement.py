@@ -1,4 +1,4 @@
-"""Report sections on agreement between people, and of every two workers."""
+"""Sections of the report on agreement between people, and of every two workers."""
 
 from __future__ import annotations
 

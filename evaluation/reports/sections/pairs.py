@@ -1,4 +1,4 @@
-"""Report sections on candidate pairs: accuracy of metrics, numbers of references, and the tournament of systems."""
+"""Sections of the report on candidate pairs: accuracy of metrics, numbers of references, tournament of systems."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Report sections on the collected data, and on each worker's results."""
+"""Sections of the report on the collected data, and on each worker's results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Report sections on systems' ranked captions: the grades of first captions, and rankings."""
+"""Sections of the report on systems' ranked captions: the grades of first captions, and rankings."""
 
 from __future__ import annotations
 

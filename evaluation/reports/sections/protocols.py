@@ -1,4 +1,4 @@
-"""Report sections that only one protocol has: captions, keywords, boxes, and questions of a form."""
+"""Sections of the report that only one protocol has: captions, keywords, boxes, and questions of a form."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ NO_CAPTIONS_OF_TWO = gettext_noop(
 
 
 class OfferedCaption(NamedTuple):
-    """A caption of an image among those people chose from, and the systems that a choice of it counts for."""
+    """A caption of an image that people could choose, and the systems credited if it is chosen."""
 
     item: int
     text: str

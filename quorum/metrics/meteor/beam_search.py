@@ -49,7 +49,7 @@ WHERE, BEFORE = COLUMNS, COLUMNS + 1
 
 
 class AlignedTexts(NamedTuple):
-    """A candidate, by number of the text and of its words, and a reference, by the bounds of its words."""
+    """Two texts to align: number and length of the candidate's text, and the bounds of the reference's words."""
 
     text: int
     length: int

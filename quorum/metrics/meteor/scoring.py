@@ -207,7 +207,7 @@ def _spliced(
 
 
 def _stand_in(word: str) -> str:
-    """Return "a", "A" or "0", which has the same effect on a full stop before it as the word."""
+    """Return "a", "A" or "0", whichever has the same effect as the word on a full stop before it."""
     if "a" <= word[:1] <= "z":
         return "a"
     return "0" if "0" <= word[:1] <= "9" else "A"

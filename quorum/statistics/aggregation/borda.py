@@ -40,7 +40,7 @@ class BordaResult(Result):
 
 @signed("borda", input="lists")
 def borda_count(rankings: Iterable[Sequence[Any]]) -> BordaResult:
-    """Join rankings: sequences of all N items from best to worst."""
+    """Combine rankings, each a sequence of all N items from best to worst."""
     lists = [
         one_per_row(ranking, f"ranking {number}")
         for number, ranking in enumerate(one_per_row(rankings, "rankings"))

@@ -502,8 +502,8 @@ def accuracy_by_references(
 ) -> dict[str, ReferenceCurve]:
     """Return the accuracy by number of references, for each pair kind, and for all pairs as "all".
 
-    `scores` maps a number of references to the (D, P) scores of the first candidates, and of the second, with D
-    `random_subsets` of so many references.
+    `scores` maps a number of references to two (D, P) arrays, the scores of the first and of the second candidates with
+    D `random_subsets` of so many references.
     """
     people = PeoplesWinners.of(winners, **options)
     if not isinstance(scores, Mapping):

@@ -94,7 +94,7 @@ class PilotPeople:
 
 
 def fit_people(first: ArrayLike, votes: ArrayLike, spread: float = 0.1) -> PilotPeople:
-    """Fit the model to (U,) units: `first` has the number of votes for the first option, of `votes` in all.
+    """Fit the model to (U,) units with `votes` (U,), of which `first` (U,) are for the first option.
 
     Units with a single vote are left out. The model is an equal mixture of BetaBinomial(n, a, b) and BetaBinomial(n,
     b, a) (Skellam 1948).

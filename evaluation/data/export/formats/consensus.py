@@ -30,7 +30,7 @@ def keyword_gold(study: Study, *, stems: bool = True) -> dict[str, Counter[str]]
 
 
 def content_gold(study: Study) -> dict[str, list[set[int]]]:
-    """Return for each image the boxes, from 0, that each description names: the sets G_m of WG15 eq. 1-3."""
+    """Return for each image the boxes, numbered from 0, that each description names: the sets G_m of WG15 eq. 1-3."""
     gold: dict[str, list[set[int]]] = {}
     for unit, consensus in _consensus_of_all(study):
         gold.setdefault(unit.item.name, []).append(set(box_numbers(consensus.answer, unit.content["boxes"])))
