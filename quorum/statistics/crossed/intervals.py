@@ -66,7 +66,7 @@ def share_of_rows(
     share = float(amounts @ outcomes) / float(amounts.sum())
     if weights is None and clusters.alone(len(outcomes)) and not (outcomes % 1).any():
         # The variance of independent zeros and ones follows from their share.
-        spread = Spread(share * (1 - share) / len(outcomes), math.inf)
+        spread = Spread(share * (1 - share) / len(outcomes), math.inf, independent=len(outcomes))
         cells, clusters = len(outcomes), replace(clusters, reason="", note="")
     elif clusters.reason:
         return ClusteredInterval(math.nan, math.nan, math.nan, clusters)

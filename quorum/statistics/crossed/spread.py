@@ -21,6 +21,8 @@ from quorum.statistics.inputs import ROUNDING
 
 # With more degrees of freedom, the noncentral t distribution is taken as normal, which is accurate to 0.001.
 MOST_FREEDOM = 1000
+# A share that looks like 0 or 1 may be .07 or .93, whose variance is a quarter of that of a half.
+LEAST_VARIANCE = 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +63,13 @@ class Spread:
         within, people = self.within / items, self.people * raters
         most = most_by_raters(by_raters + within, within, effective, people)
         df = float(satterthwaite(by_items, max(number, FEWEST) - 1, most, max(effective, FEWEST) - 1))
-        return Spread(by_items + by_raters, df, by_raters, within, number, effective, people)
+        independent = math.nan if math.isnan(self.independent) else number
+        return Spread(by_items + by_raters, df, by_raters, within, number, effective, people, independent)
 
     @property
     def number(self) -> float:
         """The effective number of items from which the variance by items is estimated."""
-        if not math.isnan(self.independent):
+        if not math.isnan(self.independent) and self.df < math.inf:
             return self.independent
         return self.df + 1 if math.isnan(self.items) else self.items
 
@@ -77,6 +80,12 @@ class Spread:
         if not self.variance > 0:
             return float(difference != 0)
         least, shift = quantile_of(1 - level, self.df), abs(difference) / math.sqrt(self.variance)
+        if not math.isnan(self.independent):
+            # The test takes the variance of a half; that of another share p is 4 p (1 - p) times as large.
+            smaller = max(1 - 4 * difference**2, LEAST_VARIANCE)
+            raters = self.by_raters / self.variance
+            ratio = math.sqrt(raters + (1 - raters) * smaller)
+            least, shift = least / ratio, shift / ratio
         if self.df <= MOST_FREEDOM:
             missed = float(scipy.special.nctdtr(self.df, shift, least))
             return 1.0 if math.isnan(missed) else 1 - missed  # nan by underflow, from a shift of 36 on

@@ -325,7 +325,7 @@ class PeoplesWinners:
         spread = items.spread((credits - mean) / n)
         if is_share and items.alone(n) and not (credits % 1).any():
             # The variance of independent zeros and ones follows from their share.
-            spread = Spread(mean * (1 - mean) / n, math.inf)
+            spread = Spread(mean * (1 - mean) / n, math.inf, independent=n)
             items = replace(items, reason="", note="")
         if not columns:
             items = replace(items, counts={})
