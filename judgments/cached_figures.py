@@ -29,7 +29,7 @@ T = TypeVar("T")
 MANY_ROWS = 20_000
 FRESH_SECONDS = 60.0  # seconds for which cached figures are fresh
 QUICK_SECONDS = 1.0  # longest computation in seconds to wait for after a person's action
-INTERVAL_FACTOR = 10.0  # share of time for computing: what takes 12 s is recomputed every two minutes
+INTERVAL_FACTOR = 10.0  # recompute after this multiple of the computing time: 12 s, every two minutes
 JOB = "figures"
 
 
@@ -149,7 +149,7 @@ def _compute_for_page(study: Study, figures: Figures[T]) -> T:
     made_at, began = timezone.now(), time.monotonic()
     result = figures.compute(study)
     if figures.rows(result) >= MANY_ROWS and get_language() != settings.LANGUAGE_CODE:
-        request_figures(study, [figures.name])  # they may hold sentences, which are stored in English
+        request_figures(study, [figures.name])  # figures may contain sentences, which are stored in English
     elif figures.rows(result) >= MANY_ROWS:
         seconds = time.monotonic() - began
         store_figures([_row(study, figures, result, _version(study, figures), made_at, seconds)])

@@ -46,7 +46,7 @@ def import_dataset_upload(
         pictures: the folder with pictures, relative to the root of the upload.
     """
     user = acting_person()
-    if user is None:  # without an owner it would be everybody's
+    if user is None:  # a dataset without an owner would be public
         raise WrongState("Nothing was imported: the account that asked for it no longer exists.")
     with _stored(run, upload) as (files, result):
         people, *systems = [UploadPart(**values) for values in parts] or [UploadPart(format=format)]

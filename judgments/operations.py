@@ -133,7 +133,7 @@ class Operation:
         Raises:
             rest_framework.exceptions.ValidationError: a parameter is missing or wrong.
         """
-        # a body that nothing is read from is not parsed either
+        # without parameters the body is not parsed
         values = self.parameters.read(data, needed=needed) if self.parameters().fields else {}
         if self.row:
             values[self.row] = data.get(self.row, "") if row is None else row
@@ -165,7 +165,7 @@ class Operation:
             values = self.prepare(study=study, **values)
         args = {"study": study.slug, **values}
         with transaction.atomic():
-            # one start at a time: of twenty at once, nineteen find the job of the first
+            # lock, so that of simultaneous starts all but the first find its job
             now = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
             if self.check is not None and now.state != study.state:
                 self.check(now)

@@ -18,7 +18,7 @@ from judgments.jobs.registry import READING
 from judgments.jobs.runs import DATABASE_FAILURES, JobRun
 from quorum.numeric.parallel import using
 
-_queues: dict[str, str] = {}  # of a task, by its name
+_queues: dict[str, str] = {}  # task name -> queue
 
 
 def route(name: str, *_: object, **__: object) -> dict[str, str]:
@@ -35,7 +35,7 @@ def add_job_task(kind: str, queue: str) -> None:
         name=registry.task_name(kind),
         soft_time_limit=seconds,
         time_limit=seconds + settings.JOB_GRACE_SECONDS,
-        autoretry_for=DATABASE_FAILURES,  # of a claim; a run that was begun decides by its attempts
+        autoretry_for=DATABASE_FAILURES,  # retries the claim; a run that began is retried by its number of attempts
         retry_kwargs={"max_retries": runs.MAX_ATTEMPTS},
         retry_backoff=runs.BACKOFF,
         retry_jitter=True,

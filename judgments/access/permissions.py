@@ -169,6 +169,6 @@ def may_retry(user: User, job: Job) -> bool:
 
 
 def _study_of(job: Job) -> Study | None:
-    if job.kind == IMPORTS_STUDY:  # a study of this name is another one
+    if job.kind == IMPORTS_STUDY:  # until the import is done, a study of this name is another one
         return None
     return Study.objects.filter(slug=job.args.get("study", "")).first()

@@ -102,7 +102,7 @@ def create_token(
     return token, key
 
 
-# Each call of a program begins with it.
+# Every HTTP call with a token begins with this query.
 _USABLE = PreparedQuery(
     lambda: (
         ApiToken.objects.usable(query_parameter("now", DateTimeField()))

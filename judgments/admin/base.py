@@ -31,8 +31,8 @@ from judgments.studies.designs import design_of
 
 PER_PAGE = 50
 MOST_COUNTED = 50_000
-MOST_OFFERED = 100  # by a filter
-LONGEST_KEY = 18  # digits; a longer number is no row's
+MOST_OFFERED = 100  # choices of a filter
+LONGEST_KEY = 18  # digits; no row has a longer number
 
 Row = TypeVar("Row", bound=Model)
 
@@ -89,7 +89,7 @@ def count_column(description: str, field: str, *, ordered: bool = True) -> Calla
 def row_or_404(rows: QuerySet[Row], key: int | str) -> Row:
     try:
         return rows.get(pk=key)
-    except (ObjectDoesNotExist, ValueError):  # no number, or one of thousands of digits
+    except (ObjectDoesNotExist, ValueError):  # the value is not a number, or has thousands of digits
         raise Http404 from None
 
 
@@ -117,7 +117,7 @@ class BoundedPaginator(Paginator):
     @cached_property
     def _counted(self) -> int:
         rows: Any = self.object_list
-        # the keys alone: what a row shows beside itself would be counted for all of them
+        # select only the keys, or the database would compute annotations for all counted rows
         return int(rows.order_by().values("pk")[: self.most + 1].count())
 
 
@@ -199,10 +199,10 @@ class QuorumAdmin(ModelAdmin):
     """Lists of 50 rows at constant cost, limited to what the person may see."""
 
     list_per_page = PER_PAGE
-    add_label = ""  # the words of the button above a list; empty: "Add ..."
-    empty_words = ""  # where rows come from, said in a list that has none yet
-    filled_by: type[Model] | None = None  # the model by whose page for adding rows come
-    help = ""  # the page of the documentation that explains the list; a feature's own without one
+    add_label = ""  # the label of the button above a list; if empty, "Add ..."
+    empty_words = ""  # a sentence for an empty list, about where its rows come from
+    filled_by: type[Model] | None = None  # the model whose page for adding also adds rows of this list
+    help = ""  # the documentation page about the list; if empty, that of its feature
     list_fullwidth = True
     paginator = BoundedPaginator
     show_full_result_count = False

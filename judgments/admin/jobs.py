@@ -47,7 +47,7 @@ STATE_COLOURS = {
     Job.State.CANCELLED: "warning",
 }
 
-# kind -> the address of the page that shows what came of it
+# kind -> the address of the page that shows its result
 RESULT_PAGES: dict[str, Callable[[Job], str]] = {
     "understand_upload": lambda job: reverse("admin:judgments_dataset_add")
 }

@@ -69,7 +69,7 @@ class TOMLParser(BaseParser):
 
     def parse(self, stream: Any, media_type: str | None = None, parser_context: Any = None) -> dict[str, Any]:
         refuse_compressed(parser_context)
-        body: bytes = (parser_context or {})["request"].body  # not the stream: this one is held to a size
+        body: bytes = (parser_context or {})["request"].body  # not the stream, whose size is not limited
         try:
             return {"toml": body.decode("utf-8-sig")}
         except UnicodeDecodeError as error:

@@ -18,9 +18,9 @@ from judgments.importers.tables.parts import numbering_items
 from judgments.importers.tables.standard_columns import DATASET_COLUMNS
 from judgments.importers.textio import ImportNotes
 
-MOST_RECORDS = 50_000  # of a file that are looked at while somebody waits; the import reads all
+MOST_RECORDS = 50_000  # rows of a file that are read while a person waits; the import reads all
 ROWS_A_REPORT = 1_000
-MOST_SYSTEMS = 50  # of one file
+MOST_SYSTEMS = 50  # systems in one file
 ROWS_SHOWN = 3  # first rows
 STANDARD_NAMES = {*DATASET_COLUMNS.optional, "image", "caption", "system", "rank", "score"}
 # what columns with people's captions are called, in the languages of the pages that name them so
@@ -99,7 +99,7 @@ def _tallies(
         columns = columns or list(record.values)
         images.add(str(record.get("image") or ""))
         _tally(record, columns, tallies)
-    # a column of empty cells alone is nobody's
+    # a column with only empty cells has no author
     filled = {key: tally for key, tally in tallies.items() if key[0] or tally.empty < tally.captions}
     return filled, images, columns
 
@@ -130,7 +130,7 @@ def _parts_of_rows(table: UploadPart, columns: Sequence[str], tallies: _Tallies)
             role=SYSTEM if system else PEOPLE,
             system=system,
             only=system,
-            unused=() if number else unused,  # said once for a file
+            unused=() if number else unused,  # list unused columns once per file
         )
         for number, ((system, _), tally) in enumerate(tallies.items())
     ]

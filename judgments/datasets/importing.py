@@ -107,7 +107,7 @@ def renumber_ranks(system: System, task: Output.Task) -> None:
     for number, row in enumerate(sorted(rows, key=attrgetter("rank", "pk"))):
         ranked = lists[row.item_id if by_image else row.caption_id]
         value = one_text(row.caption.text) if by_image else row.item_id
-        if value in ranked:  # it is in the list already and takes no other item's place
+        if value in ranked:  # the item is already in the list; do not count it again
             positions[row.pk] = beyond + len(rows) + number
         else:
             ranked.append(value)
@@ -516,7 +516,7 @@ def import_candidates(
         source.items_of = lambda text: names.get(text, ())
         source.boxes_of = lambda image: boxes.get(image, ())
     rows = source.candidates(items)
-    first = next(rows, None)  # None: the file says no captions, and is read to its end
+    first = next(rows, None)  # None if the file has no captions; it is then read completely
     with _duplicates_as_conflict(f"System {system!r}"), transaction.atomic():
         row_system = there or System.objects.create(
             dataset=row_dataset, name=system, owner=user, private=user is not None
@@ -699,7 +699,7 @@ def import_rankings(
     runs = read_runs(path, queries=queries, ranked=ranked, encoding=encoding, progress=progress)
     lists = stored = 0
     with _duplicates_as_conflict(str(path), "the same systems"), transaction.atomic():
-        # Serialise imports that change what is known of a dataset's systems.
+        # Serialise imports that change ``known_in_part`` of a dataset.
         locked = Dataset.objects.select_for_update(no_key=True).get(name=dataset)
         for name, run in sorted(runs.items()):
             rows = run.in_order(depth, notes)

@@ -124,7 +124,7 @@ class DatasetPage:
 
     name: str
     view: Callable[[HttpRequest, Dataset, dict[str, Any]], HttpResponse]
-    title: str = ""  # of the link on the dataset's own page
+    title: str = ""  # title of the link on the dataset's own page
 
 
 PAGES: dict[str, DatasetPage] = {}
@@ -578,7 +578,7 @@ class DatasetAdmin(QuorumAdmin):
         if not form.is_valid():
             return self._understood_page(request, form, upload)
         cleaned = form.cleaned_data
-        if cleaned["encoding"] != understood.encoding:  # nobody has seen the rows in it yet
+        if cleaned["encoding"] != understood.encoding:  # nobody has seen the rows in this encoding yet
             messages.info(
                 request, gettext("Not imported yet: this preview shows the rows in the chosen encoding.")
             )
@@ -759,7 +759,8 @@ class DatasetAdmin(QuorumAdmin):
         else:
             messages.success(request, sentence)
         if not Dataset.objects.visible_to(request.user).filter(pk=dataset.pk).exists():
-            return redirect("admin:judgments_dataset_changelist")  # who gave up their own role
+            # the person has just given up their own role
+            return redirect("admin:judgments_dataset_changelist")
         return redirect("admin:judgments_dataset_change", dataset.pk)
 
 

@@ -46,7 +46,7 @@ CONTROL_LABELS = {
     ),
 }
 ROW_OPTIONS = ("header_row", "where", "missing")
-MOST_LISTED = 500  # problems of a page, each with a field; a form has 1,000 at most
+MOST_LISTED = 500  # problems on a page, each with a field; a form has at most 1,000 fields
 
 
 def find_pending_import(upload: str) -> dict[str, Any] | None:
@@ -194,13 +194,15 @@ def posted_maps(tables: Mapping[str, UploadTable], values: Mapping[str, str]) ->
     maps = {}
     for number, (name, table) in enumerate(tables.items()):
         fields = (f"column-{number}-", f"{number}-")
-        if not any(field.startswith(fields) for field in values):  # a client that takes what was understood
+        # an HTTP client that accepts what was detected
+        if not any(field.startswith(fields) for field in values):
             maps[name] = table.as_mapping()
             continue
         texts = {option: values.get(f"{number}-{option}", "").strip() for option in ROW_OPTIONS}
         how = mapping_of(texts, Path(name)) or ColumnMapping()
         maps[name] = how.model_dump(mode="json", exclude_defaults=True)
-        if how.header_row == table.header_row:  # the columns of another header are guessed anew
+        # if the person chose another header, its columns are guessed again
+        if how.header_row == table.header_row:
             maps[name]["columns"] = _chosen(table.names, values, prefix=f"{number}-")
     return maps
 

@@ -46,7 +46,7 @@ def _jpeg(data: bytes) -> Iterator[bytes]:
     at = 2
     while at + 4 <= len(data) and data[at] == 0xFF:
         marker = data[at + 1]
-        if marker in (0xFF, END_OF_IMAGE):  # a byte that fills, or the end; some phones add a second picture
+        if marker in (0xFF, END_OF_IMAGE):  # a fill byte, or the end; some phones append a second picture
             if marker == END_OF_IMAGE:
                 break
             at += 1
@@ -99,7 +99,7 @@ def _png(data: bytes) -> Iterator[bytes]:
 
 def _webp(data: bytes) -> Iterator[bytes]:
     chunks, at = [], 12
-    data = data[: 8 + int.from_bytes(data[4:8], "little")]  # what stands behind the picture is none of it
+    data = data[: 8 + int.from_bytes(data[4:8], "little")]  # drop data after the picture
     while at + 8 <= len(data):
         name, size = data[at : at + 4], int.from_bytes(data[at + 4 : at + 8], "little")
         end = at + 8 + size + size % 2

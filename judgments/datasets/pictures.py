@@ -17,7 +17,7 @@ from common.amounts import thousands
 from common.errors import QuorumError
 from common.incoming import ADDRESS_LIMIT, compose_name, limits
 
-MOST_ALIKE = 5  # that a sentence names
+MOST_ALIKE = 5  # names in a sentence
 FORMATS = {"JPEG": ".jpg", "PNG": ".png", "GIF": ".gif", "WEBP": ".webp"}
 # A JPEG followed by a second picture, as some phones write: browsers show the first.
 SUFFIXES = FORMATS | {"MPO": ".jpg"}
@@ -76,7 +76,7 @@ def prepare_decoding(picture: PillowImage.Image, box: tuple[int, int] | None = N
         picture.draft(None, box)
     if picture.format in ("JPEG", "MPO"):  # libjpeg may keep two bytes of each pixel's band
         size = 2 * len(picture.getbands()) * pixels + (4 * picture.width * picture.height if box else 0)
-    else:  # copies in four bands, of which libwebp has two more of its own
+    else:  # copies in four bands; libwebp makes two more
         size = (18 if picture.format == "WEBP" else 10) * pixels
     if size > limits().memory:
         raise PictureProblem(

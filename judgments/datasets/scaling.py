@@ -21,11 +21,11 @@ from judgments.models import Item
 # Pixels of the box that a picture is fitted into, and the bytes that are aimed at: a column of a phone, and of a
 # desktop, at two pixels a point.
 SIZES = (((720, 576), 60_000), ((1280, 1280), 180_000))
-QUALITIES = (80, 70, 55, 40)  # the first that keeps to the bytes
+QUALITIES = (80, 70, 55, 40)  # the first quality that fits into the bytes is taken
 METHOD = 4  # of 0 (fast) to 6 (small)
 LONGEST_PROFILE = 4_096  # bytes of a colour profile that are sent along
 COLOUR_MODES = {"RGB", "RGBA", "P"}
-MODES = {*COLOUR_MODES, "1", "L", "LA", "PA", "CMYK"}  # deeper ones lose too much
+MODES = {*COLOUR_MODES, "1", "L", "LA", "PA", "CMYK"}  # modes with more bits lose too much
 TURNED_ORIENTATIONS = range(5, 9)  # orientations of EXIF with the sides exchanged
 # What the style sheet gives a picture at most (static/css/app.css): its column, and the ratio times its box's height.
 PHONE = "(max-width: 760px) min(100vw - 32px, {ratio} * max(200px, 34vh))"
@@ -118,7 +118,7 @@ def scale_picture(picture: str) -> dict[str, Any]:
             profile = opened.info.get("icc_profile", b"")
             upright = (
                 ImageOps.exif_transpose(opened) if photograph else opened
-            )  # others are served without EXIF
+            )  # other formats are served without EXIF
             sent = opened.mode in COLOUR_MODES and len(profile) <= LONGEST_PROFILE
             options = {"icc_profile": profile} if sent else {}
             pixels = _in_colour(upright, b"" if sent else profile)
@@ -136,7 +136,7 @@ def scale_picture(picture: str) -> dict[str, Any]:
                     _write(scaled_path(picture, target[0]), data)
                     scaled["widths"].append(target[0])
     except (PictureProblem, PillowImage.DecompressionBombError, OSError, ValueError, SyntaxError, EOFError):
-        scaled["widths"] = []  # the browser shows what it can of it
+        scaled["widths"] = []  # a corrupt picture; the browser shows what it can
     return scaled
 
 
@@ -166,7 +166,7 @@ def _encoded(picture: PillowImage.Image, most: int, *, drawn: bool, **options: A
         data = _webp(picture, quality=quality, **options)
         if len(data) <= most:
             break
-    if drawn:  # letters and lines stay sharp where that takes no more
+    if drawn:  # lossless, so that letters stay sharp, if that is not larger
         exact = _webp(picture, lossless=True, **options)
         data = exact if len(exact) <= max(len(data), most // 2) else data
     return data

@@ -19,11 +19,11 @@ from judgments.importers.records.title_rows import header_line
 from judgments.importers.tables.files import first_lines
 from judgments.importers.tables.standard_columns import CANDIDATE_COLUMNS, DATASET_COLUMNS
 
-MOST_COLUMNS = 60  # of a file that are shown
+MOST_COLUMNS = 60  # columns of a file that are shown
 
 LONGEST_SHOWN = 120  # characters of a cell
 
-# What a page calls our columns; the others say it themselves.
+# Labels of Quorum's columns on a page; other columns are shown by their names.
 COLUMN_WORDS = {
     "image": gettext_noop("item: a file name, or an id"),
     "caption": gettext_noop("what a system, or people, wrote"),
@@ -68,7 +68,7 @@ class TableUse:
     def check_guesses(self, guesses: dict[str, str]) -> None:
         """Remove guesses that cannot be right from ``guesses``: Quorum's column -> the file's column."""
         if FIRST_SYSTEM_COLUMN.fullmatch(guesses.get("system", "")):
-            del guesses["system"]  # what it wrote, not which it is
+            del guesses["system"]  # the column has the system's text, not its name
 
     def shown(self, args: Mapping[str, Any], table: UploadTable) -> dict[str, Any]:
         """Return further context for the page of columns."""
@@ -81,7 +81,7 @@ class TableUse:
         return {}
 
 
-# By the kind of the job; "dataset" is an upload that is looked at first.
+# By kind of job; "dataset" is an upload whose contents are detected first.
 TABLE_USES = {
     "dataset": TableUse(
         required=("image", "caption"),

@@ -31,12 +31,12 @@ from judgments.importers.names import PicturesOfNames, find_pictures
 from judgments.importers.textio import likely_encoding, read_head
 from judgments.studies.generation.progress import Progress, no_progress
 
-MOST_TABLES = 10  # with our names, whose columns are shown all the same
+MOST_TABLES = 10  # tables with Quorum's column names whose columns are shown nevertheless
 MOST_PARTS = 200
-MOST_SOURCES = 2_000  # of which MOST_PARTS are offered
-MOST_PROBLEMS = 20  # in full
-MOST_FOLDERS = 20  # with the most pictures, of which one is that of the names
-MOST_NAMED = 5  # of the images without a picture
+MOST_SOURCES = 2_000  # sources, of which MOST_PARTS are offered
+MOST_PROBLEMS = 20  # problems that are listed
+MOST_FOLDERS = 20  # folders with most pictures, one of which may match the names
+MOST_NAMED = 5  # images without a picture that are listed
 HEAD_BYTES = 65_536  # bytes of a JSON document that tell what it is
 BINARY_TABLES = {".xlsx": "xlsx", ".parquet": "parquet"}
 BEGINNINGS = {"[": "json", "{": "jsonl"}
@@ -143,7 +143,7 @@ def understand(
     )
     if pictures and people is not None:
         images: set[str] = set()
-        if people.format in TABLE_FORMATS:  # again: all files' names would take a lot of memory
+        if people.format in TABLE_FORMATS:  # read again, since the names in all files would need much memory
             _, images = parts_of_table(root / people.file, people, partial(progress, 1.0, people.file))
         _match_pictures(understood, pictures, images)
     return understood

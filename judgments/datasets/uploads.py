@@ -71,7 +71,7 @@ def keep(files: Iterable[UploadedFile], pictures: UploadedFile | None = None) ->
     names: set[str] = set()
     for file in files:
         check_name(file.name or "")
-        if file.name in names:  # of several folders
+        if file.name in names:  # files from several folders
             raise UploadRefused(
                 gettext(
                     "Two files are called %(name)s; expected names that differ, or a zip with their folders."
@@ -93,7 +93,7 @@ def keep(files: Iterable[UploadedFile], pictures: UploadedFile | None = None) ->
                 with (target / (file.name or "")).open("wb") as stored:
                     for chunk in file.chunks():
                         stored.write(chunk)
-    except OSError:  # a full disk, which needs the space
+    except OSError:  # the disk may be full; free the space
         discard_upload(upload)
         raise
     if account is not None:

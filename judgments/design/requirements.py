@@ -27,7 +27,7 @@ from judgments.design.crowds import (
 )
 from judgments.design.tables.base import Count, Listed, Part
 
-MOST_GROUPS = 75  # of a quota at Prolific ("How do I balance my sample within demographics?")
+MOST_GROUPS = 75  # groups of a quota at Prolific ("How do I balance my sample within demographics?")
 
 DEVICES_ASKED = {
     "desktop": gettext_noop("desktop computer"),

@@ -83,7 +83,8 @@ class ImageCaptions:
         """Return up to ``count`` further texts: filtered-out ones, then ``pool``, then captions of ``images``."""
         left = np.flatnonzero(~(self.passed | self.audited)).tolist()
         filling = [self.texts[index] for index in shuffled(left, rng)[:count]]
-        if len(filling) < count and self.texts is not pool:  # a crossed image has no further ones
+        # in a crossed design, an image has no further texts
+        if len(filling) < count and self.texts is not pool:
             taken = {text.text for text in self.texts}
             several = min(len(pool), len(taken) + count)
             for index in rng.choice(len(pool), size=several, replace=False).tolist():

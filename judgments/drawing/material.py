@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-NOTHING: Mapping[str, Any] = {}  # one for a million units
+NOTHING: Mapping[str, Any] = {}  # shared by all units, of which there may be a million
 
-# in a batch's notes: how many units its largest page has, where documents stay whole or pages are drawn later
+# in a batch's notes: units on its largest page, if documents stay whole or pages are drawn later
 LARGEST_PAGE = "largest_page"
-SCREENS = "screens"  # and how many screens a page has at most, where a screen can show two units
+SCREENS = "screens"  # likewise: most screens on a page, if a screen can show two units
 SCREEN = "screen"  # content key of units that one screen shows together: the mark they share
 
 
@@ -87,7 +87,7 @@ class Division:
     controls: tuple[Image, ...]
 
 
-@dataclass(slots=True)  # a frozen one takes twice as long to make, and a million are made
+@dataclass(slots=True)  # not frozen, which takes twice as long, for a million units
 class UnitSpec:
     """A unit that is not stored yet. Treat it as immutable.
 
@@ -113,7 +113,7 @@ class UnitSpec:
     source_text: str = ""
 
 
-@dataclass(slots=True)  # as many as units, nearly
+@dataclass(slots=True)  # not frozen, as there are nearly as many groups as units
 class Group:
     """Units about one image that stay together on a page. Treat it as immutable."""
 

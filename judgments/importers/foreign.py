@@ -14,7 +14,7 @@ from common.incoming.json_documents import TooDeep, load_json
 from common.texts import one_text
 
 ANSWER_SEPARATOR = "|"  # several answers
-KEY = "key"  # of the object that rows come from
+KEY = "key"  # column with the key of the object that a row was made from
 RECORD = "*"
 _TRUTHS = ("true", "false")
 _UNCHOSEN = (None, "", False, "false")

@@ -92,7 +92,7 @@ class AnswerRule:
             try:
                 return self.kind.clean_answer(answer, unit=unit, design=None)
             except ValueError:
-                pass  # other options may allow it
+                pass  # other design options may allow the answer
         setting = self.plain.setting_with(self.setting, answer)
         stored = self.plain.with_setting(setting).clean_answer(answer, unit=unit, design=None)
         self.setting = setting
@@ -223,7 +223,7 @@ class TableJudgments(JudgmentSource):
             self._dataset_images = self._dataset_images or NamesOfImages(images)
             raise record.problem("image", quoted(row.image), self._dataset_images.expected(row.image))
         rule = self._rules.get(row.protocol or "")
-        is_stored = captions is not None and row.image is not None  # else its image is what lacks
+        is_stored = captions is not None and row.image is not None  # otherwise the missing image is reported
         for column in output_columns(rule.plain) if rule is not None and is_stored else ():
             if getattr(row, column) is None and getattr(row, column.removesuffix("_text")) is None:
                 raise record.problem(column, "nothing", NO_TEXT.format(column.removesuffix("_text")))
@@ -401,7 +401,7 @@ def _unguarded(record: Record) -> Record:
     ):
         record = replace(record, textual=True)  # a CSV export that a program has saved as JSON
     if not record.textual or record.renamed:
-        return record  # a mapping has done it
+        return record  # a mapping has already done this
     cells = {
         column: unguard_formula(cell)
         for column, cell in record.values.items()

@@ -200,7 +200,7 @@ class MappedJudgments(TableJudgments):
         if name in TEXTS and not answers:
             if isinstance(value, list | dict | bool):
                 raise _problem(record, name, value, "a text")
-            return str(text if self.as_before else value)  # as it was written, be it a number
+            return str(text if self.as_before else value)  # as written in the file, even a number
         if answers and name in ("value", "expected"):
             if (word := foreign.cell_text(text)) not in answers:
                 raise _problem(record, name, text, f"one of {', '.join(answers)}")
@@ -291,7 +291,7 @@ class MappedJudgments(TableJudgments):
                 credits[side] = [{"system": str(system)}]
                 of_item, output = hash((str(system), str(values.get("image")))), hash(str(values[side]))
                 if self._first_outputs.setdefault(of_item, output) == output:
-                    credits[side][0]["rank"] = 1  # further outputs of a system for an item come behind it
+                    credits[side][0]["rank"] = 1  # further outputs of a system for an item get later ranks
         if not credits:
             if (
                 self._names_systems

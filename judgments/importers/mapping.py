@@ -50,7 +50,7 @@ OMITTED_COLUMN = "-"
 BETWEEN_CRITERIA = "|"
 ANONYMOUS = "anonymous"
 MOST_CRITERIA = 50
-MOST_HEADERS = 1_000  # of the records of a file that are kept
+MOST_HEADERS = 1_000  # cached headers of a file's records
 CONTENT_COLUMNS = (
     "image", "reference", "first", "second", "reference_text", "first_text", "second_text", "kind", "pair",
     "content"
@@ -461,7 +461,7 @@ class _Reading:
         records = [self._ours(replace(record, values=cells), key) for key, cells in self._keyed(values)]
         self.notes.count("empty-answer", not records)
         for judgment in records:
-            if len(records) > 1:  # a time shared by several answers belongs to none of them
+            if len(records) > 1:  # a time for several answers together is not the time of each
                 values = {name: v for name, v in judgment.values.items() if name != "wall_seconds"}
                 judgment = replace(judgment, values=values)
             yield judgment
@@ -545,7 +545,7 @@ class _Reading:
         return replace(record, values=ours, origins=origins, renamed=self.alone)
 
     def _cell(self, record: Record, source: str) -> Any:
-        if source in record.values or source.isidentifier():  # most of our columns are in no file
+        if source in record.values or source.isidentifier():  # most of Quorum's columns are missing in a file
             return record.values.get(source)
         if constant := _CONSTANT.fullmatch(source):
             return constant.group(2)

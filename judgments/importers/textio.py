@@ -32,7 +32,7 @@ _MARKS = (  # checked first: UTF-32's little-endian mark begins with UTF-16's
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 ENCODING_SAMPLE_BYTES = 2**22  # bytes of a file that tell its encoding; an import reads all
-MOST_PROBLEMS = 1_000  # of a file that are collected
+MOST_PROBLEMS = 1_000  # problems of a file that are collected
 PROBLEMS_SHOWN = 20
 R = TypeVar("R")
 T = TypeVar("T")
@@ -145,7 +145,7 @@ class RowProblems:
                 else:
                     if not self.problems:
                         yield row
-        except ImportProblem as problem:  # which ends the reading
+        except ImportProblem as problem:  # the error that ends the reading
             self.problems.append(problem)
         if self.problems:
             raise self.problems[0] if len(self.problems) == 1 else ImportProblems(self.problems)
@@ -224,7 +224,7 @@ def _reading(path: Path, lines_read: Callable[[], int]) -> Iterator[None]:
     try:
         yield
     except UnicodeDecodeError as error:
-        with _reading(path, lines_read):  # again, from the beginning
+        with _reading(path, lines_read):  # read again from the beginning
             raise _undecodable(path, error, lines_read()) from error
     except LimitExceeded as error:
         raise ImportProblem(path, lines_read() + 1, None, error.actual, error.expected) from error

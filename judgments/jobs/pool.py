@@ -167,7 +167,7 @@ def compute_part(folder_name: str, number: int) -> None:
             if claim_part(folder, number):
                 function, shared, parts = task_in(folder)
                 write_packed(folder / f"{number}.result", function(shared, parts[number]))
-    except MemoryError:  # Celery's worker would end; the job's own process tries it
+    except MemoryError:  # this would end Celery's worker; the job's own process computes the part
         log.exception("A part of %s needed too much memory.", folder_name)
 
 

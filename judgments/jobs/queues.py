@@ -26,7 +26,7 @@ from common.rate_limits import TooMany
 from judgments.jobs.registry import CROWD, READING, UnknownJobKind, is_relied_on, job_kinds, task_name
 from judgments.models.jobs import DELETED_STUDY, Job
 
-AT_BROKER = 8  # messages of a queue that wait there; of more, a newcomer would wait for all
+AT_BROKER = 8  # most waiting messages of a queue: a new job must wait for all of them
 
 PLACES = """
     SELECT id, place FROM (
@@ -69,7 +69,7 @@ def check_waiting(user: User, kind: str) -> None:
     registered = job_kinds.get(kind)
     if registered and (registered.relied_on or registered.queue == CROWD):  # such as what pays people
         return
-    User.objects.select_for_update(no_key=True).get(pk=user.pk)  # of many at once, each counts those before
+    User.objects.select_for_update(no_key=True).get(pk=user.pk)  # so each request counts the earlier ones
     waiting = Job.objects.filter(created_by=user, state=Job.State.QUEUED).count()
     if waiting < settings.JOBS_WAITING:
         return
@@ -122,7 +122,7 @@ def dispatch(queue: str) -> None:
 def send_message(job_id: int) -> bool:
     """Send a job's message on commit; return False if another process already sends it."""
     with transaction.atomic():
-        # To wait for another process that sends it could be a deadlock.
+        # Waiting for another process that sends it could cause a deadlock.
         row = Job.objects.select_for_update(skip_locked=True)
         job = row.filter(pk=job_id, state=Job.State.QUEUED, sent_at=None).first()
         if job is None:

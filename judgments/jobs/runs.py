@@ -37,10 +37,10 @@ MAX_ATTEMPTS = 3
 BACKOFF = 5  # seconds before the first retry after the database failed; doubled each time, with jitter
 BUSY_RETRY_SECONDS = 30.0  # seconds before a retry while something else is in the way
 
-LOOK_EVERY = 1.0  # seconds between looks whether the job is still this run's
+LOOK_EVERY = 1.0  # seconds between checks whether the job still belongs to this run
 # A worker that stops waits so long for work that reports no progress; a lost reply of a crowd costs people time.
 STOP_SECONDS = {INTERACTIVE: 2.0, READING: 2.0, CROWD: 30.0, HEAVY: 2.0}
-LOST_SECONDS = 1.0  # of a run whose job was cancelled or given to another worker, before its process ends
+LOST_SECONDS = 1.0  # seconds that a run whose job was cancelled or reassigned has, before its process ends
 HEARTBEATS_A_LEASE = 6  # heartbeats for each lease
 DATABASE_FAILURES = (OperationalError, InterfaceError)
 
@@ -236,7 +236,7 @@ class _HeartbeatThread(threading.Thread):
 
     def _leave_lost(self) -> None:
         with suppress(*DATABASE_FAILURES):
-            # A run that is done still tells others of it.
+            # A finished run may still notify others.
             if not Job.objects.filter(pk=self.run_.job_id, state=Job.State.DONE).exists():
                 _end_process(str(self.run_._lost_claim()))
 
@@ -284,7 +284,7 @@ def is_run(job_id: int, run: str) -> bool:
 @contextmanager
 def interrupt_regularly() -> Iterator[None]:
     """Interrupt the main thread regularly: a long regular expression would not let the heartbeat thread run."""
-    signal.signal(signal.SIGALRM, lambda *_: time.sleep(0.01))  # a look at the row
+    signal.signal(signal.SIGALRM, lambda *_: time.sleep(0.01))  # lets the heartbeat thread read the row
     signal.setitimer(signal.ITIMER_REAL, LOOK_EVERY, LOOK_EVERY)
     try:
         yield

@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 
 LOST_AFTER = timedelta(seconds=5)  # a message that the broker does not list by then is lost
 
-# when this machine woke last, by the monotonic clock, and by how much the clock of the day is ahead of that one
+# when this machine last woke, by the monotonic clock, and how far the wall clock is ahead of that clock
 _woke, _clocks_apart = float("-inf"), time.time() - time.monotonic()
 
 
@@ -83,7 +83,7 @@ def _is_lapsed(job: Job) -> bool:
     gone = has_ended(job.owner)
     if gone:
         return True
-    leases = 1 if gone is None else 2  # another process may have got the number of a dead one
+    leases = 1 if gone is None else 2  # another process may have the id of a dead one
     silence = leases * settings.JOB_STALE_SECONDS
     silent_before = Now() - timedelta(seconds=silence)
     return (
@@ -96,7 +96,7 @@ def _is_lapsed(job: Job) -> bool:
 def _seconds_awake() -> float:
     """Return the seconds since this machine last woke from sleep, or since this process started."""
     global _woke, _clocks_apart
-    # Only the clock of the day goes on while the machine sleeps.
+    # Only the wall clock continues while the machine sleeps.
     apart = time.time() - time.monotonic()
     if abs(apart - _clocks_apart) > 1:
         _woke, _clocks_apart = time.monotonic(), apart

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 PRIOR = 0.5  # pseudo-wins each way keep strengths finite for captions that always won
 BEST, WORST = "best", "worst"
 ENDS = (BEST, WORST)
-MOST_OPTIONS = 8  # of a list; its numbers are keys
+MOST_OPTIONS = 8  # captions in a list, which are chosen by number keys
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 REPEAT_TOLERANCE = (
     0.15  # share of the scale by which equal answers to a repeated caption differ at most; or a point
 )
-MOST_GRADES = 11  # that a page shows as choices
+MOST_GRADES = 11  # grades that a page shows as choices
 KEYS = "1234567890x"
 
 
@@ -146,8 +146,8 @@ class Graded(ImageCaptionKind):
     comparison = MetricComparison(cuts=GRADE_THRESHOLDS)
     relevance = RelevanceScale.of_means(scale)
     rehearsal: Rehearsal = ScaleRehearsal(scale, 1 / 3, in_range)
-    study_scale: Scale | None = None  # of a study, which its page and its clients are told
-    point_names: Mapping[str, str] = {}  # of that scale
+    study_scale: Scale | None = None  # a study's own scale, for its page and API clients
+    point_names: Mapping[str, str] = {}  # labels of its points
 
     def setting(self, design: StudyDesign) -> str:
         usual = type(self).scale
@@ -164,7 +164,7 @@ class Graded(ImageCaptionKind):
             return super().for_design(design)
         worded = with_wording(self, design.judged, ())
         assert isinstance(worded, Graded)
-        # the labels of a design with a scale are those of a translation
+        # in a design with a scale, ``labels`` comes from a translation
         labels = dict(zip(design.scale.labels, design.labels, strict=True)) if design.labels else {}
         return worded.on_scale(design.scale, labels or design.scale.labels)
 

@@ -148,7 +148,7 @@ def _random_links(
     selections: list[list[int]] = []
     gold: list[Sequence[Collection[int]]] = []
     image_of: list[int] = []
-    # Those of the upper bound.
+    # The same images as for the upper bound.
     usable = [name for name, descriptions in named.items() if sum(map(bool, descriptions)) > 1]
     for image, name in enumerate(sorted(usable)):
         for size in sorted(len(numbers) for numbers in named[name] if numbers):

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 LANGUAGES = ("en",)  # of others, compounds and inflected forms are missing
 LONGEST = 20  # letters of a word for which a suggestion is sought
-MOST_WORDS = 3  # named at once
+MOST_WORDS = 3  # words in one piece of advice
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
 
 

@@ -232,7 +232,7 @@ class CaptionQuerySet(models.QuerySet["Caption"]):
             study: Any = apps.get_model("judgments", "Study")  # its module imports this one
             unit: Any = apps.get_model("judgments", "Unit")
             studies = study.objects.visible_to(user).order_by().values("pk")
-            for side in ("first", "second", "reference"):  # each has its own index
+            for side in ("first", "second", "reference"):  # one query per column, as each has its own index
                 seen |= Q(Exists(unit.objects.filter(**{side: OuterRef("pk")}, study__in=studies)))
         return self.filter(
             seen,

@@ -18,7 +18,7 @@ IMPORTS_STUDY = "import_judgments"  # the kind of job that makes a study
 
 DELETED_STUDY = "deleted_study"  # the argument that takes the place of "study"
 
-# Kinds of jobs that nobody asked for, and that come and go while a page is looked at. One of a feature may still wait
+# Kinds of jobs that start by themselves while a page is open. One of a feature may still wait
 # while the feature is off.
 QUIET_JOBS = frozenset({"board", "figures"})
 
@@ -94,7 +94,7 @@ class Job(models.Model):
         ordering = ["-pk"]
         indexes = [
             models.Index(fields=["state"], name="jobs_by_state"),
-            # SQLite uses no index with a condition for a query with parameters. This one answers by itself whose job
+            # SQLite uses no partial index for a query with parameters. This index alone tells whose job
             # is next.
             models.Index(fields=["queue", "state", "sent_at", "created_by", "kind"], name="jobs_by_turn"),
         ]

@@ -15,10 +15,10 @@ from judgments.models.datasets import Dataset, account_key
 # of the page "Launch" themselves (``annotation.launch.views.points.add_check``).
 opening = Signal()
 
-# Receivers get ``study`` and return a sentence about what they hold of its pages of work, or "".
+# Receivers get ``study`` and return a sentence if they have rows about its pages of work, or "".
 pages_in_use = Signal()
 
-# Receivers get ``study`` and delete what they derived from its pages of work, in the transaction that discards them.
+# Receivers get ``study`` and delete rows derived from its pages of work, in the discarding transaction.
 pages_discarded = Signal()
 
 

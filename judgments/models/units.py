@@ -12,7 +12,7 @@ from django.utils import timezone
 from judgments.models.datasets import Caption, Item, System
 from judgments.models.studies import Study
 
-NO_SYSTEM = 0  # in the place of a system's row id
+NO_SYSTEM = 0  # instead of a system's row id
 
 
 class CandidatePair(models.Model):

@@ -12,7 +12,7 @@ from judgments.design.tables.participants import SHORTEST_CODE, Access
 # characters of codes that people type: without those that look alike
 LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"
 CAPITALS = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
-CODE_LENGTH = 10  # of a code that is made: 49 bits
+CODE_LENGTH = 10  # length of a generated code: 49 bits
 
 
 def random_code(letters: str, length: int) -> str:

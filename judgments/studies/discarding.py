@@ -27,7 +27,7 @@ from judgments.models.studies import pages_discarded, pages_in_use
 from judgments.studies.designs import is_registered
 from judgments.studies.studies import lock_study
 
-KEPT_NOTES = ("left_out",)  # of an imported template; all other notes are of the draw
+KEPT_NOTES = ("left_out",)  # note of an imported template; all other notes are about the draw
 UNOPENED_STATES = (Study.State.DRAFT, Study.State.GENERATED)
 
 
@@ -93,7 +93,7 @@ def discard_hits(*, study: Study, by: User | None = None) -> dict[str, Any]:
         CachedFigures.objects.filter(study=study),
     )
     for some in rows:
-        # without loading a million rows; what else refers to one of them stops it, by its foreign key
+        # does not load the rows; a foreign key from any other table makes it fail
         some._raw_delete(some.db)
     generated_at = study.generated_at
     study.state, study.generated_at = Study.State.DRAFT, None

@@ -59,7 +59,7 @@ def study_context(site: AdminSite, request: HttpRequest, study: Study, *, active
         "other_steps": others,
         "may_preview": may_preview,
         "may_delete": may_delete,
-        "in_menu": len(others) + may_preview + may_delete > 1,  # one alone is a button
+        "in_menu": len(others) + may_preview + may_delete > 1,  # a single one is a button
         "active_page": active,
         "preview_link": preview_address(study),
         "rights": rights,

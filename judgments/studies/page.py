@@ -181,7 +181,7 @@ class StudyAdmin(QuorumAdmin):
         """Log the step, unless its service logged something after entry ``last``."""
         person = signed_in(request)
         if not Study.objects.filter(pk=study.pk).exists():
-            return  # the step deleted it, and said so while it stood
+            return  # the step deleted the study, and logged this before
         if not StudyEvent.objects.filter(study=study, pk__gt=last, by=person).exists():
             sentence = f"Asked for: {step.label}."
             note_event(
@@ -193,7 +193,7 @@ class StudyAdmin(QuorumAdmin):
         address = (
             study_page_address(study, page.name) if page and (page.label or page.group) else first_page(study)
         )
-        number = request.POST.get("number", "")  # of the page of work that the form stood on
+        number = request.POST.get("number", "")  # number of the page of work that had the form
         return HttpResponseRedirect(f"{address}?number={number}" if number.isdecimal() else address + at)
 
     def context(self, request: HttpRequest, study: Study, active: str) -> Context:

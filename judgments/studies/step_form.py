@@ -93,7 +93,7 @@ def add_operation(
             messages.success(request, outcome.message)
             if leads_away:
                 return redirect(study_page_address(outcome.value, leads_away))
-        if not has_right(request.user, Right.VIEW, study):  # who just gave up their own right
+        if not has_right(request.user, Right.VIEW, study):  # the person has just given up their own right
             return redirect("admin:judgments_study_changelist")
         return None if leads_to is None else redirect(study_page_address(study, leads_to(study)))
 

@@ -35,7 +35,7 @@ from judgments.studies.generation.material import load_material
 
 ROUNDS = 3  # judgments of each pair that an arena is opened for
 ALIKE = 0.5  # least share of repeated items that are answered alike
-MOST_CAPTIONS = 200_000  # of a dataset that is drawn from while somebody waits for the page
+MOST_CAPTIONS = 200_000  # captions of a dataset from which a draw is quick enough for a request
 PAIR_WORDS = {
     "HC": gettext_noop("two people's texts for an item"),
     "HI": gettext_noop("a text and one of another item"),
@@ -89,9 +89,9 @@ class Fitting:
         self.fit_requirements()
         self.fit_source()
         self.checks = self.fit_purpose(per_hit)
-        if repeating:  # careful people, too, answer a hard item otherwise the second time
+        if repeating:  # even careful people may answer a hard item differently the second time
             self.values["controls"] |= {"kinds": [REPEATED], "threshold": ALIKE}
-        with suppress(DesignError):  # what is wrong by itself is said beside its field
+        with suppress(DesignError):  # other errors are shown next to their fields
             if reader.has_few_captions:
                 self.to_material()
 
@@ -139,7 +139,7 @@ class Fitting:
         if not kind.page.shows_picture:
             return
         if self.values["preset"] in PRESETS:
-            self.values["instructions"] = ""  # about captions and images
+            self.values["instructions"] = ""  # the built-in instructions are about captions and images
         self.values["source"] = self.values["source"] | {"show": True}
         self.values["question"] = kind.question_for(self.values)
         self.sentences.append(
@@ -299,7 +299,7 @@ class Fitting:
         for _ in range(self.checks + 2):
             design = self.design()
             if not (design.filter.bleu_pre or needs_split(design)):
-                self.values["filter"]["fill_to"] = 0  # groups need not look alike
+                self.values["filter"]["fill_to"] = 0  # without controls, groups need not be alike
                 design = self.design()
             try:
                 kind = KINDS[design.protocol].for_design(design)
@@ -332,7 +332,7 @@ def _one_an_image(
     If ``systems_meet``, MM keeps enough pairs for every two systems to meet on every image.
     """
     pairs = {name: min(count, max(1, len(images))) for name, count in wanted.items()}
-    if "MM" in pairs and systems_meet:  # on all images
+    if "MM" in pairs and systems_meet:  # they already meet on all images
         contests = contests_of_systems(images)
         pairs["MM"] = min(requested.get("MM", contests), contests)
     return pairs

@@ -13,9 +13,9 @@ from judgments.design.wordings import CAPTION
 from judgments.kinds import KINDS, Kind
 from judgments.models import Caption, Dataset, Output
 
-LOOKED_AT = 200  # texts of a dataset that tell what they are
+LOOKED_AT = 200  # texts of a dataset by which their sort is guessed
 MOST_SHARED = 0.4  # of a translation's words that its source holds, too, as names do
-LONGEST_SUMMARY = 0.6  # of its source, in characters
+LONGEST_SUMMARY = 0.6  # length of a summary as a fraction of its source, in characters
 # A word of some length, or a sign of a script without blanks: short words are those of many languages.
 WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W\d_]{4,}")
 

@@ -13,7 +13,7 @@ from judgments.drawing.controls.makers import SPLIT_CONTROLS
 from judgments.kinds import KINDS
 from judgments.models import Dataset
 
-CHECKS = 2  # on a page
+CHECKS = 2  # check questions on a page
 RESERVED_OF = 10  # items, of which one may be left out for check questions that tell care from guessing
 RESERVE, REPEAT, OMIT = (
     "reserve",

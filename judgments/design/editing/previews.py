@@ -10,9 +10,9 @@ from judgments.drawing.keys import content_key
 
 PREVIEWS = "quorum-looks"  # of the session: preview key -> design
 
-ROWS = "quorum-look-rows"  # of designs whose dataset is not there yet: the row that is shown
+ROWS = "quorum-look-rows"  # preview key -> the row to show, for designs whose dataset does not exist yet
 
-MOST_PREVIEWS = 4  # two open forms, and what each showed before
+MOST_PREVIEWS = 4  # two open forms, with the previous preview of each
 
 
 def store_preview(session: MutableMapping[str, Any], design: StudyDesign) -> str:

@@ -14,7 +14,7 @@ from django.utils.translation import gettext
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-MOST_ROWS = 60  # more are changed in the study file: each row is several fields of the form
+MOST_ROWS = 60  # more rows must be edited in the study file, as each has several form fields
 BLANK = "__row__"  # number of the row that the button "Add" copies
 DETECTORS: dict[str, str] = {}  # name -> title, which annotation fills
 SETTING = re.compile(r"([A-Za-z_]+)\s*=\s*(\S.*)")

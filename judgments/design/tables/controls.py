@@ -11,7 +11,7 @@ from pydantic import Field
 from judgments.design.scale import LARGEST
 from judgments.design.tables.base import Listed, Part
 
-# How often people are right who take care, and who guess between two answers; and careful people lost at most.
+# Accuracy of careful people, and of guessing between two answers; accepted loss of careful people.
 CAREFUL, GUESSING, LOST = 0.95, 0.5, 0.01
 MOST_CHECKS = 100
 

@@ -78,7 +78,7 @@ def draw_pairs(
     draw = _Draw(material, images, wanted, use_published, seed, bare)
     least = 0 if references == "all" else int(references)
     drawn = draw.of_each_kind(least)
-    if not (only and use_published):  # of those, what is lacking is named below
+    if not (only and use_published):  # missing published ids are reported below
         draw.refuse_too_few(drawn, least)
     pairs = [pair for of_kind in drawn.of_kind.values() for pair in of_kind]
     if only:

@@ -53,7 +53,7 @@ class Record:
     renamed: bool = False
 
     def problem(self, column: str | None, actual: str, expected: str) -> ImportProblem:
-        of_table = self.textual or self.renamed  # of a published set nothing is taken otherwise
+        of_table = self.textual or self.renamed  # the rows of a published set must be used as they are
         if of_table and (
             word := next((word for word in MISSING_WORDS if actual.startswith(quoted(word))), "")
         ):

@@ -29,7 +29,7 @@ from judgments.importers.records.values import (
 from judgments.importers.tables.standard_columns import CANDIDATE_COLUMNS, CONTENTS
 from judgments.importers.textio import ImportNotes, ImportProblem
 
-MOST_NAMES = 1_000  # that a system gives for an image
+MOST_NAMES = 1_000  # boxes or keywords that a system names for an image
 
 
 class TableCandidates(CandidateSource):

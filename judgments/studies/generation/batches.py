@@ -21,7 +21,7 @@ from judgments.kinds import KINDS
 from judgments.models import Dataset, Study, Unit
 from judgments.studies.generation.material import load_material
 
-PLACE_LIMIT = 2**31 - 1  # of a ranked list
+PLACE_LIMIT = 2**31 - 1  # places of a ranked list
 
 
 def hits_of_row(design: StudyDesign, cells: Mapping[str, str]) -> tuple[HITSpec, ...]:

@@ -78,10 +78,10 @@ class DesignForm(forms.Form):
     def __init__(self, data: Any = None, *, base: dict[str, Any], datasets: list[str]) -> None:
         """Build the fields from ``base``, a study file as nested dicts with every key."""
         super().__init__(data)
-        # a design leaves these tables out where they say what is usual
+        # a design leaves these tables out if they have default values
         base = {**{table: usual.model_dump(mode="json") for table, usual in OMITTED_DEFAULTS.items()}, **base}
         base["access"] = Access().model_dump() | base["access"]
-        base["answers"] = {"worst": True} | base["answers"]  # left out where it is so
+        base["answers"] = {"worst": True} | base["answers"]  # a design leaves it out if it is true
         base["controls"] = Controls().model_dump(mode="json") | base["controls"]
         self.base = base
         self.kind = KINDS[base["protocol"]]
@@ -154,11 +154,11 @@ class DesignForm(forms.Form):
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
         self.values = self._values(cleaned)
-        # a stand-in for what is still open, so that its want hides nothing else
+        # replace missing names, so that errors about them hide no other errors
         open_keys = [key for key in NAMES if key in self.errors]
         for problem in problems_in(self.values | dict.fromkeys(open_keys, "open")):
             field = self._field_of(problem.field)
-            # what the field itself refused was replaced by the value it had before
+            # fields with errors of their own were checked with their previous value
             if field not in self.errors:
                 self.add_error(field, replace_keys_by_labels(str(problem), self.values))
         if not self.errors:
@@ -236,7 +236,7 @@ class DesignForm(forms.Form):
         built_in = self.kind.wordings.get(values.get("judged", ""))
         for section in self.sections:
             for key in section.fields:
-                if html_name(key) in cleaned:  # what its field refused keeps the value it had
+                if html_name(key) in cleaned:  # a field with an error keeps its previous value
                     put_value(values, key, cleaned[html_name(key)])
         if not any(value not in (None, {}) for value in (values.get("scale") or {}).values()):
             values.pop("scale", None)

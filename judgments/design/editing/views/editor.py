@@ -32,7 +32,7 @@ from judgments.studies.study_page import STEPS
 
 UNFOLDED_ORDER = {"judgments_per_unit": 1, "captions_per_image": 1, "crowd-budget_cents": 2}
 
-COUNT_PARAMETER = "look"  # in the address: count at once, and say at its field what is wrong
+COUNT_PARAMETER = "look"  # in the address: count at once, and show each problem at its field
 
 LONGEST_TOML = 200_000
 
@@ -168,7 +168,8 @@ def count_now(editor: EditorPage, request: HttpRequest) -> None:
     design = find_preview(request.session, editor.key) if editor.key else None
     if design is None or not editor.counts_now:
         return
-    editor.can_be_saved = editor.form.is_valid()  # before the notes, which are no reason to refuse a draft
+    # before notes are added, which do not prevent saving a draft
+    editor.can_be_saved = editor.form.is_valid()
     editor.numbers = numbers_context(request, design)
     for note in editor.numbers["notes"]:
         if note["field"] in editor.form.fields:
