@@ -212,7 +212,7 @@ class ReportReply(Schema):
     what = serializers.CharField()
 
 
-# tokens alone: a browser's session would ask for a CSRF token, and workers have none
+# only tokens: session authentication would require a CSRF token, which workers do not have
 TOKEN_AUTHENTICATION = cast(list[type[BaseAuthentication]], api_settings.DEFAULT_AUTHENTICATION_CLASSES[:1])
 
 
@@ -266,7 +266,7 @@ class JoinView(WorkView):
         "Join a study",
         {201: JoinedReply, 403: Problem, 409: Problem},
         request=JoinRequest,
-        auth=[{"token": []}, {}],  # whoever has a token keeps it
+        auth=[{"token": []}, {}],  # a worker who sends a token keeps it
     )
     def post(self, request: Request, slug: str) -> Response:
         """Join a study. A name makes a worker; a taken name needs its token or its resume code."""
@@ -451,7 +451,7 @@ def save_draft(request: Request, id: str) -> Response:
 
 
 def calling_worker(request: Request) -> Worker:
-    assert isinstance(request.user, Worker)  # IsWorker let nobody else in
+    assert isinstance(request.user, Worker)  # guaranteed by IsWorker
     return request.user
 
 

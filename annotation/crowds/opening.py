@@ -34,7 +34,7 @@ from judgments.studies.studies import lock_study, mark_closed, mark_open, refuse
 ObstacleTopic = Literal["state", "requirements", "quiz", "crowd", "budget"]
 
 DoubtCheck = Callable[[Study, User | None], str]
-DOUBT_CHECKS: list[DoubtCheck] = []  # which the apps add
+DOUBT_CHECKS: list[DoubtCheck] = []  # filled by the apps
 
 
 def open_study(*, study: Study, by: User | None = None, progress: Progress | None = None) -> str:
@@ -73,7 +73,7 @@ def check_design_at_crowd(*, study: Study) -> None:
             _("Study %(slug)r was not opened. %(problem)s") % {"slug": study.slug, "problem": problem}
         ) from problem
     except CrowdProblem:
-        return  # the crowd is away: the message to publish asks again
+        return  # the crowd does not respond: publishing asks again
 
 
 @commit_as_one_order
@@ -84,7 +84,7 @@ def begin_opening(*, study: Study, by: User | None = None) -> str:
     backend = backend_for(design)
     _refuse_simulated(study)
     backend.refuse(study, design)
-    lock_study(study)  # who pressed at the same moment may have opened it
+    lock_study(study)  # another person may have just opened it
     was = study.state
     mark_open(study=study)
     _bind_to_platform(study, backend)
@@ -118,13 +118,13 @@ def obstacles(study: Study, *, cents: int) -> list[Obstacle]:
         ("requirements", partial(_refuse_unstated, study, design)),
         ("quiz", partial(refuse_absent_quiz, study=study)),
     ]
-    if study.state != Study.State.DRAFT:  # these look at the HITs
+    if study.state != Study.State.DRAFT:  # these checks read the HITs
         checks += [
             ("crowd", partial(backend.refuse, study, design)),
             ("crowd", partial(_refuse_another_platform, study, backend.platform(design))),
         ]
         if Ability.PUBLISH in backend.can and not study.publications.exists():
-            # the budget as opening would make it
+            # the budget that opening would create
             first = Budget(study=study, currency=design.currency, budget_cents=design.crowd.budget_cents)
             budget = at_crowd(Budget, study).first() if study.platform else None
             checks.append(("budget", partial(refuse_beyond_budget, budget or first, cents)))
@@ -191,7 +191,7 @@ def close_study(*, study: Study, by: User | None = None, progress: Progress | No
 def begin_closing(*, study: Study, by: User | None = None) -> None:
     """Close the study and write the messages for its crowd."""
     take_pause_lock(study)
-    lock_study(study)  # who pressed at the same moment may have closed it
+    lock_study(study)  # another person may have just closed it
     was = study.state
     mark_closed(study=study)
     ask_to_expire(study=study, by=by)

@@ -30,11 +30,11 @@ from judgments.models import Study
 from judgments.studies.designs import design_of
 
 ID_REPLACEMENT = "…"
-PUBLIC_LINK_PLATFORMS = ("", "local")  # places of studies with a public link
-# People in result files; those of Mechanical Turk's API have other rows.
+PUBLIC_LINK_PLATFORMS = ("", "local")  # platforms of studies with a public link
+# Platform of people in result files; people from Mechanical Turk's API are other rows.
 MTURK_FILES = "mturk-files"
 AMAZON_ID = re.compile(r"A[0-9A-Z]{9,20}")
-ADDRESS = re.compile(r"[^@\s]+@[^@\s]+")  # some platforms name people by mail address
+ADDRESS = re.compile(r"[^@\s]+@[^@\s]+")  # some platforms identify people by e-mail address
 
 
 def pseudonym(platform: str, raw: str) -> str:
@@ -115,7 +115,7 @@ def error_of_call(call: CrowdCall, text: str) -> str:
         rows = RawId.objects.filter(Q(session=call.session) | Q(worker=call.session.worker_id, session=None))
     elif call.worker_id is not None:
         rows = RawId.objects.filter(worker=call.worker_id, session=None)
-    elif call.publication is not None:  # publishing passes on who has a qualification
+    elif call.publication is not None:  # publishing sends who has a qualification
         workers = design_of(call.study).workers
         people = Qualification.objects.filter(name__in=(*workers.requires, *workers.forbids))
         rows = RawId.objects.filter(
@@ -197,7 +197,7 @@ def forget_raw_ids(*, study: Study, by: User | None = None) -> int:
     )
     people = RawId.objects.filter(Q(worker__in=here) | Q(worker__in=never_came)).exclude(worker__in=elsewhere)
     rows = list(people | RawId.objects.filter(session__study=study))
-    # Demographics that are being stored come first.
+    # Wait until demographics that are being stored are committed.
     Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     Demographics.objects.filter(study=study).delete()
     remove_ids(rows)

@@ -37,7 +37,7 @@ def plan_publications(*, study: Study, by: User | None = None, besides: Collecti
     backend = backend_of(study)
     if Ability.PUBLISH not in backend.can:
         return 0
-    # a simultaneous opening waits here, and finds the plan
+    # a simultaneous opening waits for this lock, and then finds the messages
     Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     design = design_of(study)
     rows = at_crowd(Publication, study)

@@ -61,12 +61,12 @@ from judgments.kinds import KINDS
 from judgments.models import HIT, Study
 from judgments.studies.designs import design_of
 
-MOST_EXTRA_SLOTS = 20  # slots of a HIT for people of whom the crowd does not say whether it knows them
+MOST_EXTRA_SLOTS = 20  # extra slots of a HIT for people whom the crowd neither confirms nor denies
 
 Status = CrowdSession.Status
 HANDED_IN = (Status.SUBMITTED, Status.APPROVED, Status.REJECTED)
 LEFT_STATUSES = (Status.RETURNED, Status.TIMED_OUT, Status.SCREENED_OUT)
-MINUTES_TO_STORE = 10  # lease for answers that exist already
+MINUTES_TO_STORE = 10  # lease in minutes, to store answers that already exist
 
 
 @transaction.atomic
@@ -177,7 +177,7 @@ def claim_for_session(*, session: CrowdSession, hit: HIT, late: bool = False) ->
             _refuse_beyond_limit(session)
         candidate = _candidate(session, hit)
         most: int | None = 0
-        if _is_full(hit):  # only then is the crowd asked: nobody else waits for its answer
+        if _is_full(hit):  # ask the crowd only if it matters, as the visitor waits for it
             most = None if session.confirmed or late else _slots_to_add(session)
         try:
             with transaction.atomic():
@@ -205,7 +205,7 @@ def _slots_to_add(session: CrowdSession) -> int | None:
     """
     same = CrowdSession.objects.filter(platform=session.platform, external_id=session.external_id)
     if same.filter(status=Status.SUBMITTED, confirmed=False).exclude(pk=session.pk).exists():
-        return MOST_EXTRA_SLOTS  # two people under one id: the crowd can name only one of them, and not yet which
+        return MOST_EXTRA_SLOTS  # two people have the same id; the crowd will confirm only one of them, later
     raw = RawId.objects.filter(worker=session.worker_id, session=None).first()
     named = backend_of(session.study).knows_work(
         session.publication, worker=raw.value if raw else "", work=session.external_id
@@ -308,7 +308,7 @@ def record_work(*, backend: CrowdBackend, publication: Publication, work: SeenWo
     session = _session(backend, publication, work)
     if session.publication_id != publication.pk:
         _move(session, publication)
-    if session.worker.erased:  # their answers are not taken again, nor what tells who they were
+    if session.worker.erased:  # do not store their answers or identity again
         work = replace(work, receipt="", feedback="")
     _take_over(session, publication, work)
     problem: QuorumError | None = None
@@ -393,7 +393,7 @@ def _bring_answers(
         _store_handed_in(session, publication, answers)
         return
     if publication.hit is None:
-        return  # a panel's workers have many HITs; their own pages tell them what is missing
+        return  # workers of a panel have several HITs, and see on their pages what is missing
     if last is None:
         raise IncompleteWork("Nothing was ever answered here under that assignment.")
     if not _is_complete(last):
@@ -412,7 +412,7 @@ def _store_handed_in(session: CrowdSession, publication: Publication, handed_in:
     if handed_in.missing:
         listed = ", ".join(map(str, handed_in.missing[:10]))
         raise IncompleteWork(f"It leaves {listed} without an answer.")
-    assert publication.hit is not None  # a crowd's pages are for HITs
+    assert publication.hit is not None  # a crowd's own page shows a HIT
     join_from_crowd(study=session.study, worker=session.worker, consent=True)
     claim = claim_for_session(session=session, hit=publication.hit, late=True)
     claim.assignment.order, claim.assignment.flips = handed_in.layout.order, handed_in.layout.sides

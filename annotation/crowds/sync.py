@@ -49,7 +49,7 @@ State = Publication.State
 SYNC = "sync_crowd"  # the job's kind
 LEAST_HINT_INTERVAL = timedelta(minutes=1)  # between two syncs started by hints
 CLOSED_INTERVAL_FACTOR = 12  # factor of the usual interval in a closed study that only waits for decisions
-MOST_UNREADABLE = 3  # unreadable external HITs after which the crowd is left alone
+MOST_UNREADABLE = 3  # number of unreadable external HITs after which a sync gives up
 OVERRIDABLE = timedelta(days=30)  # Mechanical Turk's time for approving rejected work
 FULL_READ_INTERVAL = timedelta(hours=24)  # after which unchanged external HITs are read all the same
 
@@ -69,7 +69,7 @@ def sync_if_calls_wait(study: Study, by: User | None) -> None:
         ask_to_sync(study=study, by=by)
 
 
-# for what may be much: an HTTP call does not wait for the crowd either, the next sync asks it
+# for operations with many messages: HTTP calls do not wait; the next sync sends them
 SYNC_LATER = FollowUp(now=lambda study: "", later=sync_if_calls_wait)
 
 
@@ -270,7 +270,7 @@ class _Comparison:
 
     def run(self, progress: Progress | None) -> None:
         platform = Publication.objects.filter(platform=self.study.platform)
-        for external_id in self.backend.ids_with_news(self.study.platform):  # one queue serves all studies
+        for external_id in self.backend.ids_with_news(self.study.platform):  # one queue has all studies
             platform.filter(external_id=external_id).update(hinted_at=timezone.now())
         expire_overdue(study=self.study)
         known = list(platform.filter(study=self.study, state__in=[State.PUBLISHED, State.EXPIRED]))
@@ -288,7 +288,7 @@ class _Comparison:
             try:
                 self.sync_publication(publication, there)
                 unread = 0
-            except TryLater as problem:  # the next sync looks again, as nothing was noted as seen
+            except TryLater as problem:  # the next sync reads it again, as nothing was stored as seen
                 unread += 1
                 name = publication.external_id
                 self.note("not-looked-at", f"{name}: {problem}", publication=name)
@@ -345,7 +345,7 @@ class _Comparison:
     def sync_publication(self, publication: Publication, there: SeenPublication) -> None:
         self.compare(publication, there)
         began = timezone.now()
-        # do not give up unconfirmed work without reading it first
+        # read the work before unconfirmed work is excluded
         if self.thorough or _has_news(publication, there) or (there.over and _has_unconfirmed(publication)):
             for work in self.backend.fetch_work(publication):
                 try:
@@ -408,7 +408,7 @@ def _end(publication: Publication, *, began_before: datetime, asked_at: datetime
     waiting = 0
     for session in unnamed.filter(status=Status.SUBMITTED):
         pages = Assignment.objects.filter(session=session)
-        if pages.filter(submitted_at__gt=grace).exists():  # the crowd may not show it yet (ParlAI#2957)
+        if pages.filter(submitted_at__gt=grace).exists():  # the crowd may not list it yet (ParlAI#2957)
             waiting += 1
         else:
             exclude_unknown_work(session=session)
@@ -469,7 +469,7 @@ def approve_what_is_due(*, study: Study) -> int:
             continue
         try:
             decide_session(session=session, approve=True)
-        except WrongState:  # decided since it was found
+        except WrongState:  # it was decided meanwhile
             continue
         count += 1
     if count:

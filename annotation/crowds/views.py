@@ -61,9 +61,9 @@ from judgments.studies.study_page import STEPS, study_page
 from judgments.templatetags.judgments_tags import cents
 
 MOST_LINES_SHOWN = 20
-UNITS_A_PAGE = 20  # in a HIT, roughly
-LATEST_CALLS = 200  # of the latest calls, which stand in one line where they are alike
-MOST_SUGGESTIONS = 200  # workers' names that a field offers
+UNITS_A_PAGE = 20  # approximate number of units in a HIT
+LATEST_CALLS = 200  # number of latest calls, of which similar ones are shown in one line
+MOST_SUGGESTIONS = 200  # number of workers' names that a field suggests
 ABILITY_PHRASES = {
     Ability.PUBLISH: gettext_noop("publish work"),
     Ability.EXTEND: gettext_noop("add places and time"),
@@ -198,7 +198,7 @@ class CrowdFigures:
     wages: Wages
     pays: list[Pay]
     unopposed: int
-    # figures that an older version cached lack these
+    # figures cached by an older version lack these
     overclaims: list[Overclaim] = field(default_factory=list)
     overclaimed: int = 0
     top_ups: list[TopUp] = field(default_factory=list)
@@ -318,7 +318,7 @@ def show_crowd(request: HttpRequest, study: Study, context: Context) -> HttpResp
         "begin": {
             "set-budget": {"amount": spell_cents(budget)},
             "extend-crowd": {"hours": design.crowd.lifetime_hours},
-            # a bonus that is asked for after this page was loaded is news to whoever sends the form
+            # the form is refused if a bonus was ordered after the page was loaded
             "bonus": {"seen": calls.latest("pk").pk if states else 0},
         },
         "refusal": refusal,
@@ -475,7 +475,7 @@ class CrowdSessionAdmin(ReadOnlyAdmin):
     list_filter = ("platform", "status", "confirmed", "study")
     list_select_related = ("study", "worker")
     search_fields = ("=external_id", "=worker__name")
-    exclude = ("receipt",)  # the worker controls every sign of it
+    exclude = ("receipt",)  # its content is controlled by the worker
 
     @display(description=gettext_lazy("submitted"), ordering="submitted_at")
     def handed_in(self, session: CrowdSession) -> str:
@@ -535,7 +535,7 @@ class LedgerEntryAdmin(ReadOnlyAdmin):
         return cents(entry.spent_cents, entry.budget.currency)
 
 
-@csrf_exempt  # signed by its sender
+@csrf_exempt  # the message is signed by its sender
 @never_cache
 @require_POST
 def mturk(request: HttpRequest) -> HttpResponse:

@@ -22,7 +22,7 @@ from judgments.design.requirements import LONGEST_QUALIFICATION
 from judgments.models import Study
 from judgments.operations import Outcome, operation
 
-MOST_IDS = 1_000  # some seconds, in which nobody else writes to SQLite
+MOST_IDS = 1_000  # takes some seconds, in which nobody else can write to SQLite
 NAME_ATTRIBUTES = {"list": "crowd-workers"}  # the id of the page's list of names
 
 

@@ -32,12 +32,12 @@ FINISHED_STATES = ("submitted", "approved", "rejected")
 
 BY_A_PERSON = "person"  # in files, the reason of an exclusion without a rule
 UNKNOWN_TO_CROWD = "unknown-to-crowd"  # likewise, if the crowd does not know the work
-IMPORTED_REVISION = "revision"  # signal: the number of earlier answers that a file lacks
+IMPORTED_REVISION = "revision"  # signal: number of earlier answers that an imported file lacks
 
 # sends ``assignment`` and how many ``judgments`` were stored, in the transaction that stores them
 assignment_submitted = Signal()
 
-# Read with an assignment that is locked to be submitted, and set as its attributes, by name: so receivers need no query
+# Name -> expression that is annotated on an assignment locked for its submission, so that receivers need no query
 # to find out that they have nothing to do.
 submission_annotations: dict[str, Exists] = {}
 
@@ -138,7 +138,7 @@ class Assignment(models.Model):
     )
     simulated = models.BooleanField(default=False)
 
-    has_detectors = False  # a detector is enabled; set when the row was locked
+    has_detectors = False  # whether a detector is enabled; set when the row is locked
 
     objects = AssignmentQuerySet.as_manager()
 
@@ -189,12 +189,12 @@ class Assignment(models.Model):
                 name="leases_by_expiry",
             ),
             models.Index(fields=["worker", "hit"], name="work_of_a_worker"),
-            # the dashboard asks for the pace again and again
+            # the dashboard queries the pace often
             models.Index(fields=["study", "submitted_at"], name="work_by_submission"),
             # work is counted and listed by state, the oldest first
             models.Index(fields=["study", "state", "submitted_at"], name="work_by_state"),
             models.Index(fields=["accepted_at"], name="work_in_order"),
-            # most work is in no session, and of nobody excluded
+            # partial, as most assignments have neither session nor exclusion
             models.Index(fields=["session"], condition=Q(session__isnull=False), name="work_by_session"),
             models.Index(
                 fields=["exclusion"], condition=Q(exclusion__isnull=False), name="work_by_exclusion"

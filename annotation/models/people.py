@@ -11,8 +11,8 @@ from django.utils.translation import gettext_lazy
 
 from judgments.models import Study
 
-NAME_LENGTH = 100  # of a name that somebody types
-MARK = re.compile(r" #[0-9a-f]{8}$")  # behind a name that somebody has in another study
+NAME_LENGTH = 100  # maximal length of a name that a person types
+MARK = re.compile(r" #[0-9a-f]{8}$")  # mark after a name that is used in another study
 MARK_LENGTH = len(" #01234567")
 
 

@@ -15,7 +15,7 @@ from judgments.models.datasets import account_key
 # sends ``study``, in the transaction that deletes its raw ids
 ids_forgotten = Signal()
 
-# sends ``study`` and ``worker``, to be erased; receivers return another name by which the person is known
+# sends ``study`` and the ``worker`` to erase; receivers return another name of the person
 identifying_word_wanted = Signal()
 
 # sends ``study`` and ``replacements`` (words that name people -> others), in the transaction that erases them

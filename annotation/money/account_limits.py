@@ -46,7 +46,8 @@ def set_limits(*, account: str = "", currency: str, by: User, **sums: int | None
     listed = ", ".join(f"{name} {sums.get(name)}" for name in SUMS)
     message = f"{listed} ({current_act().door})"
     flag = ADDITION if created else CHANGE
-    LogEntry.objects.log_actions(by.pk, [row], flag, message, single_object=True)  # as the page does
+    # as on the admin page
+    LogEntry.objects.log_actions(by.pk, [row], flag, message, single_object=True)
     return row
 
 

@@ -45,7 +45,7 @@ def _book_for(
     """Change the reservation of a call. The key has the entry's number, since a retried call reserves again."""
     number = LedgerEntry.objects.filter(call=call, what=what).count() + 1
     key = f"{what}:{call.key}:{number}"
-    if reserved < 0:  # it comes back to who asked last, who may not be who asked first
+    if reserved < 0:  # released money goes to the account of the last reservation
         last = LedgerEntry.objects.filter(call=call, what="reserve").order_by("-pk")
         account = last.values_list("by", flat=True).first()
     return book(budget=budget, key=key, what=what, reserved=reserved, call=call, account=account)
@@ -124,7 +124,7 @@ def pay_screen_out(*, session: CrowdSession) -> bool:
     publication = session.publication
     if not publication.screen_out_cents:
         return False
-    CrowdSession.objects.select_for_update().get(pk=session.pk)  # a sync at the same moment waits
+    CrowdSession.objects.select_for_update().get(pk=session.pk)  # a simultaneous sync waits
     if _is_booked(_key(session, "screen-out")):
         return False
     reserved = Publication.objects.filter(pk=publication.pk, screen_outs_held__gt=0).update(
@@ -150,7 +150,7 @@ def pay_session(*, session: CrowdSession, fact: bool = False) -> bool:
         return False
     publication = session.publication
     paid_before = unmatched_key(session.platform, session.worker.name, session.external_id)
-    if _is_booked(paid_before):  # the crowd paid it before it counted here
+    if _is_booked(paid_before):  # a list had claimed this payment before the session existed
         _book_for_session(session, "matched", what="matched", spent=-publication.price_cents)
     rejected_before = session.booked == CrowdSession.Booked.RELEASED
     reserved = 0 if rejected_before else _take_slot(publication)

@@ -112,7 +112,7 @@ def _seconds_of_a_hit(study: Study) -> float:
     hits = HIT.objects.filter(study=study).count()
     if not hits:
         return 0.0
-    if LARGEST_PAGE in study.notes and study.design.get("arena"):  # its pages are filled when they are taken
+    if LARGEST_PAGE in study.notes and study.design.get("arena"):  # an arena's pages are filled when claimed
         return design_of(study).seconds_per_unit * float(study.notes[LARGEST_PAGE])
     units = HITUnit.objects.filter(hit__study=study).count()
     return design_of(study).seconds_per_unit * units / hits

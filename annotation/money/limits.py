@@ -35,7 +35,7 @@ R = TypeVar("R")
 _order: ContextVar[Order | None] = ContextVar("order", default=None)
 _agreed_cents: ContextVar[int | None] = ContextVar("agreed_cents", default=None)
 
-# Payments without work here, which an uploaded list names, and their return once the work is there. A made-up list must
+# Payments without a session that an uploaded list claims, and their return once it exists. An invented list must
 # not use up what others may spend, so they count for their study and the account that uploaded it.
 CLAIM_ENTRIES = ("unmatched", "matched")
 
@@ -167,7 +167,7 @@ def _check(order: Order) -> None:
     """Raise OverLimit or NeedsConfirmation if the order, already booked in this transaction, exceeds a limit."""
     if not SpendingLimit.objects.exists():
         return
-    # the next order waits here, and then counts this one
+    # the next order waits for this lock, and then counts this one
     lock = SpendingLimit.objects.select_for_update().filter(account=None, currency=order.currency).first()
     amount = spell_cents(order.cents, order.currency)
     if lock is None:
@@ -224,9 +224,10 @@ def cents_committed_today(currency: str, account: int | None = None) -> int:
 
 
 def entries_of_today() -> QuerySet[Any]:
-    # of the server's day, whatever the zone of who looks
+    # the server's day, independent of the user's time zone
     midnight = datetime.combine(timezone.now().astimezone(UTC), time.min, UTC)
     rows: QuerySet[Any] = LedgerEntry.objects.filter(at__gte=midnight)
     rows = rows.annotate(moved=F("reserved_cents") + F("spent_cents"))
-    given_back = Q(call__made_at__gte=midnight) | Q(what="matched")  # work that turned out to be paid already
+    # released today: by failed calls, and by work for which a list had claimed the payment
+    given_back = Q(call__made_at__gte=midnight) | Q(what="matched")
     return rows.filter(Q(moved__gt=0) | Q(moved__lt=0) & given_back)

@@ -112,7 +112,7 @@ def budget(
     *, study: Study, by: User | None, cents: int, why: str = "", confirm: str | None = None
 ) -> Outcome:
     """Set the budget; it cannot fall below spent and reserved money."""
-    if study.platform:  # ensures a row to lock
+    if study.platform:  # ensures that there is a row to lock
         Budget.objects.select_for_update(no_key=True).get(pk=budget_of(study, study.platform).pk)
     current = preview_budget(study=study, cents=cents)
     check_confirmed(current, confirm)

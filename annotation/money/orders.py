@@ -132,7 +132,7 @@ def confirm_request(*, request: int, by: User) -> SpendingRequest:
                 )
             )
         try:
-            with translation.override("en"):  # what it says is stored
+            with translation.override("en"):  # the sentence is stored
                 outcome = _carry_out(order)
         except (OverLimit, OverBudget):
             raise

@@ -60,7 +60,7 @@ def paid_times(sessions: QuerySet[CrowdSession]) -> dict[int, PaidTime]:
             together.add(page.spans)
             lease_seconds = _SpanUnion.of(page.spans).seconds
             at_once = max(((end - start).total_seconds() for start, end in page.spans), default=0.0)
-            allowed = max(limits[page.study], at_once)  # the study's people can make a lease longer
+            allowed = max(limits[page.study], at_once)  # the study's team can extend leases
             seconds = min(page.claimed, lease_seconds, allowed, together.seconds - paid_seconds)
             paid_seconds += seconds
             claimed[page.session] += page.claimed
@@ -77,7 +77,7 @@ def _longest_leases(studies: Iterable[int]) -> dict[int, float]:
 
 
 def _pages_by_worker(sessions: QuerySet[CrowdSession]) -> dict[int, list[_Page]]:
-    # In other studies, what the crowd has named: a made-up session would take the time of whose id it bears.
+    # In other studies, only confirmed sessions: one with an invented id would reduce another person's paid time.
     known = Q(pk__in=sessions.values("pk")) | Q(confirmed=True) | Q(status=CrowdSession.Status.APPROVED)
     every = CrowdSession.objects.filter(known, worker__in=sessions.values("worker"), status__in=PAYABLE)
     claims = dict(
@@ -106,7 +106,7 @@ def _pages_by_worker(sessions: QuerySet[CrowdSession]) -> dict[int, list[_Page]]
             page = _Page(row.session_id, row.study_id, row.submitted_at, seconds, lease_spans)
             pages[row.worker_id].append(page)
         elif row.state == Assignment.State.EXPIRED:
-            lapsed.append(row)  # its answers and times moved to the row that replaced it
+            lapsed.append(row)  # its answers and times were moved to the assignment that replaced it
     return pages
 
 

@@ -30,7 +30,7 @@ class CentsField(serializers.IntegerField):
             return super().get_value(dictionary)
         try:
             return Decimal(text) * 100
-        except ArithmeticError:  # no number, or one beyond any
+        except ArithmeticError:  # not a number, or too large
             return Decimal("NaN")
 
     def to_internal_value(self, data: Any) -> int:

@@ -53,7 +53,7 @@ def decide_session(
             session=session, status=Status.APPROVED if approve else Status.REJECTED, feedback=why.strip()
         )
         return None
-    # an approval after a rejection overrides it, and a dropped call is asked again: both need a new key
+    # an approval that overrides a rejection, and repeating a cancelled call, need a new key
     ended = CrowdCall.objects.filter(session=session, kind=kind, state__in=ENDED_STATES)
     number = ended.count() + 1
     override = session.status == Status.REJECTED

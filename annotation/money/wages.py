@@ -86,7 +86,7 @@ def pay_and_claims(study: Study) -> tuple[list[Pay], list[Overclaim]]:
     """Return the results of ``pay_of_sessions`` and ``overclaims_of``, in the same five queries."""
     floor = design_of(study).crowd.floor_cents_per_hour
     rows = list(_counted(study).values_list("pk", "worker__name", "publication__reward_cents", "status"))
-    if not rows:  # nobody was paid: avoid a scan of all judgments
+    if not rows:  # no paid sessions: avoid a scan of all judgments
         return [], []
     times, bonuses = paid_times(_counted(study)), _bonuses(study)
     pays, claims = [], []

@@ -28,7 +28,7 @@ from judgments.models import Study
 from judgments.studies.designs import design_of
 
 LENGTH = 16
-MOST_VERSIONS = 50  # that are shown
+MOST_VERSIONS = 50  # versions that are shown
 
 
 def consent_version(design: StudyDesign) -> str:
@@ -193,4 +193,4 @@ def _counts(model: type[Participation] | type[Assignment], study: Study) -> dict
 def forget_unread_consent(study: Study) -> None:
     """Delete versions of a consent text that were shown to nobody, so that the design's text is version 1 again."""
     unread = ConsentVersion.objects.filter(study=study)
-    unread._raw_delete(unread.db)  # the log keeps that it was changed
+    unread._raw_delete(unread.db)  # the log still has the change

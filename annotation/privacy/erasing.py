@@ -90,8 +90,8 @@ def _judgment_rows(study: Study, worker: Worker) -> Iterable[dict[str, Any]]:
 Way = Erasure.Way
 JOB = "finish_erasure"
 ERASED_TEXT = "…"
-ERASED, PAID = "erased", "paid"  # how names of stand-ins begin
-# What becomes of each table with a person, for the test that none is forgotten; and its words on pages.
+ERASED, PAID = "erased", "paid"  # prefixes of the names of substitute workers
+# Models whose rows are deleted -> their label on pages. A test checks that no model with people is forgotten.
 DELETED_MODELS: Mapping[type[Model], str] = {
     RawId: gettext_noop("ids at the crowd"),
     Demographics: gettext_noop("demographics"),
@@ -111,7 +111,7 @@ PAYMENT_MODELS: Mapping[type[Model], str] = {
     CrowdSession: gettext_noop("paid sessions"),
     CrowdCall: gettext_noop("requests to the crowd"),
 }
-# what was written about people and asked for
+# texts that were written about people
 TEXT_FIELDS: Mapping[type[Model], list[str]] = {
     Exclusion: ["why", "lifted_why", "evidence"],
     Case: ["evidence", "decision"],
@@ -357,7 +357,7 @@ def end_identities(*, study: Study, workers: Collection[Worker]) -> int:
 def _locked(study: Study, workers: Collection[Worker]) -> list[Worker]:
     Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     keys = [worker.pk for worker in workers]
-    # a submission at this moment comes first, and waits for its pay
+    # wait for a simultaneous submission, whose worker must then be paid first
     work = Assignment.objects.filter(study=study, worker__in=keys)
     list(work.select_for_update().order_by("pk").values_list("pk"))
     return list(Worker.objects.select_for_update().filter(pk__in=keys).order_by("pk"))
@@ -385,7 +385,7 @@ def _replace(
         }
         if texts:
             _forget_quotes(study, worker)
-    if len(people) == 1:  # several are ended with the longest names first
+    if len(people) == 1:  # of several people, those with the longest names come first
         (person,) = people
         others = Worker.objects.filter(name__contains=person.name).exclude(name__in=replacements)
         replacements = {**{name: name for name in others.values_list("name", flat=True)}, **replacements}
@@ -509,7 +509,8 @@ def _erase_answers(study: Study, worker: Worker, way: str, *, unnamed: Collectio
         _redact_texts(study, worker)
     pages = work.only("pk", "accepted_at", "submitted_at").order_by("accepted_at", "pk")
     for number, assignment in enumerate(pages):
-        offset = timedelta(microseconds=number)  # pages keep their order: an arena is drawn again by it
+        # keep the order of pages, by which an arena can be drawn again
+        offset = timedelta(microseconds=number)
         accepted, submitted = _cut_to_minute(assignment.accepted_at), _cut_to_minute(assignment.submitted_at)
         Assignment.objects.filter(pk=assignment.pk).update(
             accepted_at=accepted and accepted + offset, submitted_at=submitted and submitted + offset
@@ -605,11 +606,11 @@ def _move(study: Study, worker: Worker, stand_in: Worker, payee: Worker) -> None
             for key, value in call.payload.items()
             if key == "qualification" or not isinstance(value, str | list | dict)
         }
-        # The number of its list stays: without it the bonus looks as if it were in no list.
+        # Keep the number of its list, so that the bonus does not appear in another one.
         call.answer = {"list": call.answer["list"]} if "list" in call.answer else {}
         call.why = ""
         call.save(update_fields=["payload", "answer", "why"])
-    # the books keep the session, and nobody can tell from it which answers it paid
+    # the ledger keeps the session, but no longer shows which answers it paid
     work.update(session=None)
     of_sessions.update(worker=payee, code="", receipt="", feedback="")
     for part in Participation.objects.filter(study=study, worker=worker):
@@ -639,7 +640,7 @@ def _rename_in_logs(study: Study, replacements: Mapping[str, str]) -> None:
         StudyEvent.objects.filter(pk=event.pk).redact(
             words=within(event.words)[:1000], why=within(event.why)[:500], details=within(event.details)
         )
-    for model, fields in TEXT_FIELDS.items():  # also of what is about others, and names this person
+    for model, fields in TEXT_FIELDS.items():  # also in texts about others that name this person
         for row in model._default_manager.filter(study=study).iterator():
             before = [getattr(row, name) for name in fields]
             after = within(before)

@@ -113,7 +113,7 @@ def decline_request(*, study: Study, by: User | None, worker: str, why: str) -> 
             % {"name": person.name}
         )
     flags = Case.objects.filter(study=study, worker=person, state=Case.State.OPEN)
-    if not flags.filter(action=QualityRule.Action.PAUSE).exists():  # another pause is not ours to end
+    if not flags.filter(action=QualityRule.Action.PAUSE).exists():  # a pause for another reason is kept
         unpause_worker(study=study, worker=person)
     note_event(
         study=study, what="erasure-declined", sentence="A request to be erased was declined.", why=why, by=by

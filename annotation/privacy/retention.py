@@ -24,8 +24,8 @@ from judgments.studies.designs import design_of
 from judgments.studies.generation.progress import Progress, no_progress
 
 JOB = "end_retention"
-REMINDER_PERIOD = timedelta(days=14)  # before the end
-BATCH_SIZE = 50  # people in a transaction, in which nobody else writes to SQLite
+REMINDER_PERIOD = timedelta(days=14)  # how long before the end to remind
+BATCH_SIZE = 50  # people per transaction, during which nobody else can write to SQLite
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ def end_identities_of_study(*, study: Study, progress: Progress = no_progress) -
     """Remove people's identities if the promised time is over; return their number. It can be interrupted."""
     if not retention_of(study).over:
         return 0
-    # a name that is part of another one is renamed in the log after it
+    # a name that is part of another one is replaced in the log after it
     people = list(
         known_people(study).exclude(cannot_be_erased_now(study)).order_by(Length("name").desc(), "pk")
     )
@@ -82,7 +82,7 @@ def end_identities_of_study(*, study: Study, progress: Progress = no_progress) -
     for batch in batched(people, BATCH_SIZE):
         done += end_identities(study=study, workers=batch)
         progress(done / len(people), f"{done:,} of {len(people):,} people")
-    forget_raw_ids(study=study)  # also of people who never came
+    forget_raw_ids(study=study)  # also deletes ids of people who never came
     if done:
         message = f"The promised time is over: {done} people stand under random names now."
         note_event(study=study, what="retention-ended", sentence=message, people=done)

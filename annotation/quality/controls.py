@@ -25,7 +25,7 @@ from quorum.statistics.significance import holm
 
 LEAST_ELSEWHERE = 2  # answers to other items before a worker can vouch for one
 LEAST_VOUCHING = 3  # workers who vouch before an item can be suspected
-MOST_RIGHT = 0.5  # of the vouching workers; an item that more get right is only hard
+MOST_RIGHT = 0.5  # share of vouching workers; an item that more of them get right is only hard
 ALPHA = 0.05
 ROWS_AT_ONCE = 2_000
 KEYS_AT_ONCE = 500  # below SQLite's limit for one statement
@@ -171,7 +171,7 @@ def records_from_tallies(
         count = counts.setdefault(worker, {}).setdefault(control_kind, [0, 0])
         count[0] += n
         count[1] += n * (answer is not None and kind.is_right(answer, expected))
-        if (text := repr(expected)) not in right_by:  # a slider has a hundred values
+        if (text := repr(expected)) not in right_by:  # cached, as a slider has a hundred values
             right_by[text] = kind.count_right(expected)
         right_values[worker] += n * right_by[text]
     records = {}

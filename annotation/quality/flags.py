@@ -199,7 +199,7 @@ def pause_worker(*, study: Study, worker: Worker) -> None:
     back = {pk: hit for pk, hit, answers in rows if not answers}
     Assignment.objects.filter(pk__in=back).update(state=Assignment.State.RETURNED)
     reopen_slots(study=study, freed=Counter(hit for hit in back.values() if hit is not None))
-    # last, as a claim locks the HIT before the participation
+    # last, since a claim locks the HIT before the participation
     Participation.objects.filter(study=study, worker=worker, standing=Standing.ACTIVE).update(
         standing=Standing.PAUSED
     )

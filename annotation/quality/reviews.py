@@ -44,7 +44,7 @@ from judgments.models import Study, StudyRole, Unit
 from judgments.studies.designs import design_of, kind_of
 
 LONGEST_REASON = 500
-MOST_ASSIGNMENTS_LOGGED = 1_000  # in a log entry
+MOST_ASSIGNMENTS_LOGGED = 1_000  # assignments named in a log entry
 # sessions that ended before their last page
 ABANDONED_STATUSES = (
     CrowdSession.Status.RETURNED,
@@ -125,7 +125,7 @@ def assignments_without_objection(study: Study) -> list[UUID]:
     undecided = calls.exclude(state__in=ENDED_STATES)
     waiting = Assignment.objects.filter(study=study, state=Assignment.State.SUBMITTED)
     waiting = waiting.exclude(session__in=undecided.values("session"))
-    # Decided as a whole, once it is over.
+    # A session is decided as a whole, once it is over.
     waiting = waiting.exclude(session__status=CrowdSession.Status.WORKING)
     rows = list(waiting.order_by("submitted_at", "pk").values_list("pk", "worker"))
     against = reasons_against(study, {worker for _, worker in rows})

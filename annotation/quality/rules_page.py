@@ -109,7 +109,7 @@ def show_rules(request: HttpRequest, study: Study, context: Context) -> HttpResp
 def _setting_fields(study: Study, name: str, settings: dict[str, Any]) -> list[dict[str, Any]]:
     try:
         rule = make_study_rule(study, name, settings)
-    except WrongState:  # a row of another version: the form starts from the rule's own settings
+    except WrongState:  # the row is of another version: the form starts from the default settings
         rule = make_study_rule(study, name, {})
     return [
         {
@@ -130,7 +130,7 @@ def setting_label(rule: str, setting: str) -> str:
 def show_replay(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     """Show whom a detector would have flagged in finished work, with the settings in the address."""
     name = request.GET.get("rule", "")
-    # count at most the bound, with revised ones: excluding these would make the database look at all rows
+    # count up to the limit, including revised judgments: to exclude them, the database would read all rows
     answers = Judgment.objects.filter(assignment__study=study, assignment__submitted_at__isnull=False)
     count = answers.order_by()[: MOST_TO_REPLAY + 1].count()
     if count <= MOST_TO_REPLAY:

@@ -17,9 +17,9 @@ from judgments.models import Caption, Output, Study, System, Unit
 from judgments.models.datasets import OutputQuerySet
 from judgments.studies.designs import design_of, kind_of
 
-# quality of captions on the scale of grades: a person's for the image, a machine's for it, another image's
+# quality of a caption as a grade: by a person for the image, by a system for it, or of another image
 CAPTION_QUALITY = {"own": 4.0, "machine": 2.5, "foreign": 1.0}
-# distance of the best and of the worst system from one in the middle: where systems meet, and where captions are graded
+# quality difference of the best and worst system to a middle one: if systems are compared; if captions are graded
 APART, GRADES_APART = 2.0, 0.5
 
 

@@ -12,7 +12,7 @@ from annotation.rehearsal.crowd import Person, pace_of
 from judgments.drawing.draws import rng_for
 from judgments.studies.designs import design_of
 
-GAP, GAP_SPREAD = 220.0, 0.67  # of a person's keys: median in ms, and spread over it (benchmarks/honesty.py)
+GAP, GAP_SPREAD = 220.0, 0.67  # gap between keys: median in ms, and relative spread (benchmarks/honesty.py)
 
 
 def signals_of(person: Person, text: str, *, record: bool, rng: np.random.Generator) -> dict[str, int]:

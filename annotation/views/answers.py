@@ -113,13 +113,13 @@ def _submit_form(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpRe
             raise AnswersMissing(missing)
         submission = submit_answers(request, assignment, answers)
     except TooLate:
-        if frame_of(request) is None:  # what is late in a crowd's frame is kept apart already
+        if frame_of(request) is None:  # late answers in a crowd's frame are already stored apart
             save_answers(assignment=assignment, answers=answers, unfinished=unfinished, keep_late=True)
         raise
     except AnswersMissing as error:
         assignment.refresh_from_db(fields=["answers"])
         return render_sheet(request, assignment, page_units, missing=error.missing, status=422)
-    if not submission.repeated and frame_of(request) is None:  # a frame's last step says it
+    if not submission.repeated and frame_of(request) is None:  # in a frame, the last page says it
         messages.success(request, _("Your page of work is submitted."))
     return see_other("annotation:work", slug)
 

@@ -173,7 +173,7 @@ def errors_as_pages(view: View) -> View:
                     "message": str(error),
                     "slug": kwargs.get("slug", "") if _may_continue(request, error) else "",
                     "paused": isinstance(error, StudyPaused | TooMany),
-                    # The study's page would only lead back here.
+                    # The study's page would only redirect to this page.
                     "stopped": isinstance(error, WorkPaused | WorkerExcluded),
                 },
                 status=error.status,

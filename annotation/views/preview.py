@@ -101,7 +101,7 @@ def _preview_design(request: HttpRequest, key: str) -> HttpResponse:
             "title": "There is nothing to preview",
             "message": str(error),
             "in_frame": True,
-            "designing": True,  # next to the form, not at a crowd
+            "designing": True,  # shown next to the form, not at a crowd
         }
         return render(request, "annotation/ended.html", context, status=error.status)
     examples = preview_examples(dataset, design) if dataset.pk else ()
@@ -143,7 +143,7 @@ def render_preview(
         "left_words": spell_left(design.crowd.lease_minutes * 60),
         "examples": examples,
         "preview": True,
-        # in the frame beside a form, which says itself that it is a preview
+        # in a frame next to the form, whose heading says that it is a preview
         "in_frame": request.headers.get("Sec-Fetch-Dest") == "iframe",
     }
     return render(request, "annotation/work.html", context)

@@ -62,7 +62,8 @@ def body_of_call(request: HttpRequest) -> dict[str, Any]:
         raise QuorumError(_("Nothing was saved: the answers are larger than a page of work can be."))
     try:
         body = load_json(request.body)
-        if b"\\" in request.body and not can_be_stored(body):  # unstorable signs need an escape
+        # characters that cannot be stored are always escaped
+        if b"\\" in request.body and not can_be_stored(body):
             raise QuorumError(_("Nothing was saved: a text holds signs that cannot be stored."))
     except ValueError:
         body = None

@@ -190,7 +190,7 @@ def done(request: HttpRequest, slug: str) -> HttpResponse:
     }
     response = render(request, "annotation/done.html", context)
     if context["left"] == "waiting":
-        # works without scripts; nobody is led away from the completion code
+        # works without scripts, and does not redirect away from the completion code
         work_address = f"{resolve_url('annotation:work', slug)}?another&waited"
         address = resolve_url("annotation:done", slug) if finished else work_address
         response.headers["Refresh"] = f"{RETRY_SECONDS}; url={address}"

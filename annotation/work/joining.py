@@ -330,7 +330,7 @@ def _find_or_create_worker(
                 name=stored, token_hash=hash_secret(token), resume_hash=hash_secret(resume), country=country
             )
             return worker, token, resume
-        # who joins with the name at the same moment waits here for the other, and sees them
+        # of two people who join with the same name at once, the second waits for the first, and finds them
         Worker.objects.select_for_update().filter(source=Worker.Source.LOCAL, name=name).first()
         here = Worker.objects.filter(
             source=Worker.Source.LOCAL, name__startswith=name, participations__study=study
@@ -358,7 +358,7 @@ def join_from_crowd(*, study: Study, worker: Worker, consent: bool) -> Participa
     """
     joined = _participation(study, worker)
     if joined is not None:
-        if consent:  # perhaps to another text than the first time
+        if consent:  # the text may differ from that of the first time
             agree(study=study, worker=worker)
         return joined
     if design_of(study).consent and not consent:

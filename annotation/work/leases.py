@@ -101,7 +101,7 @@ def retake_assignment(*, assignment: Assignment) -> Assignment:
     try:
         with transaction.atomic():
             return _retake(assignment)
-    except IntegrityError:  # in another window, at the same moment
+    except IntegrityError:  # reclaimed in another window at the same moment
         raise SlotTaken(_other_work_message()) from None
 
 

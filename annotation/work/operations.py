@@ -53,7 +53,7 @@ from judgments.models import HIT, Study
 from judgments.operations import CommandHelp, Outcome, operation
 from judgments.studies.designs import design_of, stops_early
 
-MOST_WORKERS = 100  # added at a time
+MOST_WORKERS = 100  # workers added at a time
 MOST_MINUTES = 7 * 24 * 60
 MOST_REQUIRED = 32_000  # fits the column on every database
 KEYS_AT_ONCE = 500
@@ -193,7 +193,7 @@ def _offer_slots(study: Study, hits: list[int], workers: int, *, why: str, by: U
         study=study, platform=study.platform, state__in=LIVE_PUBLICATIONS
     ).select_related("study")
     whole = up.filter(hit=None).last()
-    if whole is not None:  # a slot there is a session of several HITs
+    if whole is not None:  # at a panel, a slot is a session of several HITs
         sessions = -(-workers * len(hits) // design_of(study).panel.hits)
         ask_to_extend(publication=whole, places=sessions, by=by, why=why)
         return

@@ -35,9 +35,9 @@ from judgments.studies.pages import Context, StudyPlace, was_opened
 from judgments.studies.step_form import add_operation, take_refusal
 from judgments.studies.study_page import page_of_running, study_page
 
-ON_A_PAGE = 100  # invitations
-MOST_ASSIGNMENTS = 50  # shown, the newest
-MOST_IMAGES = 500  # offered by name
+ON_A_PAGE = 100  # invitations per page
+MOST_ASSIGNMENTS = 50  # newest assignments that are shown
+MOST_IMAGES = 500  # images whose names are suggested
 TEXT_LABELS = {
     "reference": gettext_noop("Reference"),
     "first": gettext_noop("First text"),
@@ -88,7 +88,7 @@ add_operation(
     close,
     label="Close",
     offered=lambda study: study.state == Study.State.OPEN,
-    leads_to=lambda study: "results",  # what people said is what follows
+    leads_to=lambda study: "results",  # the next step is to look at results
 )
 add_operation(invite, label="Create invitations", fields=())
 

@@ -28,11 +28,11 @@ PAUSE_LOCK = 0x51D0  # first key of a study's advisory lock; the second is the s
 SEAT_LOCK = 0x5EA7  # first key of an address's advisory lock; the second is of its mark
 LOCK_SHARED = "SELECT pg_advisory_xact_lock_shared(%s, %s)"
 LOCK_EXCLUSIVE = "SELECT pg_advisory_xact_lock(%s, %s)"
-FEWEST_SEATS = 5  # of an address in any study: a household, a small office
-# a seat that was given up counts so long, or it could be taken again and again
+FEWEST_SEATS = 5  # seats of an address in any study: a household, or a small office
+# how long a returned seat still counts, so that it cannot be taken repeatedly
 RELEASED_SEAT_PERIOD = timedelta(minutes=5)
-MARK_DIGITS = 32  # of the mark of an address
-# How the server's own address begins: a trial, or a proxy that names no visitors. It is never refused, but makes room
+MARK_DIGITS = 32  # digits of the hash of an address
+# Prefixes of the server's own address: a trial, or a proxy that hides visitors. It is never refused, but makes room
 # as others do.
 LOCAL_NETWORKS = ("127.", "::/48")
 

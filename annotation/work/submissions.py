@@ -39,14 +39,14 @@ from common.rows import PreparedUpdate, insert_rows, query_parameter
 from judgments.kinds import KINDS
 from judgments.studies.designs import design_of, draws_at_claim, stops_early
 
-# of a judgment that revises none; bulk_create takes ten times as long
+# columns of a judgment that revises none; inserted directly, as bulk_create takes ten times as long
 JUDGMENT_COLUMNS = ("assignment_id", "unit_id", "value", "answer", "presented", "seconds", "wall_seconds", "comment",
            "signals", "made_at")  # fmt: skip
 
 _NOW = query_parameter("now", DateTimeField())
 _SUBMIT = PreparedUpdate(
     lambda: Assignment.objects.with_lease(_NOW).filter(
-        # claimed at the moment of an exclusion, which missed it
+        # the HIT was claimed during an exclusion, which missed it
         ~Exists(_excluded_participations(query_parameter("study"), query_parameter("worker"))),
         pk=query_parameter("assignment", UUIDField()),
     ),
@@ -139,7 +139,7 @@ def submit_and_claim(
         try:
             return _submit_with_claim(assignment, answers)
         except (SlotLost, AddressFull, IntegrityError):
-            pass  # rolled back: do one after the other
+            pass  # rolled back: submit and claim in separate transactions
     submission = submit_assignment(assignment=assignment, answers=answers)
     try:
         return submission, claim_assignment(study=assignment.study, worker=assignment.worker)
@@ -230,7 +230,7 @@ def _store_judgments(
         grant(assignment=assignment)
     assignment.hit, assignment.worker = sheet.assignment.hit, sheet.assignment.worker  # already read
     assignment_submitted.send(Assignment, assignment=assignment, judgments=len(judgments))
-    if draws_at_claim(study):  # last: its rows are everybody's, and come after sessions
+    if draws_at_claim(study):  # last, as all workers lock these rows, and after sessions by the lock order
         answered = zip(sheet.page_units, judgments, strict=True)
         count_answers(
             study=study, answers=((page_unit.unit, judgment.value) for page_unit, judgment in answered)

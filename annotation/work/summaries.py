@@ -98,7 +98,7 @@ def studies_of_worker(worker: Worker) -> list[StudyPart]:
     for row in states:
         part = parts[row["study"]]
         if row["before_exclusion"] in LEASED_STATES:
-            continue  # a page that was never handed in
+            continue  # a page that was never submitted
         part.pages[row["state"]] += row["n"]
         if row["before_exclusion"] == Assignment.State.APPROVED:
             part.approved_before += row["n"]
@@ -236,7 +236,7 @@ def _effort(
     """Return the effort of a page; ``changed`` means that a HIT lost a control item, or an arena drew its units."""
     grouped = KINDS[design.protocol].grouped
     if largest := notes.get(LARGEST_PAGE, 0):
-        varies = not design.arena.pages and len(hits) > 1  # documents in a random order
+        varies = not design.arena.pages and len(hits) > 1  # documents come in random order
         return Effort(notes.get(SCREENS, largest), largest * design.seconds_per_unit, varies)
     if hits:
         of_hits = [len(set(units)) if grouped else len(units) for units in hits.values()]

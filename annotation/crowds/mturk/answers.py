@@ -104,7 +104,7 @@ def _keep_allowed_reference(reference: re.Match[str]) -> str:
     digits, base = (reference[1], 16) if reference[1] else (reference[2], 10)
     number = int(digits, base) if len(digits.lstrip("0")) <= 8 else 0
     if 0xD800 <= number <= 0xDFFF:
-        return chr(number)  # half of a pair, joined later
+        return chr(number)  # half of a surrogate pair, joined later
     if number > 0x10FFFF or FORBIDDEN.match(chr(number)):
         return REPLACEMENT_CHARACTER
     return reference[0]

@@ -153,7 +153,7 @@ class MTurkBackend(CrowdBackend):
             for hit in HIT.objects.filter(study=study).order_by("position"):
                 question_of_hit(study, design, hit)
                 if crowd.question == "external":
-                    break  # all HITs are alike in this
+                    break  # all HITs have the same requirements, so one is enough
         except QuestionProblem as problem:
             raise WrongState(_("Nothing was published: %(problem)s") % {"problem": problem}) from None
 
@@ -180,7 +180,7 @@ class MTurkBackend(CrowdBackend):
     def fetch_work(self, publication: Publication) -> Iterator[SeenWork]:
         try:
             yield from client_of(publication.platform).assignments(publication.external_id)
-        except (NotFoundAtTurk, WrongStateAtTurk):  # deleted meanwhile
+        except (NotFoundAtTurk, WrongStateAtTurk):  # the HIT was deleted meanwhile
             return
 
     def knows_work(
@@ -210,7 +210,7 @@ class MTurkBackend(CrowdBackend):
         for body in receive_messages(platform):
             try:
                 yield from read_sqs(body)
-            except NotificationProblem:  # another sender's; nothing is lost
+            except NotificationProblem:  # a message of another sender, which may be deleted
                 continue
 
 

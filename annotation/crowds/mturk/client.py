@@ -48,7 +48,7 @@ PAGE = 100  # maximum rows of a list's page
 READ_ATTEMPTS = 5  # attempts of a call that changes nothing
 LONGEST_PAUSE = 8.0
 CONNECT_SECONDS, READ_SECONDS = 5, 30
-VISITOR_SECONDS = 3  # for an answer while a visitor waits
+VISITOR_SECONDS = 3  # seconds to wait for a response while a visitor waits
 THROTTLING_CODES = {
     "ThrottlingException",
     "Throttling",

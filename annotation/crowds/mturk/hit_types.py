@@ -26,14 +26,14 @@ from judgments.design.study_design import StudyDesign
 from judgments.models import Study
 
 LONGEST_DELAY = timedelta(days=30)  # the service's limit for automatic approval
-APPROVAL_DELAY = timedelta(days=7)  # delay of the service's automatic approval after ours
+APPROVAL_DELAY = timedelta(days=7)  # how much later than Quorum the service approves
 
 TEST_SECONDS = 3600
-RETRY_SECONDS = 3600  # between two attempts at a test
+RETRY_SECONDS = 3600  # seconds between two attempts at a test
 
-# HIT types by place, properties, and people passed on; equal ones have one id.
+# (platform, hash of properties and of people sent to the service) -> id of the HIT type.
 known_hit_types: dict[tuple[str, str], str] = {}
-known_qualifications: dict[tuple[str, str], str] = {}  # those of the account by place and name
+known_qualifications: dict[tuple[str, str], str] = {}  # (platform, name) -> id of the account's qualification
 
 
 def hit_type_of(client: TurkClient, platform: str, study: Study, design: StudyDesign) -> str:

@@ -22,7 +22,7 @@ from common.http.client import CallFailed, Client
 from common.incoming.json_documents import load_json
 
 OLDEST = timedelta(hours=1)
-EARLIEST = timedelta(minutes=15)  # clocks differ
+EARLIEST = timedelta(minutes=15)  # tolerated difference of clocks
 AMAZON = re.compile(r"sns\.[a-z0-9-]+\.amazonaws\.com")
 CERTIFICATE = re.compile(r"/[A-Za-z0-9_-]+\.pem")
 # signed members in order
@@ -218,7 +218,7 @@ def _of_amazon(message: Mapping[str, Any], name: str) -> str:
 
 
 def _check_signature(message: Mapping[str, Any], *, now: datetime, pem: bytes) -> None:
-    # 13 MB that an installation without Mechanical Turk never needs
+    # imported lazily: 13 MB that an installation without Mechanical Turk does not need
     from cryptography import x509
     from cryptography.exceptions import InvalidSignature
     from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15

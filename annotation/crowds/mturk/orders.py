@@ -58,7 +58,7 @@ def _publish(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
         if existing is not None:
             return _published(existing)
     design = design_of(study)
-    assert publication.hit is not None  # every plan here has one
+    assert publication.hit is not None  # this backend publishes only HITs
     question = question_of_hit(study, design, publication.hit)
     hit_type = hit_type_of(client, call.platform, study, design)
     try:
@@ -77,7 +77,7 @@ def _publish(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
                 "Mechanical Turk says that the HIT is there already, and does not show it."
             ) from None
         hit = existing
-    except NotFoundAtTurk as problem:  # the HIT type was removed meanwhile
+    except NotFoundAtTurk as problem:  # the HIT type was removed meanwhile: another attempt creates it
         known_hit_types.clear()
         known_qualifications.clear()
         raise TryLater(str(problem), undone=True) from None
@@ -115,7 +115,7 @@ def _expire(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
     try:
         hit = client.hit(publication.external_id)
     except NotFoundAtTurk:
-        return {}  # it is gone, and so closed
+        return {}  # the HIT no longer exists, so it is closed
     if hit.status == "Disposed" or (hit.expires_at is not None and hit.expires_at <= timezone.now()):
         return {}
     _set_expiration(client, publication.external_id, timezone.now() - timedelta(hours=1))
@@ -183,7 +183,7 @@ def _decide(
         try:
             order(session.external_id, feedback=call.why[:LONGEST_FEEDBACK], **options)
             status = decision
-        except WrongStateAtTurk:  # somebody was faster
+        except WrongStateAtTurk:  # another person decided first
             status = _status(client, session)
             if status == Status.SUBMITTED:
                 raise
@@ -194,7 +194,7 @@ def _status(client: TurkClient, session: CrowdSession) -> str:
     try:
         there = client.assignment(session.external_id)
     except (NotFoundAtTurk, WrongStateAtTurk) as problem:
-        if session.confirmed:  # it was there before
+        if session.confirmed:  # the crowd had confirmed the session
             raise Refused(f"{problem} It may have been deleted there.") from None
         raise TryLater(
             f"{problem} It may not be known there yet.", after=SUBMISSION_WAIT_SECONDS, undone=True
@@ -276,7 +276,7 @@ def _once(order: Callable[[], None]) -> None:
     try:
         order()
     except TokenAlreadyUsed:
-        return  # done by an earlier attempt
+        return  # an earlier attempt has sent it
 
 
 ORDERS: dict[str, Callable[[TurkClient, CrowdCall], dict[str, Any]]] = {

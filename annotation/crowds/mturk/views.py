@@ -58,7 +58,7 @@ from judgments.studies.studies import find_study
 ANSWERABLE_STATES = (
     Publication.State.PUBLISHED,
     Publication.State.EXPIRED,
-)  # who accepted before the end may finish
+)  # people who accepted before the study closed may finish
 
 
 @never_cache
@@ -151,7 +151,7 @@ def _refused_by_quiz(session: CrowdSession, design: StudyDesign) -> NotAdmitted 
 
 def _take(session: CrowdSession) -> None:
     hit = session.publication.hit
-    assert hit is not None  # guaranteed by the arrival
+    assert hit is not None  # guaranteed by ``arrive``
     if session.status == CrowdSession.Status.WORKING:
         claim_for_session(session=session, hit=hit)
 

@@ -79,7 +79,7 @@ def carry_out_calls(
             answer = backend.carry_out(call)
             done += finish_call(call=call, answer=answer)
             unanswered = 0
-        # already done at the crowd by somebody else, and cannot be booked
+        # the crowd has done it, but it cannot be booked
         except (OverBudget, OverLimit, NeedsConfirmation) as problem:
             parked += _park(call, f"The crowd did it, but it is not booked: {problem}", unsure=True)
         except (Refused, QuorumError) as problem:
@@ -196,7 +196,7 @@ def finish_call(*, call: CrowdCall, answer: dict[str, Any]) -> bool:
     Raises:
         OverBudget: its reservation was released when it failed, and the budget no longer has it; nothing changes.
     """
-    # The effect moves the reservation before the row may be done (a_call_that_is_done_keeps_no_money).
+    # The effect must move the reservation before the row is done (constraint a_call_that_is_done_keeps_no_money).
     locked = CrowdCall.objects.select_for_update().filter(pk=call.pk, state__in=UNDECIDED_CALLS).first()
     if locked is None:
         return False

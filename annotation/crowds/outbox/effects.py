@@ -97,7 +97,7 @@ def _extended(call: CrowdCall) -> None:
     more, again = int(call.payload.get("screen_outs", 0)), int(call.payload.get("screen_outs_again", 0))
     until = parse_datetime(call.payload.get("expires_at", "") or "")
     decided = publication.sessions.exclude(booked="").count()
-    # a second request before the first was sent finds the slots reserved
+    # if another extension was requested meanwhile, its slots are reserved already
     empty = max(0, publication.places + places - publication.held_slots - decided)
     Publication.objects.filter(pk=publication.pk).update(
         places=F("places") + places,
@@ -128,7 +128,7 @@ def _expired(call: CrowdCall) -> None:
 
 def _decided(call: CrowdCall) -> None:
     """Store the crowd's status, which differs from the requested one if another person had decided before."""
-    # reserved for an approval that overrides a rejection: the payment reserves it again
+    # release what an approval after a rejection reserved: the payment reserves it again
     release_call(call=call)
     requested = Status.APPROVED if call.kind == Ability.APPROVE else Status.REJECTED
     status = call.answer.get("status", requested)
@@ -171,7 +171,7 @@ def settle_session(
     """
     work = Assignment.objects.filter(session=session)
     pages = list(work.select_for_update().order_by("pk").values_list("pk", flat=True))
-    # Not the study's row: who holds the budget would wait for it at the commit, and this for the budget.
+    # Do not lock the study's row: a transaction that holds the budget would wait for it, and this for the budget.
     rows = CrowdSession.objects.select_for_update(of=("self", "publication"))
     locked = rows.select_related("publication", "study").get(pk=session.pk)
     if (

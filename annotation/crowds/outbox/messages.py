@@ -21,7 +21,7 @@ from judgments.models import Study
 
 LONGEST_MESSAGE = 4096
 LONGEST_SUBJECT = 200
-MOST_NAMED = 1_000  # in a log entry
+MOST_NAMED = 1_000  # workers named in a log entry
 WORKER_ACTIONS = {
     Ability.BLOCK: "block",
     Ability.UNBLOCK: "take back its block of",
@@ -137,7 +137,7 @@ def ask_to_qualify(
     before = CrowdCall.objects.filter(
         platform=study.platform, worker=worker, kind=Ability.QUALIFY, payload__qualification=qualification
     )
-    changes = before.exclude(payload__value=value).count()  # given again after it was taken away
+    changes = before.exclude(payload__value=value).count()  # it may be given again after it was taken away
     again = [changes] if changes else []
     return write_message(
         study=study,

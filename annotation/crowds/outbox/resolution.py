@@ -39,7 +39,7 @@ def resolve_as_done(*, call: CrowdCall, by: User | None = None) -> CrowdCall:
         raise WrongState(
             "Nothing was changed: ask for the publication again; what stands there already is found."
         )
-    # The effect moves the reservation before the row may be done (a_call_that_is_done_keeps_no_money).
+    # The effect must move the reservation before the row is done (constraint a_call_that_is_done_keeps_no_money).
     parked = CrowdCall.objects.select_for_update().filter(pk=call.pk, state=CrowdCall.State.FAILED).first()
     if parked is None:
         raise WrongState("Nothing was changed: only a failed call can be marked as done.")

@@ -41,7 +41,7 @@ from judgments.studies.codes import CAPITALS
 from judgments.studies.designs import design_of
 
 Status = CrowdSession.Status
-# done in our books; the panel learns of it from lists that a person uploads there
+# these only change Quorum's books; a person uploads lists to the panel
 MANUAL_ABILITIES = frozenset({Ability.PUBLISH, Ability.EXTEND, Ability.EXPIRE, Ability.BONUS})
 CODE_LENGTH = 10
 LONGEST_ID = 100

@@ -58,7 +58,7 @@ from judgments.models import Study
 from judgments.studies.designs import design_of
 
 Status = CrowdSession.Status
-MOST_TRIES = 5  # of a person whom the crowd names to get a place
+MOST_TRIES = 5  # attempts to find a place for a person whom the crowd confirms
 PLACE_STATUSES = (Status.WORKING, Status.SUBMITTED, Status.APPROVED)
 PARTICIPANT_STATUSES = (Status.SUBMITTED, Status.APPROVED, Status.REJECTED)
 SCREENING = (CountryProblem, RequirementNotMet, WorkPaused, WorkerExcluded)
@@ -105,7 +105,7 @@ def enter(*, study: Study, ids: PanelIds, consent: bool, country: str = "") -> C
     country = checked_country(country)
     attempt = partial(_enter, study, design, ids, consent=consent, country=country)
     room = Room.FREED
-    for _try in range(MOST_TRIES):  # another person may be faster to take a place that was freed
+    for _try in range(MOST_TRIES):  # another person may be faster to take the freed place
         try:
             return _retry_on_conflict(attempt)
         except PlacesTaken:
@@ -124,7 +124,7 @@ class Room(Enum):
 def _ask_for_room(study: Study, ids: PanelIds) -> Room:
     """Free the slot of a person whom the crowd does not confirm, for a person whom it does."""
     publication, backend = _publications(study).last(), backend_of(study)
-    if publication is None or design_of(study).panel.signature:  # nobody makes up the id of a signed link
+    if publication is None or design_of(study).panel.signature:  # the ids in signed links cannot be invented
         return Room.NONE
     named = backend.knows_work(publication, worker=ids.worker, work=ids.session)
     if named is False:
@@ -140,7 +140,7 @@ def _ask_for_room(study: Study, ids: PanelIds) -> Room:
     for session in _unmatched_sessions(publication):
         if session.external_id in there:
             continue
-        raw = ids_of(session)  # a list may lag behind: only the answer about the one submission counts
+        raw = ids_of(session)  # a list may be out of date, so ask about this submission
         if not raw.session:  # the raw ids were deleted
             continue
         if backend.knows_work(publication, worker=raw.worker, work=raw.session, at_work=False) is False:
@@ -148,7 +148,7 @@ def _ask_for_room(study: Study, ids: PanelIds) -> Room:
             ended = end_panel_session(session=session, status=Status.RETURNED, why=why)
             if pages_handed_in(session) and exclude_unknown_work(session=session):
                 ended = True
-            if ended:  # else somebody else was faster
+            if ended:  # otherwise another request has ended it
                 return Room.FREED
     return Room.NONE
 
@@ -185,7 +185,7 @@ def _silent_sessions(publication: Publication) -> QuerySet[CrowdSession]:
 def _retry_on_conflict(attempt: Callable[[], CrowdSession]) -> CrowdSession:
     try:
         return attempt()
-    except IntegrityError:  # the same link in another window, at the same moment
+    except IntegrityError:  # the same link was opened in another window at the same moment
         return attempt()
 
 
@@ -212,7 +212,7 @@ def _enter(
     if known is not None:
         return known
     refuse_paused_study(study)
-    made_up = not design.panel.knows_its_people  # ids may be
+    made_up = not design.panel.knows_its_people  # whether ids may be invented
     done = panel_sessions(study).filter(status__in=[Status.SUBMITTED, Status.APPROVED]).count()
     if made_up and not may_take_seat(study, unfinished=publication.places - done):
         raise AddressFull
@@ -233,7 +233,7 @@ def _enter(
         )
     earlier = list(panel_sessions(study).filter(worker=worker).exclude(pk=session.pk))
     for previous in earlier:
-        # the panel gave them a new submission: the former one is over there
+        # the panel gave them a new submission, so the previous one is over
         if previous.status == Status.WORKING:
             why = "The panel sent the person again, with another submission."
             end_panel_session(session=previous, status=Status.RETURNED, why=why)
@@ -262,7 +262,7 @@ def _settle_arrival(
             session=session, status=Status.SCREENED_OUT, why="The person was screened out before."
         )
         return
-    if country and not worker.country:  # the first declaration stays
+    if country and not worker.country:  # the first declared country is kept
         Worker.objects.filter(pk=worker.pk, country="").update(country=country)
         worker.country = country
     try:
@@ -315,7 +315,7 @@ def _replace_silent(session: CrowdSession) -> bool:
             % {"n": minutes}
         )
     list(Assignment.objects.filter(session=first).select_for_update().order_by("pk"))
-    # an answer that came at this moment keeps the place
+    # if an answer has just arrived, the session keeps its place
     if not others.filter(pk=first.pk, due__lte=now).exists():
         return _replace_silent(session)
     return end_panel_session(

@@ -71,7 +71,7 @@ STATUSES = {
     "started": "working",
     "awaitingaction": "working",
 }
-PARTIAL = 900  # number of a session's bonus for its pages, apart from those given by people
+PARTIAL = 900  # number of a session's bonus for its pages, out of the range of those that people give
 MISSING_CODES = ("nocode", "nan", "none", "")
 
 

@@ -110,7 +110,7 @@ def _start(request: HttpRequest, study: Study, design: StudyDesign) -> HttpRespo
     if request.headers.get("Sec-Fetch-Site", "same-origin") not in ("same-origin", "none"):
         raise CrossSiteForm(_("Nothing was recorded: please press Start on the study's own page."))
     ids = read_signed_ids(study, request.POST.get("seal", ""))
-    if "decline" in request.POST:  # do not record a person who declines
+    if "decline" in request.POST:  # nothing is stored about a person who declines
         return _way_back(request, study, design, "returned")
     known = known_session(study=study, ids=ids)
     try:

@@ -24,9 +24,9 @@ from judgments.models import Item, Study
 from judgments.studies.pages import was_opened
 from judgments.templatetags.judgments_tags import cents
 
-TOLERABLE_LOSS = 0.05  # chance that a careful person's answers are set aside
+TOLERABLE_LOSS = 0.05  # tolerable probability that a careful person's answers are set aside
 
-# what an obstacle is about -> the title of its point, and the key of the design where it is mended
+# topic of an obstacle -> title of its point, and the design key to change
 OBSTACLE_PLACES = {
     "requirements": (
         gettext_noop("Participants"),

@@ -75,7 +75,7 @@ class Launch:
         plan, notes = self.plan.get("plan"), self.study.notes.get("control_pool")
         if not plan and not notes:
             return None
-        lasts = plan.pool.lasts if plan else notes["lasts"]  # all pages, where no item comes again
+        lasts = plan.pool.lasts if plan else notes["lasts"]  # all pages, if no control item is repeated
         pages = min(lasts, self.design.workers.hits_at_most or lasts)
         return pages * items_among(self.design, self.design.controls.per_hit)
 

@@ -10,7 +10,7 @@ from judgments.models import Job, Study
 Check = Callable[[Launch], Iterable[Point]]
 CHECKS: list[tuple[int, Check]] = []
 
-# Checks of the consent text by features: if one has a point, that stands in place of the platform's.
+# Checks of the consent text by features. A point of one of them replaces the platform's.
 CONSENT_CHECKS: list[Check] = []
 
 LAUNCH_JOBS: list[Callable[[Study], Iterable[Job]]] = []

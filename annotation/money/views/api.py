@@ -110,7 +110,7 @@ class MoneyView(APIView):
     def post(self, request: Request, **address: str) -> Response:
         study, row = self.study_and_row(request)
         sent, operation, by = request.data, self.operation, staff_of(request)
-        key = _key_of(request)  # after the body: one of another type is 415
+        key = _key_of(request)  # after reading the body, since an unsupported type must give 415
         parameters = {"why": "", **self.confirmed.read(sent)}
         assert operation.do is not None
         do = partial(operation.do, study=study, by=by, **parameters, **row)
@@ -175,7 +175,7 @@ def money_path(operation: Operation, *, preview: str, of: str) -> URLPattern:
     return path(f"{start}/{operation.name}/", described.as_view(), name=f"do-{operation.name}")
 
 
-@cache  # a component of the schema is one class
+@cache  # cached, since a schema component must be a single class
 def _with_confirm(parameters: type[Parameters]) -> type[Parameters]:
     members = {"confirm": serializers.CharField(), "__doc__": parameters.__doc__}
     return type(parameters.__name__, (parameters,), members)

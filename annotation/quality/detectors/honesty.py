@@ -22,9 +22,9 @@ from common.amounts import percent
 from judgments.drawing.draws import rng_for
 from judgments.kinds.caption import fold_text
 
-MOST_TEXTS = 5  # in the evidence
+MOST_TEXTS = 5  # texts that the evidence quotes
 GRAM_LENGTH = 4  # characters
-# Rare words for nothing that a picture shows: benchmarks/honesty.py finds none of them in 134,470 people's captions.
+# Rare words that describe no picture: benchmarks/honesty.py finds none in 134,470 captions by people.
 HIDDEN_WORDS = (
     "albeit", "apposite", "cogent", "conflate", "desultory", "diffident", "efficacy", "ephemeral", "erstwhile",
     "fastidious", "forthwith", "heretofore", "inchoate", "ineffable", "insofar", "inveterate", "laconic", "liminal",

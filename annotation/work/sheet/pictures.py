@@ -74,7 +74,7 @@ def picture_response(request: HttpRequest, item: Item | None) -> HttpResponseBas
     except FileNotFoundError:
         raise Http404("The picture's file is not there.") from None
     etag = quote_etag(f"bare-{size:x}-{int(changed.timestamp() * 1_000_000):x}")
-    if size > limits().picture_bytes:  # it is read whole
+    if size > limits().picture_bytes:  # the file is read into memory
         raise Http404("The picture is too large to be shown.")
     unchanged = get_conditional_response(request, etag=etag, last_modified=int(changed.timestamp()))
     if unchanged is not None:

@@ -75,10 +75,10 @@ def claim_slot(
         if not drawings:
             raise NotAdmitted(_("This study is not open for answers."))
         settled = drawings[0](study=study, hit=hit, worker=worker, own_captions=set(written))
-        units = units_of_hit(hit.pk)  # not the cached ones: this transaction may be undone
+        units = units_of_hit(hit.pk)  # not the cached units, since this transaction may be rolled back
     if all(unit.control or unit.pk in settled for unit in units):
         if not promised:
-            raise SlotLost  # decided since it was found
+            raise SlotLost  # the outcome was decided meanwhile
         settled = frozenset()
     design, now = design_of(study), timezone.now()
     layout = draw_layout(
@@ -104,7 +104,7 @@ def claim_slot(
         simulated=worker.source == Worker.Source.REHEARSAL,
     )
     assignment.save(force_insert=True)
-    if session is None:  # a panel's session has the seat, and Mechanical Turk counts its people itself
+    if session is None:  # with a panel, the session has the seat; Mechanical Turk limits people itself
         note_seat(study, assignment)
     return Claim(
         assignment=assignment, created=True, page_units=arrange_units(units, layout.order, layout.sides)

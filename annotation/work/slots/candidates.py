@@ -36,7 +36,7 @@ from judgments.drawing.draws import rng_for
 from judgments.models import HIT, Study, Unit
 from judgments.studies.designs import design_of, stops_early
 
-RETRY_SECONDS = 15  # seconds after which who waits for a page looks again
+RETRY_SECONDS = 15  # seconds after which a waiting worker's page reloads
 
 _NOW = query_parameter("now", DateTimeField())
 _PARTICIPATIONS: PreparedQuery[Any] = PreparedQuery(
@@ -76,7 +76,7 @@ class CandidateHIT:
     hit: HIT
     cursor: int
     units: list[Unit]
-    left_out: frozenset[int]  # control items that the worker met in another HIT
+    left_out: frozenset[int]  # control items that the worker has seen in another HIT
     session: CrowdSession | None = None  # for a worker sent by a panel
 
 
@@ -94,7 +94,7 @@ def find_candidate(
     participation = _participation(study, worker)
     leases, overdue = _leases(study, worker)
     current = next((lease for lease in leases if ignored is None or lease.pk != ignored.pk), None)
-    if current is None or current.state == Assignment.State.RESERVED:  # nothing is begun
+    if current is None or current.state == Assignment.State.RESERVED:  # the worker has not begun a HIT
         refuse_stopped_worker(participation.standing)
         refuse_paused_study(study)
         refuse_old_consent(study=study, worker=worker, agreed_to=participation.consent_version)

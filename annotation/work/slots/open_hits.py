@@ -48,7 +48,7 @@ def next_open_hits(study: Study, worker: Worker, participation: Any) -> list[HIT
     fresh = open_hits.filter(~Exists(mine))
     window = list(fresh.filter(position__gte=participation.cursor)[:size]) if participation.wrote else []
     if not window and participation.cursor:
-        window = list(fresh[:size])  # slots released behind the cursor
+        window = list(fresh[:size])  # HITs before the cursor, whose slots were released
     return window or list(open_hits.filter(~Exists(mine.filter(state__in=LIVE_STATES)))[:size])
 
 

@@ -18,9 +18,9 @@ from annotation.work.slots.release import release_slots
 from judgments.models import Study
 from judgments.studies.designs import design_of, stops_early
 
-# A page without an answer makes room after the time that it takes, but not before this if its worker answered others.
+# A lease without an answer may end after a page's duration; not before this, if the worker answered other pages.
 LONGEST_UNANSWERED = timedelta(minutes=5)
-# Answers have stopped after this time, or after the time that so many items take, if that is longer.
+# Answers count as stopped after this time or, if longer, after the duration of this many items.
 SHORTEST_PAUSE = timedelta(minutes=1)
 ITEMS_IN_A_PAUSE = 3
 
@@ -33,7 +33,7 @@ def end_silent_lease(study: Study, worker: Worker, participation: Any) -> int:
     without scripts all answers come at its end; a lease at an address where several people hold seats.
     """
     if worker.source != Worker.Source.LOCAL:
-        return 0  # a crowd promised the slots of its workers
+        return 0  # a crowd has promised slots to its workers
     if study.state != Study.State.OPEN or stops_early(study):
         return 0  # nobody could take the slot, or perhaps nobody needs it
     if not may_take_seat(study):
