@@ -34,7 +34,7 @@ from contrib.archives.errors import PublishingError
 from contrib.archives.models import Deposit
 from judgments.studies.generation.progress import Progress
 
-SECONDS = 60.0  # without a byte
+SECONDS = 60.0  # seconds without a byte
 MOST_TRIES = 5
 LONGEST_DETAIL = 300
 
@@ -206,7 +206,7 @@ def send_to_zenodo(site: Site, deposit: Deposit, plan: DepositPlan, note: Note, 
         draft = site.call("GET", f"{path}/draft", what="to read the draft")
     except NotAtArchive:
         draft = {"is_published": True}
-    if draft.get("is_published"):  # somebody published it there; an edit that they began is theirs
+    if draft.get("is_published"):  # a person published it at the archive; leave an edit that they began
         _note_public(site, deposit, note)
         return
     progress(0.1, "writing what is said of it")
@@ -220,7 +220,7 @@ def send_to_zenodo(site: Site, deposit: Deposit, plan: DepositPlan, note: Note, 
     progress(0.95, "publishing")
     what = "to publish the record"
     note()
-    with suppress(UnclearOutcome, ArchiveConflict, NotAtArchive):  # the record says whether it was
+    with suppress(UnclearOutcome, ArchiveConflict, NotAtArchive):  # the record tells whether it was published
         site.call("POST", f"{path}/draft/actions/publish", what=what, again=False)
     _note_public(site, deposit, note)
 
@@ -385,7 +385,7 @@ def _send_files(site: Site, path: str, files: tuple[DepositFile, ...], progress:
 def _send_file(site: Site, path: str, file: DepositFile, *, started: bool) -> None:
     key = f"{path}/draft/files/{quote(file.name)}"
     what = f"the file {file.name}"
-    if started:  # half of it, or another one
+    if started:  # part of the file, or another file
         with suppress(NotAtArchive):
             site.call("DELETE", key, what=what)
     site.call("POST", f"{path}/draft/files", what=what, body=[{"key": file.name}])
@@ -580,7 +580,7 @@ def _send_large(site: Site, repository: str, files: list[DepositFile]) -> None:
             _send_parts(site, file, upload)
         if verify := actions.get("verify"):
             address, body = str(verify["href"]), {"oid": file.sha256, "size": file.size}
-            if site.is_own(address):  # asks for the token, unlike the stores of files
+            if site.is_own(address):  # the archive needs the token; file stores must not get it
                 path, headers = address.removeprefix(f"{site.url}/"), {"Content-Type": LFS, "Accept": LFS}
                 site.call("POST", path, what=file.name, body=body, headers=headers)
             else:

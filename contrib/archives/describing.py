@@ -215,7 +215,7 @@ def address_of(to: str, *, sandbox: bool) -> tuple[str, str]:
     url = feature_settings.HUGGINGFACE_URL if to == Archive.HUGGINGFACE else feature_settings.ZENODO_URL
     url = feature_settings.ZENODO_SANDBOX_URL if sandbox else url
     host = url.partition("://")[2].partition("/")[0]
-    if "@" in host:  # it is shown on pages, and stored
+    if "@" in host:  # the address is shown on pages and stored
         raise PublishingError(
             _("The address of %(host)s in the settings holds a name or a password; expected it without.")
             % {"host": host.rpartition("@")[2]}
@@ -312,7 +312,7 @@ def _collect_facts(
         "licence_name": LICENCES[release.licence]["name"],
         "licence_address": LICENCES[release.licence]["address"],
         "size": next((label for most, label in SIZES if _count_rows(manifest, FIRST_TABLE) < most), "n>1M"),
-        # one that is only reserved leads nowhere
+        # a reserved DOI cannot be resolved yet
         "doi": next((doi for _h, doi, pk, _v, state in dois if pk == release.pk and state == "public"), ""),
         "earlier": [doi for _h, doi, pk, _v, state in dois if pk < release.pk and state == "public"][:1],
         "bundle": release_name(release.study, release.version),

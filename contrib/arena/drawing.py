@@ -147,7 +147,7 @@ def draw_page(
         start = int(table.start[pair])
         free = [start + offset for offset in offsets if start + offset not in taken]
         free = [at for at in free if shows_no_own_caption(units[at], own_captions)]
-        if not free:  # most of its units were met
+        if not free:  # most of the pair's units have been seen
             free = _find_free_positions(study, start, int(table.units[pair]), taken, own_captions, rng, units)
         if not free:
             continue

@@ -244,7 +244,8 @@ def compute_bounds(
         signatures: dict[str, str] = {}
         warnings: dict[str, None] = {}
         named = list(metrics)
-        for index, metric in enumerate(named):  # one by one, as they share little and a dataset may be large
+        # one metric at a time, as they share little and a dataset may be large
+        for index, metric in enumerate(named):
             progress(index / len(named), f"scoring by {metric}")
             bounds = score_held_out(folds, [metric], tokenizer, instead=instead if replaced is folds else {})
             upper |= bounds.upper

@@ -28,7 +28,7 @@ from judgments.studies.step_form import read_posted_parameters
 from judgments.studies.studies import find_dataset
 
 JOB_KIND = "leave_one_out"
-# What stood in the place of a caption (contrib.bounds.bounds), in short.
+# Short labels for what replaces a caption (contrib.bounds.bounds).
 REPLACEMENT_WORDS = {
     "other-image": gettext_noop("another item’s caption"),
     "other-dataset": gettext_noop("another dataset’s caption"),

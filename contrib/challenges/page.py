@@ -129,7 +129,7 @@ class ChallengeAdmin(QuorumAdmin):
     ) -> Any:
         if db_field.name == "dataset":
             rows = visible_rows(Dataset.objects.all(), request.user)
-            if not sees_all_datasets(request.user):  # whoever makes a challenge keeps others from sharing it
+            if not sees_all_datasets(request.user):  # a challenge prevents its dataset from being shared
                 rows = rows.filter(roles__user=signed_in(request), roles__role=DatasetRole.Role.OWNER)
             kwargs["queryset"] = rows
         return super().formfield_for_foreignkey(db_field, request, **kwargs)
@@ -215,7 +215,7 @@ class SubmissionAdmin(ReadOnlyAdmin):
     list_filter = ("challenge", "state")
     list_select_related = ("challenge", "user")
     search_fields = ("system", "team", "user__username")
-    # no scores: the leaderboard shows them, and when
+    # no scores: the leaderboard decides when to show them
     fields = (
         *(
             "challenge",

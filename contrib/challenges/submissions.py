@@ -193,7 +193,7 @@ def submit_upload(
     """Submit a file as `submit_caption_file` does. A larger file is left to a job, which is returned instead."""
     if (file.size or 0) <= MOST_REQUEST_BYTES:
         return submit_caption_file(challenge=challenge, user=user, about=about, chunks=file.chunks())
-    _check_author(challenge, user, about)  # now: it came in time, whenever the job begins
+    _check_author(challenge, user, about)  # check the limits now, since the time of submission counts
     file.name = "captions.json"
     upload = uploads.keep([file])
     try:

@@ -142,7 +142,7 @@ def _submit(request: HttpRequest, challenge: Challenge) -> HttpResponse:
         form = SubmissionForm()
         form.fields["team"].initial = user.get_full_name()
         return _form_page(request, challenge, form)
-    sent: Any = request.POST.copy()  # with the file
+    sent: Any = request.POST.copy()  # includes the file
     sent.update(request.FILES)
     form = SubmissionForm(data=sent)
     if not form.is_valid():
@@ -155,7 +155,7 @@ def _submit(request: HttpRequest, challenge: Challenge) -> HttpResponse:
         )
     except QuorumError as error:
         return _form_page(request, challenge, form, status=error.status, error=str(error))
-    if not isinstance(accepted, Job):  # which the page shows
+    if not isinstance(accepted, Job):  # the page shows a job
         message = (
             _("Your captions are stored and will be scored.")
             if new
@@ -459,7 +459,7 @@ class SubmissionResource(
             raise ValidationError("The body is empty; expected a form (multipart/form-data) with a file.")
         challenge = find_challenge(data.get("challenge", ""))
         values = copy(data)  # a deep copy would be one of the file
-        values.setdefault("public", "true")  # for a form, what is left out is not ticked
+        values.setdefault("public", "true")  # in a form, a missing field is an unticked box
         form = SubmissionForm(data=values)
         form.is_valid(raise_exception=True)
         about = dict(form.validated_data)

@@ -25,7 +25,7 @@ from quorum.statistics.choosing import FLOOR, METHODS, draw_items, inclusion_pro
 
 SHARES = (0.05, 0.1, 0.2, 0.3, 0.5)
 DRAWS = 200
-LEAST_ITEMS = 20  # items, of which a twentieth is one
+LEAST_ITEMS = 20  # least number of items, of which a twentieth is one item
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,7 +94,7 @@ class WeightedRows:
             mean_of_all_items(known_values, chance, images),
             mean_of_all_items(known_values, np.ones(len(known_values)), images),
         )
-        if what != MEAN:  # a share, or a difference of two
+        if what != MEAN:  # a share, or a difference of two shares
             least = -1.0 if known_values.min() < 0 else 0.0
             for estimate in (figure, figure["plain"]):
                 if estimate["low"] is not None:

@@ -449,7 +449,7 @@ def describe_comparison(result: Mapping[str, Any]) -> str:
         sentence = _(
             "%(ahead)s agrees with people better than %(behind)s: %(better)s to %(worse)s, n = %(n)s (%(p)s)."
         )
-    # Results of earlier versions do not say for whom they hold.
+    # Results of earlier versions do not say to which population they generalise.
     return f"{sentence % values} {scope_sentence(result) if 'scope' in result else ''}".strip()
 
 

@@ -65,20 +65,20 @@ from quorum.statistics.disagreement import (
 )
 from quorum.statistics.inputs import StatisticsError, encode
 
-SUM_TOLERANCE = 2e-3  # by which shares that are told in three digits may miss it
+SUM_TOLERANCE = 2e-3  # tolerated error of a sum of shares with three digits
 INFINITE = "gives 0 to what somebody answered; expected more, as its cost is infinite."
 COST_IS_INFINITE = gettext_noop(
     "it gives a share of 0 to what somebody answered, so that its cost is infinite"
 )
 FOLDS = 5
-FEWEST_RATERS = 5  # of a group: fewer could be recognised
-FEWEST_JUDGMENTS = 10  # of a worker who is looked at as a judge
+FEWEST_RATERS = 5  # raters in a group; fewer could be recognised
+FEWEST_JUDGMENTS = 10  # judgments of a worker who is treated as a predictor
 MOST_JUDGES = 200
 SIDE_SCORES = {FIRST: 0.5, SECOND: -0.5}
 MOST_DISPUTED = 8
 BOOTSTRAPS = 99
 FEW_BOOTSTRAPS = 39
-MANY_JUDGMENTS = 20_000  # from which the fewer are drawn
+MANY_JUDGMENTS = 20_000  # number of judgments from which on fewer samples are drawn
 LEVEL = 0.05
 DEMOGRAPHIC_PREFIX = "crowd: "  # before the names of demographics
 EQUALLY, ALWAYS = "equally likely", "same for all"
@@ -358,7 +358,7 @@ def _predictors(
                 continue
             predicted = metric_probabilities(scores[here], soft.counts[here], fold[here], symmetric=symmetric)
             rows.append(_predictor_row(name, what, predicted, here, images, soft))
-    # A cost that is null is infinite.
+    # A cost of null stands for infinity.
     return sorted(rows, key=lambda row: np.inf if (cost := row["cross_entropy"]["value"]) is None else cost)
 
 
@@ -559,7 +559,7 @@ def describe_disagreement(result: Mapping[str, Any]) -> str:
         % {"floor": coefficient(entropy["floor"]), "most": coefficient(entropy["most"])}
     )
     always = next((row for row in result["predictors"] if row["name"] == ALWAYS), None)
-    # Of other items, what is above the floor is another amount.
+    # On other items, the gain over the floor would not be comparable.
     metrics = [
         row
         for row in result["predictors"]

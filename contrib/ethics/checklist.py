@@ -71,7 +71,7 @@ class _Facts:
 def build_checklist(study: Study) -> list[ChecklistSection]:
     slots = (
         HIT.objects.filter(study=study).aggregate(n=Sum("required"))["n"] or 0
-    )  # none before HITs are drawn
+    )  # there are none before HITs are drawn
     facts = _Facts(study, design_of(study), slots)
     parts = (
         (_("The study and who is responsible"), _responsibility_lines),

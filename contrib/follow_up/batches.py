@@ -79,8 +79,8 @@ def make_next_batch(*, study: Study, keys: Sequence[str], why: str = "", by: Use
         "slug": f"{study.slug[:75]}-{number}",
         "name": f"{study.name[:180]} (closer, {number})",
     }
-    values.pop("by_hand", None)  # of items of the study before
-    values.pop("chosen", None)  # what chance a row had to be in this batch, nobody knows
+    values.pop("by_hand", None)  # manual changes are about items of the previous study
+    values.pop("chosen", None)  # the probability of a row to be in this batch is unknown
     if kind.judges_one_caption:  # chosen units are judged, whatever the sampling or the filter
         units = _add_units_of_same_screens(study, study.units.filter(key__in=chosen)).order_by("position")
         sampling = {
@@ -92,7 +92,8 @@ def make_next_batch(*, study: Study, keys: Sequence[str], why: str = "", by: Use
         images = Counter(units.values_list("item", flat=True))
         if study.design.get("spans", {}).get("contrastive") and max(images.values()) < 2:
             values["spans"] = study.design["spans"] | {"contrastive": False}
-        full = study.design["captions_per_image"] if kind.grouped else 0  # as many as a control image has
+        # as many captions as a control image has
+        full = study.design["captions_per_image"] if kind.grouped else 0
         values["filter"] = study.design["filter"] | {"bleu_pre": 0.0, "fill_to": full, "audit": 0}
     values["sampling"] = study.design["sampling"] | sampling
     batch = create_study(design=make_design(values), user=by)

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from judgments.design.study_design import StudyDesign
 
 RESAMPLES = 1000
-MOST_VALUES = 50  # that are listed with their votes
+MOST_VALUES = 50  # values that are listed with their votes
 MOST_TEXTS = 20
 RECOVERY_TOLERANCE = 0.1  # as a share of the range: how near a rehearsal's mean must be to the truth
 # Initial values of a new study's form.
@@ -241,7 +241,7 @@ class TemplateRehearsal(TemplatePart, Rehearsal):
         drawn = self.draw_truth(unit, [], rng)
         if right is None:
             return drawn
-        if unit.control_kind == KNOWN_GOOD:  # what is expected, and no answer itself
+        if unit.control_kind == KNOWN_GOOD:  # an expectation, not an answer
             return draw_answer_to(self._kind.questions(unit), truth, drawn, right=right, rng=rng)
         if right:
             return dict(truth)

@@ -303,7 +303,7 @@ def _take_bounds(attributes: dict[str, str], question: FormQuestion) -> None:
             question.low if question.low is not None else 0.0,
             question.high if question.high is not None else 100.0,
         )
-        # without a value of its own it stands nowhere until it is moved
+        # a slider without a value must be moved to count as answered
         question.required = question.required or not attributes.get("value", "").strip()
     step = attributes.get("step", "1").strip().lower()
     question.step = None if step == "any" else _number(attributes, "step", question.name) or 1.0

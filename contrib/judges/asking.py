@@ -56,15 +56,16 @@ SECONDS = 60.0  # for a whole call
 LARGEST_REPLY = 1_000_000  # bytes
 LONGEST_DETAIL = 300
 MOST_PIXELS = 1024  # pixels of a picture's longer side
-MOST_JPEG_PIXELS = 24_000_000  # pixels of a JPEG that is decoded whole, for the same bytes as ever
-# Of one picture of that size; the dearest tariff found counts 25,501 (a small model with tiles of 512 pixels).
+# pixels of a JPEG that is decoded completely, so that the bytes sent do not change
+MOST_JPEG_PIXELS = 24_000_000
+# Tokens of a picture of that size; the highest count found is 25,501 (a small model with tiles of 512 pixels).
 PICTURE_TOKENS = 30_000
 MESSAGE_TOKENS = 64  # what a chat adds to the words themselves
 SIDE_WORDS = {FIRST: "B", SECOND: "C", NO_DIFFERENCE: "no difference", NEITHER: "neither"}
 CONFIDENCE_WORDS = ("", ", a guess", ", fairly sure", ", certain")
-MOST_TRIES = 3  # of a unit whose replies cannot be read
+MOST_TRIES = 3  # attempts for a unit whose replies cannot be read
 MOST_UNREADABLE = 10  # units and orders, where none was answered
-MOST_WAITS = 5  # in a row, for an endpoint that is busy
+MOST_WAITS = 5  # consecutive waits for a busy endpoint
 LONGEST_WAIT = 60.0
 MILLION = 1_000_000
 LONGEST_REPLY, LONGEST_MARKS = 16, 1_000  # tokens
@@ -73,7 +74,7 @@ ROWS_AT_ONCE = 1_000
 # Sending, the first byte, all others and the last of them take SECONDS each at most, and connecting less; a call that
 # was made earlier than this has no process any more.
 STALE_AFTER = timedelta(seconds=5 * SECONDS)
-OPTIONS = ("temperature", "max_tokens")  # of the body of a call, beside the model
+OPTIONS = ("temperature", "max_tokens")  # settings in the body of a call, besides the model
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,13 +137,13 @@ class Endpoint(Client):
         """
         body = {**options, "messages": list(question.messages)}
         try:
-            # once: what a call may have cost is booked before the next
+            # without retries: the possible cost of a call is booked before the next one
             answer = self.send("POST", "chat/completions", body=body, headers={"Idempotency-Key": once})
         except CallFailed as error:
             raise AskLater(f"it {error}", served=error.sent) from None
         status = answer.status
         if answer.is_temporary or status == HTTPStatus.CONFLICT:
-            # A gateway says these where the model behind it may have answered, and charges.
+            # With these statuses of a gateway, the model may have replied and charged.
             served = status == HTTPStatus.REQUEST_TIMEOUT or (
                 status >= HTTPStatus.INTERNAL_SERVER_ERROR and status != HTTPStatus.SERVICE_UNAVAILABLE
             )
@@ -501,7 +502,8 @@ class _Run:
                 if not rows:
                     return self._pending_sentence()
                 done = self.judge.answers.filter(state__in=["answered", "failed"]).count()
-                self.progress(done / total, "asking the model")  # it may end the run: no claim is open yet
+                # this may raise an error; no claim is open yet
+                self.progress(done / total, "asking the model")
                 claimed, cached = [], False
                 for row in rows:
                     question = self._question(row)
@@ -606,7 +608,7 @@ class _Run:
             values = self._values_of(row, reply)
             if cost > most:
                 why = f"{self.endpoint.host} charged more than a call can cost by these prices; nothing more was asked."
-                cost = most  # what was promised to be the most; the sentence says that it was not
+                cost = most  # book the maximum that was promised; the sentence says that it was exceeded
         elif isinstance(reply, AskLater):
             cost = most if reply.served else 0
         else:

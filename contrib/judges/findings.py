@@ -59,10 +59,10 @@ from quorum.statistics.judges import (
 )
 
 ROWS_AT_ONCE = 2_000
-UNDECIDED_CODE = -1  # as of a judge that answers otherwise in the other order
+UNDECIDED_CODE = -1  # also for a judge that answers differently in the two orders
 DRAWS = 200
 SHARES_OF_PEOPLE = (0.1, 0.25, 0.5)
-WORDS = 10.0  # by which a text is longer, where points are told per length
+WORDS = 10.0  # number of words for which points per length are stated
 ALL_ITEMS = "all items"
 PEOPLE_LABEL = "people among themselves"
 UNBIASED_VALUES = {"consistent": "1", "difference": "0", "length": "0", "own": "0"}
@@ -636,7 +636,7 @@ def judges_section(study: Study) -> Section | None:
 
 def describe_unbiased_share(side: Mapping[str, Any]) -> str:
     """Return a sentence about how often an unbiased judge chooses the text shown first."""
-    return coefficient(side.get("by_chance", 0.5))  # earlier results are of pairs
+    return coefficient(side.get("by_chance", 0.5))  # results of earlier versions are about pairs
 
 
 def _agreement_table(judges: Sequence[Mapping[str, Any]], people: Mapping[str, Any]) -> Table:

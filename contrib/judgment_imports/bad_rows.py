@@ -34,4 +34,5 @@ class BadRows:
         self._lines.append(csv_line(guard_formula(as_cell(cell)) for cell in cells))
 
     def write(self) -> None:
-        write_lines(self._path, dict.fromkeys(self._lines))  # a file that is imported already is read twice
+        # without repeated lines, since a file that was imported before is read twice
+        write_lines(self._path, dict.fromkeys(self._lines))

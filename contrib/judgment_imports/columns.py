@@ -30,7 +30,7 @@ DESIGN_HELP = gettext_lazy("TOML, as downloaded from a study's page; required fo
 class JudgmentTableUse(TableUse):
     def check_guesses(self, guesses: dict[str, str]) -> None:
         if "image" in guesses:
-            guesses.pop("text", None)  # which names an item where nothing else does
+            guesses.pop("text", None)  # a column of texts names items only if no other column does
 
     def shown(self, args: Mapping[str, Any], table: UploadTable) -> dict[str, Any]:
         before, has_design = args.get("mapping") or {}, bool(args.get("design"))
@@ -41,7 +41,7 @@ class JudgmentTableUse(TableUse):
             "scale": args.get("scale", ""),
             "scale_help": SCALE_HELP,
             "scale_of_rows": ""
-            if has_design  # which may state another scale
+            if has_design  # the design may state another scale
             else _scale_of_first_rows(table, str(args.get("protocol") or "")),
             "has_design": has_design,
             "design_help": DESIGN_HELP,

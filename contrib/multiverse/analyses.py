@@ -238,7 +238,7 @@ class StudyVotes:
         lacking = {"dawid-skene", "standardised"} if self.anonymous else set()
         seen = {worker for worker, record in self.table.records.items() if record.seen}
         if not seen.issuperset(np.unique(self.table.worker[self.table.counted]).tolist()):
-            lacking.add("control-weighted")  # the vote of whoever saw no control item would weigh nothing
+            lacking.add("control-weighted")  # a vote by a worker without control items would have no weight
         return tuple(rule for rule in rules if rule not in lacking)
 
     def consensus(self, chosen: Chosen) -> Mapping[int, Consensus]:
@@ -302,7 +302,7 @@ class StudyVotes:
             whole = StudyConsensus(self.units, self.pairs, consensus, {}, self.decisions, "")
             return people_of_units(whole, pks.tolist())
         unit, worker, value = self.columns(chosen)
-        if rule == "standardised":  # decisions are grades of nobody's scale
+        if rule == "standardised":  # decisions are grades that belong to no worker's scale
             z = standardised_mean(unit, worker, value)
             return _values_at(pks, z.units, z.z)
         if rule == "median":

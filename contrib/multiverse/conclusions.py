@@ -37,7 +37,7 @@ BEST = "best"
 
 # Krippendorff 2004: alpha of reliable and of tentative conclusions.
 RELIABLE, TENTATIVE = 0.8, 0.667
-MOST_COMPARED = 8  # metrics that the best one is held against
+MOST_COMPARED = 8  # metrics with which the best one is compared
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from judgments.drawing.draws import rng_for, shuffled
 from judgments.drawing.material import Group, Image, Material
 from judgments.kinds import KINDS
 
-LEAST_IMAGES = 2  # a wrong caption is one of another image
+LEAST_IMAGES = 2  # a wrong caption needs another image
 QUIZ = "quiz"
 
 

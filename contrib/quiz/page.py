@@ -25,7 +25,7 @@ from judgments.studies.pages import Context, StudyPlace
 from judgments.studies.study_page import study_page
 
 ON_A_PAGE = 50
-MOST_ATTEMPTS = 2_000  # the latest, that the figures count
+MOST_ATTEMPTS = 2_000  # latest attempts that the figures count
 # our choice: a question with so many answers and a lower accuracy is suspect
 LEAST_ANSWERS, SUSPECT_SHARE = 5, 0.25
 

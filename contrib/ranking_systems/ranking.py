@@ -20,7 +20,7 @@ from quorum.statistics.aggregation import borda_count
 
 Task = Literal["annotation", "search"]
 REGULARISATIONS = (0.1, 0.5, 1.0, 5.0)
-DIMENSIONS, FEWEST = 46, 10  # H13: as many values, from this one on
+DIMENSIONS, FEWEST = 46, 10  # H13: number of values, and the first of them
 CUTS, PER_CUT = (1, 5, 10), 5
 
 

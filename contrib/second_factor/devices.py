@@ -22,7 +22,7 @@ from django_otp.plugins.otp_totp.models import TOTPDevice
 from common import rate_limits
 from common.errors import QuorumError
 
-WANTED, GIVEN_CODES = "wanted", "given"  # what a session says
+WANTED, GIVEN_CODES = "wanted", "given"  # values in a session
 STATE = "second_factor"
 RECOVERY_CODES = 10
 NAME = "second factor"
@@ -46,7 +46,7 @@ def require_code(*, user: User, request: HttpRequest, **_: object) -> None:
 def device_to_set_up(user: User) -> TOTPDevice:
     """Return the account's device that still waits for its first code; create it if there is none."""
     with transaction.atomic():
-        User.objects.select_for_update().get(pk=user.pk)  # two windows show the same picture
+        User.objects.select_for_update().get(pk=user.pk)  # so that two windows show the same QR code
         device, _ = TOTPDevice.objects.get_or_create(user=user, confirmed=False, defaults={"name": NAME})
     return device
 

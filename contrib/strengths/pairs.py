@@ -68,7 +68,7 @@ def strengths_of_pairs(
     if order_effect:
         covariates["order_effect"] = table.order[rows]
     preferences = np.nan_to_num(preferences_of(table.full_value[rows]), nan=0.0)
-    # What was chosen by usefulness, or drawn by the answers so far, counts by one over its chance.
+    # Items chosen by usefulness, and pairs drawn from the answers so far, are weighted by inverse probability.
     chosen, inverse = design_of(study).chosen, None
     if chosen and weighted:
         inverse = 1 / np.array([chosen.chances[key] for key in keys])[index]

@@ -41,7 +41,7 @@ def merge_answers_of_unit(answers: Sequence[Mapping[str, Any]], mqm: Mqm = MQM) 
     for answer in answers:
         strongest: dict[int, tuple[str, str]] = {}
         for span in spans_with_place(answer["spans"]):
-            for at in range(span[START], span[END]):  # where spans overlap, the worst of them
+            for at in range(span[START], span[END]):  # where spans overlap, the worst one counts
                 mark_of_span = span[SEVERITY], span.get(CATEGORY, "")
                 if at not in strongest or SEVERITIES.index(mark_of_span[0]) > SEVERITIES.index(
                     strongest[at][0]

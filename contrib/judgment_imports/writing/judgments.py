@@ -86,7 +86,7 @@ class JudgmentWriter:
             for credits, key, text in credited:
                 for credit in credits:
                     if credit.rank is None and not (row.second is None and row.second_text is None):
-                        continue  # its pair says whose it is
+                        continue  # the pair has its systems
                     yield CreditedCaption(credit, item, self.captions.id_of(key, text, row.unit) or 0)
 
     def _add_revision(self, row: JudgmentRow) -> None:

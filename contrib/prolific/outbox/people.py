@@ -52,7 +52,8 @@ def change_group(client: ProlificClient, call: CrowdCall, *, name: str, add: boo
     groups = [group for group in client.groups(workspace) if group.name == name]
     if add and not groups:
         groups = [client.create_group(workspace, name=name)]
-    for group in groups:  # a lost answer may have left two of one name, and a study may use either
+    # after a lost response there may be two groups with one name, and a study may use either
+    for group in groups:
         if add:
             client.add_to_group(group.id, [person])
         else:

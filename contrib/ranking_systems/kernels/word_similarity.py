@@ -28,8 +28,8 @@ from quorum.numeric.arrays import Floats, ratio, starts_of
 Similarity = Callable[[Sequence[Document], Mapping[str, int]], Floats]
 LEAST_COUNT = 5
 LEAST_DISTRIBUTIONAL, LEAST_ALIGNED = 0.01, 0.05
-ITERATIONS = 5  # of model 1, as Giza++ has it
-OTHER_CAPTIONS = 4  # that a caption is aligned with: of five all
+ITERATIONS = 5  # iterations of model 1, as in Giza++
+OTHER_CAPTIONS = 4  # captions with which a caption is aligned: all others of five
 
 
 def vocabulary_of(training: Sequence[Document]) -> dict[str, int]:

@@ -12,7 +12,7 @@ from contrib.packs.running import Run
 from evaluation.presentation.content import Estimate
 from quorum.statistics.judges import alternative_annotator_test
 
-EPSILON = 0.2  # beside experts
+EPSILON = 0.2  # the test's epsilon for experts
 TIE = "tie"
 VOTES = ("model_a", "model_b", TIE)
 PEOPLE, MODELS = "human_annotations.json", "llm_annotations.json"
