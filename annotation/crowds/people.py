@@ -170,8 +170,8 @@ def _without_ids_in(value: Any, ids: Collection[str]) -> Any:
 def forget_raw_ids(*, study: Study, by: User | None = None) -> int:
     """Delete the raw ids of people who are in no other study, and the demographics of the study.
 
-    These people can no longer be paid or messaged. They include people who never came, but got a qualification that
-    the study names, or about whom its crowd was asked.
+    These people can no longer be paid or messaged. Ids of people who never came are deleted as well, if they got a
+    qualification that the study names, or the study sent its crowd a message about them.
     """
     if study.state == Study.State.OPEN:
         raise WrongState(

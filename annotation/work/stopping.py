@@ -52,7 +52,7 @@ def settle_submission(*, assignment: Assignment, revised: bool = False) -> None:
 
 
 def settle_study(*, study: Study) -> None:
-    """Update every HIT of the study, for instance after control items were withdrawn."""
+    """Update outcome bounds and slots of all HITs of the study, for instance after control items were withdrawn."""
     if stops_early(study):
         update_outcomes(study=study, hits=HIT.objects.filter(study=study).values_list("pk", flat=True))
 

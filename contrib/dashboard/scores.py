@@ -79,7 +79,11 @@ def _caption_scores(study: Study, metrics: list[str], tokenizer: str) -> dict[st
 def _as_scores(
     rows: Sequence[tuple[Any, Any]], scores: Mapping[str, Floats], reason: str = ""
 ) -> dict[str, Any]:
-    """Return scores as stored; ``rows`` are the (row id, image) of their pairs or units."""
+    """Return the dict in which scores are stored.
+
+    Args:
+        rows: (row id, image) of the scored pairs or units.
+    """
     of, images = np.array(rows, dtype=np.int64).reshape(-1, 2).T
     return {"of": of, "images": images, "metrics": scores, "reason": reason}
 

@@ -385,7 +385,10 @@ def _judge_means(study: Study, units: Units, positions: Ints) -> dict[str, Float
 
 
 def _metric_scores(study: Study, units: Units, positions: Ints) -> dict[str, Floats]:
-    """Return metric of the newest evaluation -> (U,) scores, nan if missing; differences for pairs."""
+    """Return metric -> (U,) scores by the newest evaluation; nan for units without a score.
+
+    The score of a pair is the difference of its candidates' scores.
+    """
     newest = Analysis.objects.newest_first(study, Analysis.What.META_EVALUATION).values("pk")[:1]
     rows = MetricScore.objects.filter(analysis__in=newest)
     by_pair = KINDS[study.protocol].compares_pairs

@@ -323,7 +323,10 @@ def _describe_people(material: JudgeMaterial) -> dict[str, Any]:
 
 
 def _equal_answers(people: Summary, others: Summary, kind: Kind) -> Floats:
-    """Return (N,) how many of the others' answers to the unit equal each answer; for marks, the sum of F1."""
+    """Return (N,) for each of the N people's answers, how many of ``others`` to the same unit equal it.
+
+    Answers that mark errors count by their similarity (F1) instead of 0 or 1.
+    """
     if kind.marks is None:
         equal: Floats = others.counts[people.unit, people.value.astype(np.int64)]
         return equal

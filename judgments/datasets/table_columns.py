@@ -71,7 +71,7 @@ class TableUse:
             del guesses["system"]  # the column has the system's text, not its name
 
     def shown(self, args: Mapping[str, Any], table: UploadTable) -> dict[str, Any]:
-        """Return further context for the page of columns."""
+        """Return additional context for the template of the page of columns."""
         return {}
 
     def arguments(

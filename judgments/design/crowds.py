@@ -18,8 +18,8 @@ class CrowdOffer:
     """A crowd's name in study files, its label, and the worker requirements that it supports.
 
     Attributes:
-        requirements: those that the crowd checks, or that Quorum checks for it by declared countries and its own
-            record of approved work.
+        requirements: keys of ``workers`` that the crowd checks, or Quorum for the crowd. Quorum checks the declared
+            country and its own record of approved work.
         currency: the only currency that it pays in; "" if a study may choose.
         panel: whether it is a panel with an API: studies name it by ``panel.preset`` with ``panel.api``.
         keys: study-file keys that only its studies use.

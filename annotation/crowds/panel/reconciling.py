@@ -510,7 +510,7 @@ def payment_list(study: Study, compared: Sequence[ComparedSubmission]) -> list[l
 
 @dataclass(frozen=True, slots=True)
 class Partial:
-    """The submitted assignments of a session that ended before its last one."""
+    """A session that ended early, with its submitted assignments."""
 
     session: CrowdSession
     pages: int

@@ -66,8 +66,8 @@ class DesignForm(forms.Form):
     """A study design as form fields.
 
     Attributes:
-        values: the values of a validated form as in a study file, even if they are invalid.
-        design: the design of a valid form.
+        values: set by validation: what was entered, as in a study file, whether it is valid or not.
+        design: set by validation, if the form is valid.
         currency: the currency of all amounts.
     """
 
