@@ -28,7 +28,7 @@ class AnnotationConfig(AppConfig):
         register("sync_crowd", f"{handlers}.sync_crowd", queue=CROWD, scope="money")
         register("read_panel_list", f"{handlers}.read_panel_list", queue=READING, scope="workers")
         for kind in ("end_retention", "finish_erasure"):
-            register(kind, f"{handlers}.{kind}", queue=INTERACTIVE, scope="workers", relied_on=True)
+            register(kind, f"{handlers}.{kind}", queue=INTERACTIVE, scope="workers", is_essential=True)
 
 
 def _describe_taken_work(**about: Any) -> str:

@@ -219,7 +219,7 @@ class ErasePerson(QuorumCommand):
         if options["replay"]:
             done = erasure_list.replay_erasures(Path(options["replay"]))
             self.say(
-                f"{counted(done.again, 'person')} erased again, {done.entered:,} entered without "
+                f"{counted(done.repeated, 'person')} erased again, {done.added:,} entered without "
                 f"anybody to erase, {done.known:,} known."
             )
             if done.unknown:

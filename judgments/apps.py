@@ -19,6 +19,6 @@ class JudgmentsConfig(AppConfig):
         register("import_dataset", "judgments.handlers.import_dataset_upload", queue=READING)
         register("import_candidates", "judgments.handlers.import_candidate_upload", queue=READING)
         register("import_rankings", "judgments.handlers.import_ranking_upload", queue=READING)
-        register("scale_pictures", "judgments.handlers.scale_pictures", queue=HEAVY, relied_on=True)
+        register("scale_pictures", "judgments.handlers.scale_pictures", queue=HEAVY, is_essential=True)
         register("generate_hits", "judgments.handlers.draw_hits_of_study", queue=INTERACTIVE)
         register("figures", "judgments.handlers.figures", queue=INTERACTIVE)

@@ -44,12 +44,12 @@ class ShownFigures(Generic[T]):
     Attributes:
         value: None only while a job computes them for the first time.
         made_at: None if they were computed for this page.
-        again: whether a job is recomputing them.
+        is_recomputing: whether a job is recomputing them.
     """
 
     value: T | None
     made_at: datetime | None = None
-    again: bool = False
+    is_recomputing: bool = False
 
 
 class FiguresPending(Exception):
@@ -64,35 +64,35 @@ def required_figures(shown: ShownFigures[T]) -> T:
 
 def cached_figures(study: Study, figures: Figures[T], *, wait: bool = False) -> ShownFigures[T]:
     """Return the figures of a study; with ``wait``, compute missing ones at once, whatever their size."""
-    beyond = figures.beyond_a_page is not None and figures.beyond_a_page(study)
-    if figures.beyond_a_page is not None and not beyond:
+    beyond = figures.needs_job is not None and figures.needs_job(study)
+    if figures.needs_job is not None and not beyond:
         return ShownFigures(figures.compute(study))
     cached, many = _cached(study, figures)
     if cached is None:
         if beyond or (many and not wait):
             _start_unless_failed(study, figures.name)
-            return ShownFigures(None, again=True)
+            return ShownFigures(None, is_recomputing=True)
         return ShownFigures(_compute_for_page(study, figures))
     same = cached.version == _version(study, figures)
     if not same and not beyond and cached.seconds <= QUICK_SECONDS:
         return ShownFigures(_compute_for_page(study, figures))
-    again = not same or (not figures.exact and _is_old(cached))
+    again = not same or (not figures.never_expires and _is_old(cached))
     if again:
         request_figures(study, [figures.name])
-    if figures.exact and not same:
-        return ShownFigures(None, again=True)
+    if figures.never_expires and not same:
+        return ShownFigures(None, is_recomputing=True)
     return ShownFigures(figures.from_json(cached.value), cached.made_at, again)
 
 
 def _cached(study: Study, figures: Figures[Any]) -> tuple[CachedFigures | None, bool]:
     """Return the cached figures, and whether the first computation needs a job, in one query."""
-    if figures.many is None:
+    if figures.is_large is None:
         return CachedFigures.objects.filter(study=study, name=figures.name).first(), False
     cached_by_name = FilteredRelation("cached_figures", condition=Q(cached_figures__name=figures.name))
     version, value, seconds, made_at, many = (
         Study.objects.annotate(cached=cached_by_name)
         .values_list(
-            "cached__version", "cached__value", "cached__seconds", "cached__made_at", figures.many(study)
+            "cached__version", "cached__value", "cached__seconds", "cached__made_at", figures.is_large(study)
         )
         .get(pk=study.pk)
     )

@@ -32,10 +32,10 @@ class Figures(Generic[T]):
     Attributes:
         rows: returns the number of rows behind a result.
         version: returns, as JSON, what makes cached figures stale apart from time.
-        exact: whether the figures depend on the version only: they do not expire, and those of other versions are
+        never_expires: whether the figures depend on the version only: they do not expire, and those of other versions are
             not shown.
-        many: a quick database expression for whether the first computation needs a job.
-        beyond_a_page: the same, for figures that a page never computes itself.
+        is_large: a quick database expression for whether the first computation needs a job.
+        needs_job: the same, for figures that a page never computes itself.
     """
 
     name: str
@@ -44,9 +44,9 @@ class Figures(Generic[T]):
     as_json: Callable[[T], Any] = plain_value
     from_json: Callable[[Any], T] = plain_value
     version: Callable[[Study], object] = version_of
-    exact: bool = False
-    many: Callable[[Study], Exists | Value] | None = None
-    beyond_a_page: Callable[[Study], bool] | None = None
+    never_expires: bool = False
+    is_large: Callable[[Study], Exists | Value] | None = None
+    needs_job: Callable[[Study], bool] | None = None
 
 
 def add_figures(figures: Figures[T]) -> Figures[T]:

@@ -56,12 +56,12 @@ class Outcome:
     Attributes:
         message: a sentence for the page and the command.
         value: the answer of the HTTP call, if it is not the study.
-        waits: whether another person must confirm it first; ``value`` names the request.
+        is_pending: whether another person must confirm it first; ``value`` names the request.
     """
 
     message: str
     value: Any = None
-    waits: bool = False
+    is_pending: bool = False
 
 
 class CommandHelp(NamedTuple):
@@ -73,10 +73,10 @@ class CommandHelp(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class FollowUp:
-    """What follows a committed operation: ``now`` does it and waits; ``later`` starts a job, for pages."""
+    """What follows a committed operation: ``carry_out`` does it and waits; ``enqueue`` starts a job, for pages."""
 
-    now: Callable[[Study], str]
-    later: Callable[[Study, User | None], object]
+    carry_out: Callable[[Study], str]
+    enqueue: Callable[[Study, User | None], object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ class Operation:
     right: Right = Right.CHANGE
     scope: str = "studies"
     do: Callable[..., Outcome] | None = None
-    then: FollowUp | None = None
+    follow_up: FollowUp | None = None
     row: str = ""
     job: str = ""
     check: Callable[[Study], None] | None = None
@@ -150,12 +150,12 @@ class Operation:
         """
         assert self.do is not None
         outcome = self.do(study=study, by=by, **values, **more)
-        if self.then is None or outcome.waits:
+        if self.follow_up is None or outcome.is_pending:
             return outcome
         if not wait:
-            self.then.later(study, by)
+            self.follow_up.enqueue(study, by)
             return outcome
-        added = self.then.now(study)
+        added = self.follow_up.carry_out(study)
         return Outcome(f"{outcome.message} {added}".rstrip(), outcome.value)
 
     def start(self, study: Study, values: Mapping[str, Any], *, by: User | None, page: bool = False) -> Job:
@@ -206,7 +206,7 @@ class Declared(TypedDict, total=False):
     parameters: type[Parameters]
     right: Right
     scope: str
-    then: FollowUp | None
+    follow_up: FollowUp | None
     row: str
     job: str
     check: Callable[[Study], None] | None

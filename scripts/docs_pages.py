@@ -261,9 +261,9 @@ def caption_rules_page() -> Iterator[str]:
         (
             f"`{rule.id}`",
             "refuses" if rule.hard else "advises",
-            str(rule.says),
-            shorten(rule.refused, 80, placeholder=" …")[:80],
-            rule.fine,
+            str(rule.message),
+            shorten(rule.bad_example, 80, placeholder=" …")[:80],
+            rule.good_example,
             rule.source,
         )
         for rule in RULES

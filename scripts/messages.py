@@ -123,15 +123,15 @@ def _data() -> Iterator[tuple[str, str]]:
             texts = (
                 wording.question,
                 *wording.choices,
-                *wording.earlier,
+                *wording.former_choices,
                 *wording.poles,
                 wording.label,
                 wording.hint,
                 *wording.keys,
-                wording.twice,
+                wording.contradiction,
             )
             yield from ((file, str(text)) for text in texts if text)
-    yield from (("judgments/kinds/caption_rules.toml", str(rule.says)) for rule in RULES)
+    yield from (("judgments/kinds/caption_rules.toml", str(rule.message)) for rule in RULES)
     mqm = "contrib/error_spans/kind/mqm.toml"
     categories = tomllib.loads((ROOT / mqm).read_text(encoding="utf-8"))["category"]
     yield from ((mqm, category["label"]) for category in categories)
@@ -196,7 +196,7 @@ def _of_study_pages() -> Iterator[tuple[str, str]]:
         yield from ((path, text) for text in (start.label, start.text) if text)
     for name, step in STEPS.items():
         location = f"step {name}"
-        yield from ((location, text) for text in (step.label, step.done) if text)
+        yield from ((location, text) for text in (step.label, step.message) if text)
         shown = step.form.parameters().fields if step.form else {}
         for field in (shown[field_name] for field_name in (step.form.fields if step.form else ())):
             yield from ((location, str(text)) for text in (field.label, field.help_text) if text)

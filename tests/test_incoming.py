@@ -132,7 +132,7 @@ def test_parquet_with_pictures_of_ordinary_size_is_read_without_them(tmp_path: P
     pq.write_table(pa.table(columns), tmp_path / "a.parquet", row_group_size=100)
     rows = list(open_dataset("parquet", tmp_path / "a.parquet").references())
     assert [row.image for row in rows] == names
-    records = read_parquet(tmp_path / "a.parquet", Columns((), loose=True), ImportNotes(), None)
+    records = read_parquet(tmp_path / "a.parquet", Columns((), lenient=True), ImportNotes(), None)
     assert next(records).values == {
         "picture": {"path": "0.jpg"}, "thumbnail": None, "image": "0.jpg", "caption": "0.jpg"
     }  # fmt: skip
@@ -140,11 +140,11 @@ def test_parquet_with_pictures_of_ordinary_size_is_read_without_them(tmp_path: P
 
 def test_characters_of_parquet_are_counted_and_not_their_bytes(tmp_path: Path) -> None:
     pq.write_table(pa.table({"text": ["狗" * 2_000_000]}), tmp_path / "a.parquet")
-    [record] = read_parquet(tmp_path / "a.parquet", Columns((), loose=True), ImportNotes(), None)
+    [record] = read_parquet(tmp_path / "a.parquet", Columns((), lenient=True), ImportNotes(), None)
     assert record.values == {"text": "狗" * 2_000_000}
     pq.write_table(pa.table({"text": ["狗" * 2_100_000]}), tmp_path / "a.parquet")
     with refuses(ImportProblem, "characters", "2,097,152"):
-        list(read_parquet(tmp_path / "a.parquet", Columns((), loose=True), ImportNotes(), None))
+        list(read_parquet(tmp_path / "a.parquet", Columns((), lenient=True), ImportNotes(), None))
 
 
 def test_each_job_of_a_process_gets_the_memory_that_is_its_own() -> None:

@@ -42,10 +42,10 @@ class CrowdProblem(Exception):
     """A call to a crowd failed. ``str()`` is one sentence for the researcher.
 
     Attributes:
-        undone: whether the call certainly had no effect.
+        had_no_effect: whether the call certainly had no effect.
     """
 
-    undone = True
+    had_no_effect = True
 
 
 class Refused(CrowdProblem):
@@ -74,7 +74,7 @@ class OutOfFunds(CrowdProblem):
 class Unsure(CrowdProblem):
     """It is unknown whether the call had an effect, and repeating it is unsafe: a person has to check."""
 
-    undone = False
+    had_no_effect = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,14 +131,14 @@ class SeenPublication:
 
     Attributes:
         token: the token that Quorum created it with, if the crowd stores it.
-        over: whether nobody can take it and nobody is at work on it.
+        is_over: whether nobody can take it and nobody is at work on it.
         readable: whether its work can be listed; false once it is deleted.
         facts: details to show to people. If they are equal, its work has not changed.
     """
 
     external_id: str
     token: str
-    over: bool
+    is_over: bool
     places: int
     group_id: str = ""
     reward_cents: int | None = None

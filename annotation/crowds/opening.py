@@ -47,10 +47,10 @@ def open_study(*, study: Study, by: User | None = None, progress: Progress | Non
 def carry_out_opening(*, study: Study, progress: Progress | None = None) -> str:
     """Send the outbox messages of opening; return a sentence about those that are left, or ""."""
     carried = carry_out_calls(study=study, progress=progress)
-    if carried.stopped:
+    if carried.stop_reason:
         raise WrongState(
             _("Study %(slug)r is open, but its crowd stopped at %(done)s publications: %(stopped)s")
-            % {"slug": study.slug, "done": carried.done, "stopped": carried.stopped}
+            % {"slug": study.slug, "done": carried.done, "stopped": carried.stop_reason}
         )
     if refused := close_if_all_refused(study):
         raise WrongState(refused)
@@ -58,7 +58,7 @@ def carry_out_opening(*, study: Study, progress: Progress | None = None) -> str:
 
 
 def unfinished_calls(study: Study, carried: DeliveryResult) -> str:
-    refused = f"{carried.parked} calls were refused and wait to be looked at." if carried.parked else ""
+    refused = f"{carried.postponed} calls were refused and wait to be looked at." if carried.postponed else ""
     later = f"{carried.waiting} calls go on later." if carried.waiting else ""
     return f"{refused} {later}".strip()
 
@@ -203,10 +203,10 @@ def begin_closing(*, study: Study, by: User | None = None) -> None:
 
 def _carry_out_now(study: Study) -> str:
     carried = carry_out_calls(study=study)
-    return f"{carried.stopped} {unfinished_calls(study, carried)}".strip()
+    return f"{carried.stop_reason} {unfinished_calls(study, carried)}".strip()
 
 
-ASK_THE_CROWD = FollowUp(now=_carry_out_now, later=sync_if_calls_wait)
+ASK_THE_CROWD = FollowUp(carry_out=_carry_out_now, enqueue=sync_if_calls_wait)
 
 
 def add_doubt(doubt: DoubtCheck) -> None:

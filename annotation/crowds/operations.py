@@ -37,7 +37,7 @@ class OpenRequest(Parameters):
     "Let workers in",
     parameters=OpenRequest,
     orders=True,
-    then=FollowUp(now=lambda study: carry_out_opening(study=study), later=sync_if_calls_wait),
+    follow_up=FollowUp(carry_out=lambda study: carry_out_opening(study=study), enqueue=sync_if_calls_wait),
     command=CommandHelp("Let workers into a study.", "triplets-50"),
 )
 def open_to_workers(*, study: Study, by: User | None, anyway: bool = False) -> Outcome:
@@ -62,7 +62,7 @@ def _open(*, study: Study, by: User | None) -> Outcome:
 @operation(
     "close",
     "Offer no more work",
-    then=ASK_THE_CROWD,
+    follow_up=ASK_THE_CROWD,
     command=CommandHelp("Offer no more work of a study.", "triplets-50"),
 )
 def close(*, study: Study, by: User | None) -> Outcome:
@@ -99,7 +99,7 @@ class ScreenOutsRequest(Reason):
     "Pay more people who are screened out",
     parameters=ScreenOutsRequest,
     orders=True,
-    then=SYNC_LATER,
+    follow_up=SYNC_LATER,
 )
 @confirmable("more-screen-outs")
 def more_screen_outs(*, study: Study, by: User | None, why: str, count: int) -> Outcome:

@@ -70,7 +70,7 @@ def sync_if_calls_wait(study: Study, by: User | None) -> None:
 
 
 # for operations with many messages: HTTP calls do not wait; the next sync sends them
-SYNC_LATER = FollowUp(now=lambda study: "", later=sync_if_calls_wait)
+SYNC_LATER = FollowUp(carry_out=lambda study: "", enqueue=sync_if_calls_wait)
 
 
 def sync_what_is_due() -> list[str]:
@@ -230,7 +230,7 @@ def sync_with_crowd(
 
 def _carry_out(study: Study, wait: Callable[[float], None], progress: Progress | None) -> list[Discrepancy]:
     carried = carry_out_calls(study=study, wait=wait, progress=progress)
-    stopped = [Discrepancy("stopped", carried.stopped)] if carried.stopped else []
+    stopped = [Discrepancy("stopped", carried.stop_reason)] if carried.stop_reason else []
     refused = close_if_all_refused(study)
     return stopped + ([Discrepancy("refused", refused)] if refused else [])
 
@@ -261,7 +261,7 @@ class _Comparison:
 
     study: Study
     backend: CrowdBackend
-    thorough: bool
+    full: bool
     discrepancies: list[Discrepancy] = field(default_factory=list)
     asked_at: datetime = field(init=False)
 
@@ -282,7 +282,7 @@ class _Comparison:
             if publication is None or (
                 publication.state == State.FINISHED
                 and publication.seen == dict(there.facts)
-                and not self.thorough
+                and not self.full
             ):
                 continue
             try:
@@ -346,7 +346,7 @@ class _Comparison:
         self.compare(publication, there)
         began = timezone.now()
         # read the work before unconfirmed work is excluded
-        if self.thorough or _has_news(publication, there) or (there.over and _has_unconfirmed(publication)):
+        if self.full or _has_news(publication, there) or (there.is_over and _has_unconfirmed(publication)):
             for work in self.backend.fetch_work(publication):
                 try:
                     record_work(backend=self.backend, publication=publication, work=work)
@@ -355,7 +355,7 @@ class _Comparison:
                     sentence = f"Assignment {name} of {publication.external_id} was submitted at the crowd. {problem}"
                     self.note("no-answers", sentence, publication=publication.external_id, assignment=name)
             _end_superseded(publication)
-        if there.over and there.readable:
+        if there.is_over and there.readable:
             _end(publication, began_before=began, asked_at=self.asked_at)
         Publication.objects.filter(pk=publication.pk).update(seen=dict(there.facts), looked_at=began)
 

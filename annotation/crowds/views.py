@@ -238,7 +238,7 @@ FIGURES = add_figures(
         rows=lambda figures: figures.rows,
         as_json=asdict,
         from_json=TypeAdapter(CrowdFigures).validate_python,
-        many=has_many_assignments,
+        is_large=has_many_assignments,
     )
 )
 
@@ -419,12 +419,12 @@ def _syncs(study: Study) -> bool:
     return bool(study.platform) and Ability.LIST in backend_of(study).can
 
 
-add_operation(operations.sync, label="Compare with the crowd", offered=_syncs, primary_on={"crowd"})
+add_operation(operations.sync, label="Compare with the crowd", has_button=_syncs, primary_on={"crowd"})
 add_operation(money_operations.budget, name="set-budget", label="Change the budget", fields=("cents", "why"))
 add_operation(
     extend, name="extend-crowd", label="Extend the offer", fields=("hours", "why"), needed=("hours",)
 )
-add_operation(money_operations.top_up, label="Pay top-ups", fields=(), hidden=("confirm",), beside=True)
+add_operation(money_operations.top_up, label="Pay top-ups", fields=(), hidden=("confirm",), inline=True)
 add_operation(
     money_operations.bonus, label="Pay the bonus", fields=("worker", "cents", "why"), hidden=("seen",)
 )

@@ -40,7 +40,7 @@ class BlockRequest(Parameters):
     parameters=BlockRequest,
     right=Right.REVIEW,
     scope="workers",
-    then=SYNC_LATER,
+    follow_up=SYNC_LATER,
 )
 def block(*, study: Study, by: User | None, worker: str, why: str) -> Outcome:
     """Ask the crowd to keep a worker away from all work of this account, now and later."""
@@ -60,7 +60,7 @@ class UnblockRequest(Parameters):
     parameters=UnblockRequest,
     right=Right.REVIEW,
     scope="workers",
-    then=SYNC_LATER,
+    follow_up=SYNC_LATER,
 )
 def unblock(*, study: Study, by: User | None, worker: str, why: str = "") -> Outcome:
     """Ask the crowd to let a blocked worker come again."""
@@ -92,7 +92,7 @@ class QualifyRequest(Parameters):
     "Give a qualification",
     parameters=QualifyRequest,
     scope="workers",
-    then=SYNC_LATER,
+    follow_up=SYNC_LATER,
 )
 def qualify(
     *,
@@ -133,7 +133,7 @@ class MessageRequest(Parameters):
     parameters=MessageRequest,
     right=Right.REVIEW,
     scope="workers",
-    then=SYNC_LATER,
+    follow_up=SYNC_LATER,
 )
 def write_to_workers(*, study: Study, by: User | None, subject: str, text: str, worker: str = "") -> Outcome:
     """Write to workers whose work was approved or rejected. A crowd lets nobody write to strangers."""

@@ -47,7 +47,7 @@ def _decision(
         parameters=ConfirmRequest,
         scope="money",
         row="call",
-        then=SYNC_LATER if orders else None,
+        follow_up=SYNC_LATER if orders else None,
         preview=preview,
         orders=orders,
     )(confirmable(step, preview=preview)(carry_out) if orders else carry_out)

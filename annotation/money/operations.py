@@ -32,7 +32,7 @@ from judgments.operations import Outcome, operation
     "Pay a bonus",
     parameters=BonusRequest,
     scope="money",
-    then=SYNC_LATER,
+    follow_up=SYNC_LATER,
     preview=preview_bonus,
     orders=True,
 )
@@ -80,7 +80,7 @@ def _check_none_since(session: CrowdSession, seen: str) -> None:
     "Pay top-ups",
     parameters=TopUpRequest,
     scope="money",
-    then=SYNC_LATER,
+    follow_up=SYNC_LATER,
     preview=preview_top_ups,
     orders=True,
 )

@@ -100,7 +100,7 @@ def _ask(
     }
     message = _("%(sum)s wait for confirmation by a second person: request %(pk)s (%(operation)s).")
     amount = spell_cents(needed.cents, needed.currency)
-    return Outcome(message % {"sum": amount, "pk": request.pk, "operation": name}, value, waits=True)
+    return Outcome(message % {"sum": amount, "pk": request.pk, "operation": name}, value, is_pending=True)
 
 
 def _stored(value: Any) -> Any:

@@ -26,11 +26,11 @@ Span = tuple[datetime, datetime]
 
 @dataclass(frozen=True, slots=True)
 class PaidTime:
-    """A session's active seconds as sent and as paid; ``differs`` if by more than inexact clocks explain."""
+    """A session's active seconds as sent and as paid; ``exceeds_tolerance`` if by more than inexact clocks explain."""
 
     claimed: float
     paid: float
-    differs: bool
+    exceeds_tolerance: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,19 +56,19 @@ class Overclaim:
 
     Attributes:
         claimed: seconds sent; the judgments keep them.
-        seen: seconds between claim and submission, within the lease, and not paid for other work.
+        observed: seconds between claim and submission, within the lease, and not paid for other work.
     """
 
     session: int
     worker: str
     claimed: float
-    seen: float
+    observed: float
 
     @property
     def sentence(self) -> str:
         return _("%(claimed)s claimed, %(seen)s seen by the server") % {
             "claimed": spell_seconds(self.claimed),
-            "seen": spell_seconds(self.seen),
+            "seen": spell_seconds(self.observed),
         }
 
 
@@ -94,8 +94,8 @@ def pay_and_claims(study: Study) -> tuple[list[Pay], list[Overclaim]]:
         time = times.get(pk)
         if time is None:
             continue
-        if time.differs:
-            claims.append(Overclaim(session=pk, worker=worker, claimed=time.claimed, seen=time.paid))
+        if time.exceeds_tolerance:
+            claims.append(Overclaim(session=pk, worker=worker, claimed=time.claimed, observed=time.paid))
         if not time.paid:
             continue
         cents = reward + bonuses.get(pk, 0)
@@ -112,7 +112,7 @@ def pay_and_claims(study: Study) -> tuple[list[Pay], list[Overclaim]]:
             )
         )
     pays.sort(key=lambda pay: (pay.wage_cents, pay.session))
-    claims.sort(key=lambda claim: (claim.seen - claim.claimed, claim.session))
+    claims.sort(key=lambda claim: (claim.observed - claim.claimed, claim.session))
     return pays, claims
 
 

@@ -24,8 +24,8 @@ class ReplayResult:
     ``waiting`` has the reasons for people who must be paid first; the call must be repeated later.
     """
 
-    again: int
-    entered: int
+    repeated: int
+    added: int
     known: int
     unknown: list[str]
     waiting: list[str] = field(default_factory=list)

@@ -45,11 +45,11 @@ class RetentionEnd:
     waiting: int
 
     @property
-    def soon(self) -> bool:
+    def is_near(self) -> bool:
         return self.at is not None and bool(self.people) and self.at - REMINDER_PERIOD <= timezone.now()
 
     @property
-    def over(self) -> bool:
+    def is_over(self) -> bool:
         return self.at is not None and bool(self.people) and self.at <= timezone.now()
 
 
@@ -71,8 +71,8 @@ def known_people(study: Study) -> QuerySet[Worker]:
 
 
 def end_identities_of_study(*, study: Study, progress: Progress = no_progress) -> int:
-    """Remove people's identities if the promised time is over; return their number. It can be interrupted."""
-    if not retention_of(study).over:
+    """Remove people's identities if the promised time is is_over; return their number. It can be interrupted."""
+    if not retention_of(study).is_over:
         return 0
     # a name that is part of another one is replaced in the log after it
     people = list(
@@ -95,7 +95,7 @@ def erase_expired_identities() -> None:
     )
     for study in promised:
         due = retention_of(study)
-        if not due.over or due.waiting == due.people:
+        if not due.is_over or due.waiting == due.people:
             continue
         if not Job.objects.under_way().filter(kind=JOB, args__study=study.slug).exists():
             enqueue(kind=JOB, args={"study": study.slug})

@@ -183,6 +183,6 @@ FIGURES = add_figures(
         rows=_count_answers,
         as_json=_as_json,
         from_json=from_json,
-        many=has_many_assignments,
+        is_large=has_many_assignments,
     )
 )

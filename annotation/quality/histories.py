@@ -182,7 +182,7 @@ def _control_judgment(answer: ControlAnswer, kind: Kind, number: int) -> OwnJudg
     right = float(kind.is_right(answer.answer, answer.expected))
     repeated = answer.control_kind == Unit.ControlKind.REPEATED
     return OwnJudgment(
-        number, answer.unit, NAN, NAN, right=NAN if repeated else right, same=right if repeated else NAN
+        number, answer.unit, NAN, NAN, right=NAN if repeated else right, agrees=right if repeated else NAN
     )
 
 
@@ -212,4 +212,4 @@ def _with_control_results(
     for row in rows:
         judgment = reader.read(row)
         control = known.get((assignment, judgment.unit))
-        yield judgment if control is None else judgment._replace(right=control.right, same=control.same)
+        yield judgment if control is None else judgment._replace(right=control.right, agrees=control.agrees)

@@ -27,14 +27,14 @@ class JudgmentLog:
     answers: AnswerFormat
     _pages: Counter[int] = field(default_factory=Counter)
     _unseen: Counter[int] = field(default_factory=Counter)
-    _given: dict[int, list[OwnJudgment]] = field(default_factory=lambda: defaultdict(list))
+    _judgments: dict[int, list[OwnJudgment]] = field(default_factory=lambda: defaultdict(list))
     _votes: dict[int, list[tuple[int, OthersJudgment]]] = field(default_factory=lambda: defaultdict(list))
     _texts: list[OthersText] = field(default_factory=list)
 
     def add(self, page: SubmittedPage) -> None:
         self._pages[page.worker] += 1
         self._unseen[page.worker] += len(page.judgments)
-        self._given[page.worker].extend(page.judgments)
+        self._judgments[page.worker].extend(page.judgments)
         for judgment in page.judgments:
             self._votes[judgment.unit].append((page.worker, OthersJudgment(judgment.value, judgment.seconds)))
             if judgment.written is not None:
@@ -43,7 +43,7 @@ class JudgmentLog:
                 )
 
     def count(self, worker: int) -> int:
-        return len(self._given[worker])
+        return len(self._judgments[worker])
 
     def take_new_judgments(self, worker: int) -> int:
         """Return the number of judgments since the last look; 0 if no look is due."""
@@ -52,7 +52,7 @@ class JudgmentLog:
         return self._unseen.pop(worker, 0)
 
     def history(self, worker: int, *, fresh: int, others: bool = True, texts: bool = False) -> History:
-        judgments = self._given[worker]
+        judgments = self._judgments[worker]
         votes: Mapping[int, Sequence[OthersJudgment]] = {}
         if others:
             votes = {
@@ -66,7 +66,7 @@ class JudgmentLog:
         )
 
     def control_history(self, worker: int, *, fresh: int) -> History:
-        return control_history(self._given[worker], answers=self.answers, fresh=fresh)
+        return control_history(self._judgments[worker], answers=self.answers, fresh=fresh)
 
 
 def control_history(judgments: Sequence[OwnJudgment], *, answers: AnswerFormat, fresh: int) -> History:

@@ -182,7 +182,7 @@ class DecisionRequest(Parameters):
     parameters=DecisionRequest,
     right=Right.REVIEW,
     scope="workers",
-    then=SYNC_LATER,
+    follow_up=SYNC_LATER,
     orders=True,
 )
 @confirmable("approve", right=Right.REVIEW)
@@ -217,7 +217,7 @@ class RejectionRequest(DecisionRequest):
     parameters=RejectionRequest,
     right=Right.REVIEW,
     scope="workers",
-    then=SYNC_LATER,
+    follow_up=SYNC_LATER,
 )
 def reject(
     *, study: Study, by: User | None, assignments: Collection[UUID], reason: str = "", found: bool = False
@@ -235,7 +235,7 @@ def reject(
     "Approve work without objections",
     right=Right.REVIEW,
     scope="workers",
-    then=SYNC_LATER,
+    follow_up=SYNC_LATER,
 )
 def approve_unopposed(*, study: Study, by: User | None) -> Outcome:
     """Approve all work that nothing speaks against. The rest waits for a person."""

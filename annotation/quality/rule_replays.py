@@ -87,7 +87,7 @@ def replay_rules(*, study: Study, rules: Sequence[tuple[str, Mapping[str, Any]]]
             findings,
             people,
             applies=rule.applies_to(answers) and (readable[rule.name] or not pages),
-            unrecorded=rule.only_flags and answers.written and not readable[rule.name],
+            unrecorded=rule.only_flags and answers.is_text and not readable[rule.name],
         )
         for rule in detectors
     ]

@@ -88,7 +88,7 @@ def show_rules(request: HttpRequest, study: Study, context: Context) -> HttpResp
                 "measured": _(kind.false_alarms) if kind.false_alarms else "",
                 "only_flags": kind.only_flags,
                 "applies": kind.applies_to(answers),
-                "unrecorded": answers.written and not kind.applies_to(answers) and kind.only_flags,
+                "unrecorded": answers.is_text and not kind.applies_to(answers) and kind.only_flags,
                 "row": row,
                 "waits": name in waiting,
                 "action": action,

@@ -36,7 +36,7 @@ CONTROL_TALLIES = add_figures(
         control_tallies,
         rows=lambda counts: sum(count.n for count in counts),
         from_json=lambda rows: [ControlTally(*row) for row in rows],
-        many=has_many_assignments,
+        is_large=has_many_assignments,
     )
 )
 

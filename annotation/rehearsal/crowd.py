@@ -111,7 +111,7 @@ def _person(
     )
     Participation.objects.get_or_create(study=study, worker=worker, defaults={"completion_code": "REHEARSE"})
     if sort:
-        pace = SORTS[sort].pace * (1.0 if SORTS[sort].steady else pace)
+        pace = SORTS[sort].pace * (1.0 if SORTS[sort].constant_pace else pace)
     return Person(
         worker=worker,
         accuracy=None if sort else min(max(accuracy, 0.0), 1.0),

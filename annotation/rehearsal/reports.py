@@ -145,7 +145,7 @@ def report_of_rehearsal(
     outcomes = (
         kind.aggregation.consensus([unit for unit, _ in used], [value for _, value in used]) if used else {}
     )
-    recovered = sum(rehearsal_of(study).recovers(outcome, truth[unit]) for unit, outcome in outcomes.items())
+    recovered = sum(rehearsal_of(study).matches(outcome, truth[unit]) for unit, outcome in outcomes.items())
     judged = len({unit for unit, _, _ in answers})
     return RehearsalReport(
         workers=len(people),

@@ -26,14 +26,14 @@ class Sort:
 
     Attributes:
         pace: their time as a fraction of a careful worker's.
-        steady: whether all of them are equally fast.
+        constant_pace: whether all of them are equally fast.
         tick: returns the answer, in the order shown.
     """
 
     name: str
     about: str
     pace: float
-    steady: bool
+    constant_pace: bool
     tick: Tick
 
 

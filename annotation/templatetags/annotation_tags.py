@@ -191,6 +191,6 @@ def refusing_rules(language: str) -> list[dict[str, Any]]:
     for rule in rules_for(language):
         # "at most 50 words" needs no example; examples of general rules are English
         written = rule.languages or ENGLISH
-        if rule.hard and not rule.counts and str(rule.says) not in rules:
-            rules[str(rule.says)] = {"rule": rule, "shown": first_part(language) in written}
+        if rule.hard and not rule.counts and str(rule.message) not in rules:
+            rules[str(rule.message)] = {"rule": rule, "shown": first_part(language) in written}
     return list(rules.values())

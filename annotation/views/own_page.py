@@ -77,7 +77,7 @@ def _describe_study(part: StudyPart) -> dict[str, Any]:
         "pending": spell_amount(part.pending_cents, part.design.named_currency),
         "approved": spell_amount(part.approved_cents, part.design.named_currency),
         "accuracy": percent_number(record.share) if record is not None and record.share is not None else "",
-        "go_on": part.working or part.more,
+        "go_on": part.has_lease or part.has_more_work,
     }
 
 

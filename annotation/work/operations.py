@@ -357,7 +357,7 @@ def describe_taken_work(study: Study) -> str:
     "pause",
     "Pause the study",
     parameters=Reason,
-    then=ASK_THE_CROWD,
+    follow_up=ASK_THE_CROWD,
     command=CommandHelp(
         "Stop claims of an open study; workers who hold a HIT may finish it.",
         "triplets-50 --why 'a caption is broken'",
@@ -373,7 +373,7 @@ def pause(*, study: Study, by: User | None, why: str) -> Outcome:
     "resume",
     "Resume the study",
     parameters=Reason,
-    then=ASK_THE_CROWD,
+    follow_up=ASK_THE_CROWD,
     orders=True,
     command=CommandHelp(
         "Hand out work of a paused study again, here and at its crowd.",
@@ -420,7 +420,7 @@ class ExtendRequest(Reason):
     "extend",
     "More workers, or more time",
     parameters=ExtendRequest,
-    then=ASK_THE_CROWD,
+    follow_up=ASK_THE_CROWD,
     orders=True,
     command=CommandHelp(
         "Let more workers judge every HIT, or some, or give more time; the log says why.",
@@ -476,7 +476,7 @@ class ExpireRequest(Reason):
     hits = KeysField(required=False, label="Keys of pages of work", help_text="Keys of pages of work.")
 
 
-@operation("expire", "Expire leases or slots", parameters=ExpireRequest, then=ASK_THE_CROWD)
+@operation("expire", "Expire leases or slots", parameters=ExpireRequest, follow_up=ASK_THE_CROWD)
 def expire(
     *,
     study: Study,

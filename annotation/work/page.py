@@ -87,7 +87,7 @@ def show_workers(request: HttpRequest, study: Study, context: Context) -> HttpRe
 add_operation(
     close,
     label="Close",
-    offered=lambda study: study.state == Study.State.OPEN,
+    has_button=lambda study: study.state == Study.State.OPEN,
     leads_to=lambda study: "results",  # the next step is to look at results
 )
 add_operation(invite, label="Create invitations", fields=())
@@ -191,5 +191,5 @@ def _work_context(hit: HIT, units: Sequence[Unit], kind: Kind) -> dict[str, Any]
     }
 
 
-add_operation(change_item, label="Change the item", fields=(), beside=True)
-add_operation(take_back_change, label="Undo the last change", fields=(), beside=True)
+add_operation(change_item, label="Change the item", fields=(), inline=True)
+add_operation(take_back_change, label="Undo the last change", fields=(), inline=True)

@@ -145,12 +145,12 @@ def _units_of(hits: Collection[int]) -> list[_HitUnit]:
 
 @dataclass(frozen=True, slots=True)
 class _Slots:
-    """Locked HITs, with the number of live assignments of each; ``coming`` counts assignments in work by unit."""
+    """Locked HITs, with the number of live assignments of each; ``pending_counts`` counts assignments in work by unit."""
 
     hit_units: list[_HitUnit]
     hits: Mapping[int, HIT]
-    live: Counter[int]
-    coming: Counter[int]
+    live_counts: Counter[int]
+    pending_counts: Counter[int]
 
     @classmethod
     def of(cls, hit_units: list[_HitUnit]) -> _Slots:
@@ -198,7 +198,7 @@ def _update_bounds(study: Study, design: StudyDesign, slots: _Slots) -> list[Out
     bounds, changed = list(OutcomeBounds.objects.filter(pk__in=units)), []
     for outcome in bounds:
         unit = outcome.pk
-        remaining = max(wanted[unit] - cast[unit], slots.coming[unit], 0)
+        remaining = max(wanted[unit] - cast[unit], slots.pending_counts[unit], 0)
         low, high = unit_range(kind, design.stopping, used[unit], remaining)
         done = cast[unit] >= wanted[unit]
         if not outcome.full_depth:
@@ -288,11 +288,11 @@ def _set_slots(design: StudyDesign, slots: _Slots, wanting: Mapping[int, int]) -
     missing: defaultdict[int, int] = defaultdict(int)
     for hit_unit in slots.hit_units:
         if hit_unit.unit in wanting:
-            lacking = wanted[hit_unit.unit] - wanting[hit_unit.unit] - slots.coming[hit_unit.unit]
+            lacking = wanted[hit_unit.unit] - wanting[hit_unit.unit] - slots.pending_counts[hit_unit.unit]
             missing[hit_unit.hit] = max(missing[hit_unit.hit], lacking)
     alike: defaultdict[tuple[int, int, int], list[int]] = defaultdict(list)
     for hit in slots.hits.values():
-        live, open_slots = slots.live[hit.pk], missing[hit.pk]
+        live, open_slots = slots.live_counts[hit.pk], missing[hit.pk]
         required = max(hit.required, live + open_slots)
         spared = required - live - open_slots
         if (open_slots, required, spared) != (hit.open_slots, hit.required, hit.spared):

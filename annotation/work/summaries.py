@@ -54,8 +54,8 @@ class StudyPart:
     judgments: int = 0
     seconds: float = 0.0
     controls: ControlRecord | None = None
-    working: bool = False
-    more: bool = False
+    has_lease: bool = False
+    has_more_work: bool = False
     rejected: list[Assignment] = field(default_factory=list)
     quiz: str = ""
 
@@ -88,8 +88,8 @@ def studies_of_worker(worker: Worker) -> list[StudyPart]:
             study=row.study,
             design=design_of(row.study),
             participation=row,
-            working=row.working,
-            more=row.more and row.study.state == Study.State.OPEN,
+            has_lease=row.working,
+            has_more_work=row.more and row.study.state == Study.State.OPEN,
         )
         for row in rows.order_by("-joined_at")
     }
@@ -185,12 +185,12 @@ Units = list[tuple[int, bool]]  # a HIT's items, and whether they are repeated
 class Effort:
     """The effort of an assignment: ``steps`` is its number of screens, ``seconds`` the duration of all.
 
-    ``varies`` is true if another assignment of the study may have fewer.
+    ``is_maximum`` is true if another assignment of the study may have fewer.
     """
 
     steps: int
     seconds: float
-    varies: bool = False
+    is_maximum: bool = False
 
 
 def efforts_of(studies: Iterable[Study]) -> dict[int, Effort]:
@@ -257,10 +257,10 @@ def describe_effort(study: Study, effort: Effort | None = None) -> dict[str, Any
     if KINDS[design.protocol].grouped and design.about_pictures:
         size = (
             ngettext("up to %(n)d picture", "up to %(n)d pictures", n)
-            if effort.varies
+            if effort.is_maximum
             else ngettext("%(n)d picture", "%(n)d pictures", n)
         )
-    elif effort.varies:
+    elif effort.is_maximum:
         size = ngettext("up to %(n)d question", "up to %(n)d questions", n)
     else:
         size = ngettext("%(n)d question", "%(n)d questions", n)

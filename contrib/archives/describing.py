@@ -107,7 +107,7 @@ class DepositPlan:
     metadata: Mapping[str, Any]
     files: tuple[DepositFile, ...]
     statements: Mapping[str, Any]
-    refused: tuple[str, ...]
+    obstacles: tuple[str, ...]
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -119,11 +119,11 @@ class DepositPlan:
             "publish": self.publish,
             "licence": self.licence,
             "metadata": dict(self.metadata),
-            "files": self.listed(),
-            "refused": list(self.refused),
+            "files": self.files_as_json(),
+            "refused": list(self.obstacles),
         }
 
-    def listed(self) -> list[dict[str, Any]]:
+    def files_as_json(self) -> list[dict[str, Any]]:
         return [{"name": file.name, "size": file.size, "sha256": file.sha256} for file in self.files]
 
 
@@ -192,7 +192,7 @@ def plan_deposit(
         metadata=_zenodo_metadata(facts, licence) if to == Archive.ZENODO else {},
         files=tuple(files),
         statements={**statements, "cleared": cleared},
-        refused=tuple(_refusals(release, to, repository, people, cleared=cleared)),
+        obstacles=tuple(_refusals(release, to, repository, people, cleared=cleared)),
     )
 
 
@@ -472,4 +472,4 @@ def describe_plan(plan: DepositPlan) -> list[str]:
         lines += ["Description:", *json.dumps(metadata, ensure_ascii=False, indent=1).splitlines()]
     else:
         lines += ["README.md:", *b"".join(plan.files[0].open()).decode().splitlines()]
-    return [*lines, *(f"Refused: {reason}" for reason in plan.refused)]
+    return [*lines, *(f"Refused: {reason}" for reason in plan.obstacles)]

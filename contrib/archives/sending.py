@@ -90,8 +90,8 @@ def send_release(
         PublishingError: it must not be published, the archive refuses it, or there is no response.
         DataConflict: it was sent to another repository before.
     """
-    if plan.refused:
-        raise PublishingError(" ".join(plan.refused))
+    if plan.obstacles:
+        raise PublishingError(" ".join(plan.obstacles))
     deposit = _find_or_create_deposit(plan, by or acting_person())
     if deposit.state == State.PUBLIC:
         return SentRelease(deposit, len(plan.files))
@@ -138,7 +138,7 @@ def _find_or_create_deposit(plan: DepositPlan, by: User | None) -> Deposit:
         if deposit is None:
             return Deposit.objects.create(
                 release=plan.release, archive=plan.archive, host=plan.host, repository=plan.repository, made_by=by,
-                statements=dict(plan.statements), sent=plan.listed(),
+                statements=dict(plan.statements), sent=plan.files_as_json(),
             )  # fmt: skip
         if plan.repository and deposit.repository not in ("", plan.repository):
             if deposit.state != State.STARTED:
@@ -147,7 +147,7 @@ def _find_or_create_deposit(plan: DepositPlan, by: User | None) -> Deposit:
                 )
             deposit.repository = plan.repository
         if deposit.state != State.PUBLIC:
-            deposit.statements, deposit.sent = dict(plan.statements), plan.listed()
+            deposit.statements, deposit.sent = dict(plan.statements), plan.files_as_json()
             deposit.save(update_fields=["repository", "statements", "sent"])
         return deposit
 

@@ -27,10 +27,10 @@ class ChallengesConfig(Feature):
     def start(self) -> None:
         from judgments.jobs.registry import HEAVY, INTERACTIVE, READING, register
 
-        for kind, queue, relied_on in (
+        for kind, queue, is_essential in (
             ("submit_captions", READING, False),
             ("score_submission", HEAVY, True),
             ("rank_submissions", INTERACTIVE, True),
         ):
             path = f"contrib.challenges.handlers.{kind}"
-            register(kind, path, queue=queue, scope="submissions", relied_on=relied_on)
+            register(kind, path, queue=queue, scope="submissions", is_essential=is_essential)

@@ -171,19 +171,19 @@ class RemainingSubmissions:
     """How many submissions an account may still make."""
 
     today: int
-    at_all: int
+    in_total: int
 
     @property
     def left(self) -> int:
-        return min(self.today, self.at_all)
+        return min(self.today, self.in_total)
 
 
 def remaining_submissions(*, challenge: Challenge, user: User) -> RemainingSubmissions:
     submissions = Submission.objects.filter(challenge=challenge, user=user)
     of_today = Q(day=timezone.now().astimezone(UTC).date())
-    counts = submissions.aggregate(today=Count("pk", filter=of_today), at_all=Count("pk"))
+    counts = submissions.aggregate(today=Count("pk", filter=of_today), in_total=Count("pk"))
     return RemainingSubmissions(
-        max(challenge.per_day - counts["today"], 0), max(challenge.per_total - counts["at_all"], 0)
+        max(challenge.per_day - counts["today"], 0), max(challenge.per_total - counts["in_total"], 0)
     )
 
 

@@ -135,14 +135,14 @@ def _savings_plot(result: dict[str, Any]) -> Any:
         panels.append(CurvePanel(_(GROUP_LABELS[group]), tuple(curves), (level,)))
     drawing = Curves(
         tuple(panels),
-        across=pgettext("staff", "Items chosen"),
-        up=pgettext("staff", "Items saved for the same error, % of a uniform sample"),
+        x_axis=pgettext("staff", "Items chosen"),
+        y_axis=pgettext("staff", "Items saved for the same error, % of a uniform sample"),
     )
     return as_markup(
         to_svg(
             curves_figure(drawing, 0.0),
             name="savings",
-            title=drawing.up,
+            title=drawing.y_axis,
             description=pgettext("staff", "One curve per method; the table below names the best one."),
         )
     )

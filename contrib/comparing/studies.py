@@ -62,7 +62,7 @@ def cached_comparison(*, first: Study, second: Study, missing: str) -> dict[str,
     if shown.value["refused"]:
         raise EvaluationError(shown.value["refused"])
     result: dict[str, Any] = shown.value["result"]
-    return result | {"made_at": shown.made_at, "again": shown.again}
+    return result | {"made_at": shown.made_at, "again": shown.is_recomputing}
 
 
 def _comparison_figures(second: Study, missing: str) -> Figures[dict[str, Any]]:
@@ -79,7 +79,7 @@ def _comparison_figures(second: Study, missing: str) -> Figures[dict[str, Any]]:
         compute,
         rows=_count_rows,
         version=lambda first: [version_of(first), version_of(second), _identify_study(second)],
-        beyond_a_page=lambda first: _is_large(first) or _is_large(second),
+        needs_job=lambda first: _is_large(first) or _is_large(second),
     )
 
 

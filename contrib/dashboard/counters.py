@@ -91,7 +91,7 @@ class LiveCounters:
 
     Attributes:
         wanted: total number of judgments asked for; 0 if unknown.
-        an_hour: judgments of the last hour.
+        last_hour: judgments of the last hour.
         hours_left: remaining time at that pace; None if nothing arrives or is left.
         spending: the money at the crowd; None without a budget.
         local_cents: rewards of approved work on this installation.
@@ -99,16 +99,16 @@ class LiveCounters:
 
     judgments: int
     wanted: int
-    an_hour: int
+    last_hour: int
     hours_left: float | None
     leases: list[Assignment]
-    more_leases: bool
+    has_more_leases: bool
     spending: Budget | None
     local_cents: int
 
     @property
-    def a_minute(self) -> float:
-        return self.an_hour / 60
+    def per_minute(self) -> float:
+        return self.last_hour / 60
 
 
 def live_counters(study: Study, mark: ChangeMark, result: dict[str, Any]) -> LiveCounters:
@@ -122,7 +122,7 @@ def live_counters(study: Study, mark: ChangeMark, result: dict[str, Any]) -> Liv
     answers = Judgment.objects.filter(assignment=OuterRef("pk")).order_by().values("assignment")
     first = answers.annotate(n=Count("pk") - Count("replaces"))  # a revision is no further judgment
     counted = Subquery(first.values("n"), output_field=IntegerField())
-    an_hour = recent.order_by().annotate(n=counted).aggregate(all=Sum("n", default=0))["all"]
+    last_hour = recent.order_by().annotate(n=counted).aggregate(all=Sum("n", default=0))["all"]
     left = max(0, wanted - judgments)
     ids = [pk for pk, _ in mark.leases[:MOST_LEASES_SHOWN]]
     leases = Assignment.objects.filter(pk__in=ids).select_related("worker", "hit")
@@ -130,10 +130,10 @@ def live_counters(study: Study, mark: ChangeMark, result: dict[str, Any]) -> Liv
     return LiveCounters(
         judgments=judgments,
         wanted=wanted,
-        an_hour=an_hour,
-        hours_left=left / an_hour if left and an_hour else None,
+        last_hour=last_hour,
+        hours_left=left / last_hour if left and last_hour else None,
         leases=list(leases.order_by("expires_at", "pk")),
-        more_leases=len(mark.leases) > MOST_LEASES_SHOWN,
+        has_more_leases=len(mark.leases) > MOST_LEASES_SHOWN,
         spending=spending,
         local_cents=0 if spending else local_cost_cents(study),
     )

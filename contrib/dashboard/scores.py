@@ -67,7 +67,7 @@ def _caption_scores(study: Study, metrics: list[str], tokenizer: str) -> dict[st
     references = loaders.load_references(study)
     imported = imported_scores(study.dataset, metrics)
     rows = loaders.caption_units(study)
-    have = imported.have([(item, text) for _unit, item, _key, text in rows])
+    have = imported.has_scores([(item, text) for _unit, item, _key, text in rows])
     judged = [CaptionConsensus(*row, 0.0) for row, scored in zip(rows, have.tolist(), strict=True) if scored]
     captions, _ = caption_texts(study, judged, references)
     documents = references.documents()

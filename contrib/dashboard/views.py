@@ -194,10 +194,10 @@ class BoardSerializer(serializers.Serializer[Any]):
     paused_at = serializers.DateTimeField(source="study.paused_at", allow_null=True)
     judgments = serializers.IntegerField(source="now.judgments")
     wanted = serializers.IntegerField(source="now.wanted", help_text="0 before the first snapshot.")
-    last_hour = serializers.IntegerField(source="now.an_hour", help_text="Judgments.")
+    last_hour = serializers.IntegerField(source="now.last_hour", help_text="Judgments.")
     hours_left = serializers.FloatField(source="now.hours_left", allow_null=True, help_text="At that pace.")
     held = HeldSerializer(source="now.leases", many=True, help_text="At most 20, those that end first.")
-    held_more = serializers.BooleanField(source="now.more_leases")
+    held_more = serializers.BooleanField(source="now.has_more_leases")
     spending = SpendingSerializer(source="now.spending", allow_null=True)
     local_cents = serializers.IntegerField(
         source="now.local_cents", help_text="Rewards of approved work of this site's own people."

@@ -661,8 +661,8 @@ DISAGREEMENT = add_figures(
         _compute,
         rows=lambda computed: computed["result"]["judgments"] if computed["result"] else 0,
         version=_version,
-        exact=True,
-        beyond_a_page=lambda study: True,  # the test of groups draws a hundred samples
+        never_expires=True,
+        needs_job=lambda study: True,  # the test of groups draws a hundred samples
     )
 )
 

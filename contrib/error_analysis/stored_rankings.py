@@ -126,8 +126,8 @@ DISAGREEMENTS: Figures[dict[str, str]] = add_figures(
         _rank_by_all_metrics,
         rows=len,
         version=_rankings_version,
-        exact=True,
-        beyond_a_page=_is_large,
+        never_expires=True,
+        needs_job=_is_large,
     )
 )
 

@@ -54,7 +54,7 @@ def _facts_of_launch(request: HttpRequest, study: Study) -> Context:
 
 
 add_page_part(PagePart("launch", "ethics/launch.html", _facts_of_launch))
-add_operation(fill_ready_texts, label="Fill in the texts", beside=False)
+add_operation(fill_ready_texts, label="Fill in the texts", inline=False)
 
 
 @study_page("ethics", "Ethics board", order=84, group=StudyPlace.SHARE)

@@ -33,7 +33,7 @@ class CandidateItem:
     consensus: Consensus
     expected: Any
 
-    def as_known(self) -> dict[str, Any]:
+    def known_item(self) -> dict[str, Any]:
         unit = self.consensus.unit
         assert unit is not None
         texts = {"reference": unit.reference, "first": unit.first, "second": unit.second}
@@ -91,7 +91,7 @@ def take_known_items(*, study: Study, chosen: Collection[int]) -> int:
     """
     kind = kind_of(study)
     candidates = [candidate_of(kind, row) for row in units_for_known_items(study).filter(pk__in=chosen)]
-    items = [candidate.as_known() for candidate in candidates if candidate is not None]
+    items = [candidate.known_item() for candidate in candidates if candidate is not None]
     if not items:
         raise WrongState(_("No known item was added: select items on which all participants agreed."))
     controls = study.design.get("controls", {})

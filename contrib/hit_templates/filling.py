@@ -96,7 +96,7 @@ def _labelled(page: Sequence[Element | str]) -> Iterator[str]:
         if isinstance(node, Element):
             if node.tag == "label" and node.attributes.get("for"):
                 yield node.attributes["for"]
-            yield from _labelled(node.inside)
+            yield from _labelled(node.children)
 
 
 def _render_nodes(nodes: Sequence[Element | str], step: _Step, *, inside_label: bool) -> Iterator[str]:
@@ -116,10 +116,10 @@ def _render_nodes(nodes: Sequence[Element | str], step: _Step, *, inside_label: 
         if node.tag == "textarea":
             yield f"\n{escape(str(step.answer.get(step.questions[node.question].name, '')))}"
         elif node.built_in:
-            text = "".join(part for part in node.inside if isinstance(part, str))
+            text = "".join(part for part in node.children if isinstance(part, str))
             yield escape(gettext(text))
         else:
-            yield from _render_nodes(node.inside, step, inside_label=inside_label or node.tag == "label")
+            yield from _render_nodes(node.children, step, inside_label=inside_label or node.tag == "label")
         yield f"</{node.tag}>"
 
 

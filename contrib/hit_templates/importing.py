@@ -40,17 +40,17 @@ class CheckedTemplate:
     """A template and its inputs after the check.
 
     Attributes:
-        first: the first row of the inputs, column -> text.
-        known: number of rows with expected answers, usable as control items.
+        first_row: the first_row row of the inputs, column -> text.
+        rows_with_answers: number of rows with expected answers, usable as control items.
         left_out: notes on the parts of the template that are left out.
     """
 
     source: str
     template: TemplateForm
     columns: tuple[str, ...]
-    first: dict[str, str]
+    first_row: dict[str, str]
     rows: int
-    known: int
+    rows_with_answers: int
     left_out: tuple[str, ...]
 
 
@@ -92,9 +92,9 @@ def check_template(
         source=source,
         template=template,
         columns=columns,
-        first=first,
+        first_row=first,
         rows=rows,
-        known=known,
+        rows_with_answers=known,
         left_out=(
             *template.left_out,
             *_about_cells(template, columns, marked, empty),

@@ -251,7 +251,7 @@ class TemplateRehearsal(TemplatePart, Rehearsal):
         name = others[int(rng.integers(len(others)))]
         return dict(truth) | {name: drawn[name]}
 
-    def recovers(self, consensus: Consensus, truth: Any) -> bool:
+    def matches(self, consensus: Consensus, truth: Any) -> bool:
         """Return whether closed questions equal the truth, and means of numbers are close to it."""
         for question in self._kind.form.questions:
             answer = (consensus.answer or {}).get(question.name)

@@ -131,7 +131,7 @@ def _show_checked(
     for earlier in set(request.session.get(CHECKED_UPLOAD_KEY, {}).values()) - {upload}:
         uploads.discard_upload(earlier)
     key = store_preview(request.session, design)
-    keep_row(request.session, key, checked.first)
+    keep_row(request.session, key, checked.first_row)
     request.session[CHECKED_UPLOAD_KEY] = {key: upload}
     return {
         "brought": checked,

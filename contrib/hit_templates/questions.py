@@ -92,7 +92,7 @@ class Element:
 
     tag: str
     attributes: dict[str, str] = field(default_factory=dict)
-    inside: list[Element | str] = field(default_factory=list)
+    children: list[Element | str] = field(default_factory=list)
     question: int = -1
     option: int = -1
     built_in: bool = False  # our own text, translated when shown
@@ -104,7 +104,7 @@ def inner_text(element: Element) -> str:
 
 
 def _texts(element: Element) -> Iterator[str]:
-    for node in element.inside:
+    for node in element.children:
         if isinstance(node, str):
             yield node
         elif node.tag not in ("select", "textarea", "option"):
@@ -116,7 +116,7 @@ def walk(elements: list[Element | str]) -> Iterator[Element]:
     for node in elements:
         if isinstance(node, Element):
             yield node
-            yield from walk(node.inside)
+            yield from walk(node.children)
 
 
 def fields_in(text: str) -> list[str]:
@@ -141,12 +141,13 @@ class _Labels:
                     self._by_id.setdefault(node.attributes["for"], inner_label)
             elif node.tag == "fieldset":
                 legend = next(
-                    (part for part in node.inside if isinstance(part, Element) and part.tag == "legend"), None
+                    (part for part in node.children if isinstance(part, Element) and part.tag == "legend"),
+                    None,
                 )
                 inner_group = inner_text(legend) if legend is not None else group
             elif node.tag in ("input", "select", "textarea"):
                 self._around[id(node)], self._group[id(node)] = label, group
-            self._read(node.inside, inner_label, inner_group)
+            self._read(node.children, inner_label, inner_group)
 
     def label_of(self, control: Element) -> str:
         attributes = control.attributes
@@ -196,7 +197,7 @@ def _read(
     for node in nodes:
         if isinstance(node, str) or node.tag not in ("input", "select", "textarea"):
             if isinstance(node, Element):
-                _read(node.inside, labels, questions, sentences)
+                _read(node.children, labels, questions, sentences)
             remaining.append(node)
             continue
         control = _control(node)
@@ -265,7 +266,7 @@ def _take(element: Element, control: str, labels: _Labels, questions: dict[str, 
         question.preset = attributes.get("value", "")
     else:
         question.longest = _read_size(attributes.get("maxlength", ""), LONGEST_TEXT)
-        text = "".join(part for part in element.inside if isinstance(part, str))
+        text = "".join(part for part in element.children if isinstance(part, str))
         question.preset = text if control == "textarea" else attributes.get("value", "")
 
 
@@ -279,10 +280,10 @@ def _take_list(element: Element, question: FormQuestion) -> None:
     If neither an option is selected nor the first one is empty, an empty option is added, since otherwise the first
     would count as an answer.
     """
-    options = [part for part in walk(element.inside) if part.tag == "option"]
+    options = [part for part in walk(element.children) if part.tag == "option"]
     chosen = any("selected" in part.attributes for part in options)
     for part in options:
-        option_text = " ".join("".join(text for text in part.inside if isinstance(text, str)).split())
+        option_text = " ".join("".join(text for text in part.children if isinstance(text, str)).split())
         part.option, part.question = len(question.options), element.question
         option = FormOption(
             part.attributes.get("value", option_text),
@@ -293,7 +294,7 @@ def _take_list(element: Element, question: FormQuestion) -> None:
     if options and not chosen and question.options[0].value:
         question.required = True
         element.attributes["required"] = ""
-        element.inside.insert(0, Element("option", {"value": ""}, ["–"]))
+        element.children.insert(0, Element("option", {"value": ""}, ["–"]))
 
 
 def _take_bounds(attributes: dict[str, str], question: FormQuestion) -> None:

@@ -64,7 +64,7 @@ def read_template(source: str) -> TemplateForm:
         )
     sentences: list[str] = []
     try:
-        page = _plain(reader.root.inside, sentences)
+        page = _plain(reader.root.children, sentences)
         _level_headings(page)
         questions, about = find_questions(page)
     except ValueError as error:
@@ -94,7 +94,7 @@ class _TreeReader(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         element = Element(tag, {name: value or "" for name, value in attrs})
-        self.open[-1].inside.append(element)
+        self.open[-1].children.append(element)
         if tag not in VOID_ELEMENTS:
             self.open.append(element)
             self.deepest = max(self.deepest, len(self.open))
@@ -104,7 +104,7 @@ class _TreeReader(HTMLParser):
             self.open.pop()
 
     def handle_data(self, data: str) -> None:
-        inside = self.open[-1].inside
+        inside = self.open[-1].children
         if inside and isinstance(inside[-1], str):
             inside[-1] += data  # a field must not be cut in two
         else:
@@ -119,11 +119,11 @@ def _plain(nodes: list[Element | str], sentences: list[str]) -> list[Element | s
             continue
         if node.tag == "crowd-radio-group" and (sentence := name_radio_group(node)):
             sentences.append(sentence)
-        node.inside = _plain(node.inside, sentences)
+        node.children = _plain(node.children, sentences)
         if node.tag in ELEMENT_BUILDERS:
             plain_nodes += ELEMENT_BUILDERS[node.tag](node)
         elif node.tag in LANDMARKS:
-            plain_nodes.append(Element("div", node.attributes, node.inside))
+            plain_nodes.append(Element("div", node.attributes, node.children))
         elif node.tag == "select" and "multiple" in node.attributes:
             plain_nodes += _boxes_of(node)
         else:
@@ -133,10 +133,10 @@ def _plain(nodes: list[Element | str], sentences: list[str]) -> list[Element | s
 
 def _boxes_of(select: Element) -> list[Element | str]:
     """Return checkboxes for the options of a multiple select list, as they need no modifier key."""
-    options = [option for option in walk(select.inside) if option.tag == "option"]
+    options = [option for option in walk(select.children) if option.tag == "option"]
     boxes: list[Element | str] = []
     for option in options:
-        label = "".join(text for text in option.inside if isinstance(text, str)).strip()
+        label = "".join(text for text in option.children if isinstance(text, str)).strip()
         attributes = {
             "type": "checkbox",
             "name": select.attributes.get("name", ""),

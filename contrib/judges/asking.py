@@ -335,14 +335,14 @@ class AskingResult:
     answered: int
     failed: int
     left: int
-    why: str
+    reason: str
 
     def describe(self) -> str:
         sentence = f"Judge {self.judge.name!r}: {counted(self.answered, 'answer')}"
         sentence += f", {self.failed:,} without a usable one" if self.failed else ""
         sentence += f", {self.left:,} not asked yet" if self.left else ""
         spent, budget = Decimal(self.judge.spent) / MILLION, Decimal(self.judge.budget) / MILLION
-        return f"{sentence}; spent {spent:f} of {budget:f}.{f' {self.why}' if self.why else ''}"
+        return f"{sentence}; spent {spent:f} of {budget:f}.{f' {self.reason}' if self.reason else ''}"
 
 
 def ask_model(

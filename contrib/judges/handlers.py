@@ -24,7 +24,12 @@ def ask_judge(
         price_out=Decimal(price_out),
         **values,
     )
-    return {"answered": answers.answered, "failed": answers.failed, "left": answers.left, "why": answers.why}
+    return {
+        "answered": answers.answered,
+        "failed": answers.failed,
+        "left": answers.left,
+        "why": answers.reason,
+    }
 
 
 def compare_judges(run: JobRun, *, study: str, **values: Any) -> None:

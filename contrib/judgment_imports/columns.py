@@ -91,7 +91,7 @@ add_table_use(
     USE,
     JudgmentTableUse(
         required=("unit", "worker"),
-        wanted=tuple(name for name in NAMES if name not in ("systems", "answers", "study", "document")),
+        optional=tuple(name for name in NAMES if name not in ("systems", "answers", "study", "document")),
         words={},
         choices={PEOPLE: gettext_noop("answers of the participant in the header")},
         template="judgment_imports/columns.html",

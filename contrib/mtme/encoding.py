@@ -80,12 +80,12 @@ class JudgedSystems:
             setattr(judged, name, getattr(self, name)[np.ix_(rows, columns)])
         return judged
 
-    def show(self, system: int, segment: int, caption: int, key: str) -> None:
+    def set_caption(self, system: int, segment: int, caption: int, key: str) -> None:
         """Set a system's caption of a segment, whose text has this ``text_key``."""
         self.caption[system, segment] = caption
         self.text[system, segment] = self.numbers.setdefault(key, len(self.numbers) + 1)
 
-    def has(self, system: int, segment: int, key: str) -> bool:
+    def has_text(self, system: int, segment: int, key: str) -> bool:
         return bool(self.text[system, segment] == self.numbers.get(key, -1))
 
     def systems_with(self, segment: int, key: str, of_file: Sequence[int]) -> list[int]:
@@ -257,7 +257,7 @@ def _collect_systems(study: Study, systems: Sequence[int]) -> JudgedSystems:
     fields = ("system", "item", "caption", "caption__text_key")
     for system, item, *caption in outputs.values_list(*fields).iterator(ROWS_AT_ONCE):
         if item in board.segments:
-            board.show(board.systems[system], board.segments[item], *caption)
+            board.set_caption(board.systems[system], board.segments[item], *caption)
     if KINDS[study.protocol].compares_pairs:
         _add_systems_of_pairs(study, board)
     return board
@@ -271,7 +271,7 @@ def _add_systems_of_pairs(study: Study, board: JudgedSystems) -> None:
         for system, caption, key in batched(sides, 3):
             row, segment = board.systems.get(system), board.segments.get(item)
             if row is not None and segment is not None and missing[row, segment]:
-                board.show(row, segment, caption, key)  # the first pair's, which comes last
+                board.set_caption(row, segment, caption, key)  # the first pair's, which comes last
 
 
 # (system, segment, sum, number), and the number of omitted answers.
@@ -302,7 +302,7 @@ def _cells_of_pairs(board: JudgedSystems, answers: Mapping[int, Sequence[float]]
         segment, votes = board.segments[item], answers[pk]
         for system, caption, side in zip(systems, (first, second), (FIRST, SECOND), strict=True):
             row = board.systems.get(system)
-            if row is None or not board.has(row, segment, caption):
+            if row is None or not board.has_text(row, segment, caption):
                 left_out += len(votes)
             else:
                 sides = [vote % MUCH for vote in votes]
@@ -384,7 +384,7 @@ def _write_ratings(
         segment = board.segments.get(item)
         if segment is None:
             continue
-        rated = [_errors(text, marks.weighed(answer)) for answer in answers[pk]]
+        rated = [_errors(text, marks.weighted_errors(answer)) for answer in answers[pk]]
         for system in board.systems_with(segment, caption, of_file):
             cells.setdefault((system, segment), []).extend(rated)
     for rater in range(max(map(len, cells.values()), default=0)):

@@ -187,15 +187,15 @@ class StudyVotes:
             anonymous=loaders.is_anonymous(study),
         )
 
-    def once(self, key: tuple[Any, ...], make: Callable[[], Result]) -> Result:
+    def cached(self, key: tuple[Any, ...], make: Callable[[], Result]) -> Result:
         if key not in self._cache:
             self._cache[key] = make()
         return cast(Result, self._cache[key])
 
     @property
     def has_votes(self) -> bool:
-        """Whether a vote counts under the study's own threshold."""
-        return bool(self.under({}).counted.any())
+        """Whether a vote counts table_under the study's own threshold."""
+        return bool(self.table_under({}).counted.any())
 
     @cached_property
     def thresholds(self) -> tuple[str, ...]:
@@ -205,25 +205,25 @@ class StudyVotes:
         by_excluded: dict[frozenset[int], str] = {}
         for threshold in (self.rule.threshold, *THRESHOLDS):
             if self._with_controls(threshold).counted.any():
-                by_excluded.setdefault(self._below(threshold), str(threshold).removesuffix(".0"))
+                by_excluded.setdefault(self._workers_below(threshold), str(threshold).removesuffix(".0"))
         return tuple(by_excluded.values())
 
-    def _below(self, threshold: float) -> frozenset[int]:
+    def _workers_below(self, threshold: float) -> frozenset[int]:
         rule = self.rule.model_copy(update={"threshold": threshold})
         records = self.table.records.items()
         return frozenset(worker for worker, record in records if rule.sets_aside(record.seen, record.right))
 
     def _with_controls(self, threshold: float) -> JudgmentTable:
-        out = np.array(list(self._below(threshold)), dtype=np.int64)
+        out = np.array(list(self._workers_below(threshold)), dtype=np.int64)
         return replace(self.table, used=self.table.used & ~np.isin(self.table.worker, out))
 
-    def under(self, chosen: Chosen) -> JudgmentTable:
+    def table_under(self, chosen: Chosen) -> JudgmentTable:
         name = chosen.get("controls")
         threshold = self.rule.threshold if name is None else float(name)
-        return self.once(("votes", name), lambda: self._with_controls(threshold))
+        return self.cached(("votes", name), lambda: self._with_controls(threshold))
 
     def columns(self, chosen: Chosen) -> tuple[Ints, Ints, Floats]:
-        table = self.under(chosen)
+        table = self.table_under(chosen)
         counted = table.counted
         return table.unit[counted], table.worker[counted], table.value[counted]
 
@@ -252,14 +252,14 @@ class StudyVotes:
         elif rule == "control-weighted":
             consensus = self._by_weight(chosen)
         else:
-            consensus = unit_consensus(self.kind, self.under(chosen))
+            consensus = unit_consensus(self.kind, self.table_under(chosen))
         return with_decisions(consensus, self.decisions)
 
     def _model(self, chosen: Chosen) -> Any:
         def fitted() -> Any:
             return dawid_skene(*self.columns(chosen), labels=self.kind.outcomes, smoothing=SMOOTHING)
 
-        return self.once(("model", chosen.get("controls")), fitted)
+        return self.cached(("model", chosen.get("controls")), fitted)
 
     def _by_weight(self, chosen: Chosen) -> Mapping[int, Consensus]:
         unit, worker, value = self.columns(chosen)
@@ -279,16 +279,16 @@ class StudyVotes:
             return np.array([consensus[pk].value or 0 for pk in pks], dtype=np.int64)
 
         key = ("winners", chosen.get("controls"), chosen.get("aggregation"), ties)
-        return self.once(key, compute)
+        return self.cached(key, compute)
 
     def people(self, chosen: Chosen, captions: Sequence[CaptionTexts]) -> Floats:
         """Return (N,) people's scores of captions; nan without a vote."""
         key = ("people", chosen.get("controls"), chosen.get("aggregation"))
-        return self.once(key, lambda: self._people(chosen, captions))
+        return self.cached(key, lambda: self._people(chosen, captions))
 
     def _people(self, chosen: Chosen, captions: Sequence[CaptionTexts]) -> Floats:
         results, rule = self.kind.results, chosen.get("aggregation", "")
-        table = self.under(chosen)
+        table = self.table_under(chosen)
         if None in {caption.unit for caption in captions}:
             assert results is not None
             scores = results.caption_scores(loaders.judged_answers(self.study, table)) or []
@@ -332,7 +332,7 @@ class StudyVotes:
 
     def alpha(self, chosen: Chosen) -> dict[str, Any]:
         """Return Krippendorff's alpha, as ``aggregate`` measures it."""
-        table = self.under(chosen)
+        table = self.table_under(chosen)
         by = chosen.get("clusters", self.clusters_of_votes()[0])
         judged = loaders.judged_answers(self.study, table) if self.kind.results and self.kind.is_open else []
         return agreement_alpha(
@@ -368,7 +368,7 @@ def _columns_of(units: Ints, value: Floats, share: Floats) -> ConsensusColumns:
         tie=np.isnan(value),
         votes=np.empty((n, 0), dtype=np.int64),
         answers=(),
-        whole=True,
+        is_integer=True,
     )
 
 
@@ -437,7 +437,7 @@ class PairMetrics(_Metrics):
             )
             return {name: metric_winners(both[:, 0], both[:, 1]) for name, both in scores.items()}
 
-        return self._votes.once(("scores", tokenizer, references), compute)
+        return self._votes.cached(("scores", tokenizer, references), compute)
 
     def figures(self, chosen: Chosen) -> SpecificationFigures:
         winners = self._votes.winners(chosen, self._pks)
@@ -465,7 +465,7 @@ class CaptionMetrics(_Metrics):
         study, kind = votes.study, votes.kind
         self._references = loaders.load_references(study)
         self._documents = self._references.documents()
-        table = votes.under({})
+        table = votes.table_under({})
         scores = kind.results.caption_scores(loaders.judged_answers(study, table)) if kind.results else None
         rated = (
             self._of_units()
@@ -486,7 +486,7 @@ class CaptionMetrics(_Metrics):
         rows = loaders.caption_units(self._votes.study)
         consensus = self._votes.consensus({})
         judged = {unit for unit, outcome in consensus.items() if outcome.value is not None}
-        have = self._imported.have([(item, text) for _unit, item, _key, text in rows])
+        have = self._imported.has_scores([(item, text) for _unit, item, _key, text in rows])
         return [
             CaptionConsensus(*row, 0.0)
             for row, scored in zip(rows, have.tolist(), strict=True)
@@ -521,7 +521,7 @@ class CaptionMetrics(_Metrics):
             )
             return {name: metric_scores.images for name, metric_scores in scored.scores.items()}
 
-        return self._votes.once(("scores", tokenizer, references), compute)
+        return self._votes.cached(("scores", tokenizer, references), compute)
 
     def _with(self, references: str) -> list[CaptionTexts]:
         if references == HALF:

@@ -127,7 +127,7 @@ def _read_assumptions(form: PlanningForm) -> dict[str, Any]:
     return read_assumptions(form.assumptions()).model_dump(mode="json")
 
 
-add_step(StudyStep(name="plan-power", label="Simulate", run=_start_plan, job="plan_power", beside=True))
+add_step(StudyStep(name="plan-power", label="Simulate", run=_start_plan, job="plan_power", inline=True))
 add_operation(use_plan, label="Apply to the design", leads_to=lambda study: "change")
 add_start_page(
     StartPage(

@@ -130,7 +130,7 @@ def _register(request: HttpRequest, study: Study) -> HttpResponse:
     return redirect(study_page_address(study, "register"))
 
 
-add_step(StudyStep(name="register", label="Register", run=_register, beside=True))
+add_step(StudyStep(name="register", label="Register", run=_register, inline=True))
 
 
 def _registration_point(launch: Launch) -> Iterable[Point]:

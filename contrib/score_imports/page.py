@@ -58,5 +58,5 @@ def _import_scores(request: HttpRequest, study: Study) -> None:
 
 
 add_step(
-    StudyStep(name="import-scores", label="Import", run=_import_scores, permission=Right.VIEW, beside=True)
+    StudyStep(name="import-scores", label="Import", run=_import_scores, permission=Right.VIEW, inline=True)
 )

@@ -137,7 +137,7 @@ def score_records(
     read: RecordReader, path: Path, metrics: Sequence[str], mapping: ColumnMapping | None
 ) -> Iterator[Record]:
     """Yield the records of a table, with the column names of scores."""
-    columns = Columns((), (*KEYS, SCORE, *metrics), loose=True)
+    columns = Columns((), (*KEYS, SCORE, *metrics), lenient=True)
     if mapping is not None:
         mapping.check(path, columns.optional)
         read = mapping.reader(read)

@@ -35,14 +35,14 @@ ROWS_AT_ONCE = 2_000
 class Adoption:
     """The result of an adoption.
 
-    system: the system's name, or "" for references. added: captions added. there: captions that had been adopted
+    system: the system's name, or "" for references. added: captions added. existing: captions that had been adopted
     before.
     """
 
     dataset: str
     system: str
     added: int
-    there: int
+    existing: int
     writers: int
 
 
@@ -95,7 +95,7 @@ def adopt_captions(*, study: Study, system: str = "", by: User | None = None) ->
         dataset=dataset.name,
         system=system,
         added=added,
-        there=len(written) - added,
+        existing=len(written) - added,
         writers=len({caption.worker_id for caption in written}),
     )
 
@@ -225,6 +225,6 @@ def adopt(*, study: Study, by: User | None, system: str) -> Outcome:
             "writers": writers,
             "what": what,
             "dataset": adoption.dataset,
-            "there": thousands(adoption.there),
+            "there": thousands(adoption.existing),
         }
     )

@@ -64,7 +64,7 @@ class ScoreColumn:
         scores = np.frombuffer(metric.scores, dtype="<f8")
         return cls(metric, keys, -scores if metric.better == ImportedMetric.Better.LOWER else scores)
 
-    def at(self, subjects: Ints, systems: Sequence[Sequence[int]] = ()) -> Floats:
+    def scores_of(self, subjects: Ints, systems: Sequence[Sequence[int]] = ()) -> Floats:
         """Return the (P,) scores of the subjects; nan if missing.
 
         systems: (P,) row ids of the systems credited with each subject. A score is the mean over those that have one,
@@ -118,10 +118,10 @@ class ImportedScores:
         if column is None:
             raise self._refusal(name, "captions one by one")
         scores = self._scores_of(column, captions, systems)
-        return self._whole(name, scores, lambda row: captions[row])
+        return self._require_complete(name, scores, lambda row: captions[row])
 
-    def have(self, captions: Sequence[tuple[int, str]]) -> Flags:
-        """Return (N,) flags: whether all metrics that score captions have a score of the caption."""
+    def has_scores(self, captions: Sequence[tuple[int, str]]) -> Flags:
+        """Return (N,) flags: whether all metrics that score captions has_scores a score of the caption."""
         columns = [by_per[Per.CAPTIONS] for by_per in self.columns.values() if Per.CAPTIONS in by_per]
         scored: Flags = np.ones(len(captions), dtype=np.bool_)
         if columns:
@@ -145,7 +145,7 @@ class ImportedScores:
         for form in (one_text, str, str.strip):
             missing = np.flatnonzero(np.isnan(scores))
             rows = [named[row] for row in missing.tolist()]
-            scores[missing] = column.at(
+            scores[missing] = column.scores_of(
                 _stable_numbers([(image, *map(form, texts)) for image, *texts in rows]),
                 [systems[row] for row in missing.tolist()] if systems else (),
             )
@@ -174,10 +174,10 @@ class ImportedScores:
         preferred = np.where(np.isnan(ways[0]), -ways[1], ways[0])
         both = ~np.isnan(ways).any(axis=0)
         preferred[both] = (ways[0][both] - ways[1][both]) / 2
-        self._whole(name, preferred, lambda row: (pairs[row][0], " / ".join(pairs[row][1:])))
+        self._require_complete(name, preferred, lambda row: (pairs[row][0], " / ".join(pairs[row][1:])))
         return np.stack([preferred, -preferred], axis=1) / 2
 
-    def _whole(self, name: str, scores: Floats, what: Callable[[int], tuple[int, str]]) -> Floats:
+    def _require_complete(self, name: str, scores: Floats, what: Callable[[int], tuple[int, str]]) -> Floats:
         missing = np.flatnonzero(np.isnan(scores))
         if len(missing):
             item, text = what(int(missing[0]))

@@ -217,7 +217,7 @@ class Agreement(QuorumCommand):
                 clusters=clusters,
                 exchange=exchange,
             )
-        for sentence in table.alike:
+        for sentence in table.similar_labels:
             self.stderr.write(f"Note: {sentence}.")
         self._say_notes(table.left_out, result.reason, result.note, math.isnan(result.value))
         self._tell(figures, options["output"])

@@ -69,7 +69,7 @@ class ProveRelease(QuorumCommand):
         origin = origin_of(
             study=find_study(options["study"]), bundle=options["bundle"], receipts=options["receipt"]
         )
-        if not origin.holds:
+        if not origin.is_confirmed:
             raise CommandError(origin.summary())
         self.say(origin.summary())
 

@@ -195,8 +195,8 @@ class CurvePanel:
 @dataclass(frozen=True, slots=True)
 class Curves:
     panels: tuple[CurvePanel, ...]
-    across: str
-    up: str
+    x_axis: str
+    y_axis: str
     log: bool = True
 
 
@@ -211,7 +211,7 @@ class HeatPanel:
     rows: tuple[str, ...]
     columns: tuple[str, ...]
     values: tuple[tuple[float | None, ...], ...]
-    apart: int = 0
+    footer: int = 0
     levels: tuple[Level, ...] = ()
     shows: str = "coefficient"
 
@@ -221,8 +221,8 @@ class Heat:
     """Matrices that share one scale from ``least`` to 1."""
 
     panels: tuple[HeatPanel, ...]
-    down: str
-    across: str
+    y_axis: str
+    x_axis: str
     least: float = 0.0
 
 
@@ -279,7 +279,7 @@ class Section:
     empty: str = ""
 
     @property
-    def leads(self) -> bool:
+    def is_leading(self) -> bool:
         return self.name in LEADING
 
     @property

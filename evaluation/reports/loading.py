@@ -54,7 +54,7 @@ class ReportInputs:
     """The inputs of a report's sections.
 
     Attributes:
-        evaluation: the comparison of metrics with the consensus, or None, with the reason in ``why_not``.
+        evaluation: the comparison of metrics with the consensus, or None, with the reason in ``no_evaluation_reason``.
         scores: by metric, (N, 2) scores of pairs or (N, 1) of captions.
         pks: (N,) row ids of the scored pairs or units; None if a scored caption is no unit.
         people: (N,) consensus on each scored caption, nan without judgments; None for pairs.
@@ -82,7 +82,7 @@ class ReportInputs:
     consensus: StudyConsensus
     aggregation: AnalysisResult
     evaluation: AnalysisResult | None
-    why_not: str
+    no_evaluation_reason: str
     scores: Mapping[str, Floats] = field(default_factory=dict)
     pks: Sequence[int] | None = None
     people: Floats | None = None
@@ -175,7 +175,7 @@ class ReportInputs:
         )
 
     @property
-    def by_rater(self) -> bool:
+    def new_raters(self) -> bool:
         """Return whether the intervals of metrics generalise to other people."""
         if self.kind.compares_pairs:
             return self.people_winners.deletions is not None
@@ -225,7 +225,7 @@ def load_inputs(
         consensus=consensus,
         aggregation=aggregation,
         evaluation=None,
-        why_not=why_not,
+        no_evaluation_reason=why_not,
         full_depth=loaders.full_depth_units(study),
         names={worker.pk: worker.name for worker in loaders.worker_rows(study)},
         raters_known=not loaders.is_anonymous(study),

@@ -165,7 +165,7 @@ def methods(
         "metrics": inputs.metrics,
         "seed": inputs.seed,
         "clustered": inputs.clustered,
-        "raters": inputs.by_rater,
+        "raters": inputs.new_raters,
         "raters_known": inputs.clustered and inputs.raters_known,
         "splits": SPLITS,
         "sections": names,

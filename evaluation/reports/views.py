@@ -125,6 +125,6 @@ add_operation(
     make_report,
     name="make-report",
     label="Make the report",
-    done="The report is being made and will appear here.",
+    message="The report is being made and will appear here.",
 )
 add_operation(share_report, label="Create a read-only link", fields=())

@@ -319,7 +319,7 @@ def judged_systems(
     ``standardised`` by worker.
     """
     answers = measure_of(relevance)
-    describing = outputs.map_scores(lambda mean: float(relevance.mean_describes(mean)))
+    describing = outputs.map_scores(lambda mean: float(relevance.is_relevant_mean(mean)))
     measures = {answers: outputs.figures(answers), DESCRIBES: describing.figures(DESCRIBES)}
     if standardised is not None:
         measures["z"] = standardised.figures(MEAN)
@@ -358,7 +358,7 @@ def audit_filter(
     """
     values = {unit: consensus[unit].value for unit in audited if unit in consensus}
     judged = [unit for unit, value in values.items() if value is not None]
-    missed = sum(relevance.describes(value) for value in values.values() if value is not None)
+    missed = sum(relevance.is_relevant(value) for value in values.values() if value is not None)
     dropped = pairs - passed_pairs
     share = low = high = None
     if judged:
@@ -366,9 +366,9 @@ def audit_filter(
     unanimous = 0
     for unit in judged:
         votes = consensus[unit].votes.items()
-        unanimous += not any(count and relevance.describes(float(answer)) for answer, count in votes)
+        unanimous += not any(count and relevance.is_relevant(float(answer)) for answer, count in votes)
     known = [consensus[unit].value for unit in passed if unit in consensus]
-    right = [relevance.describes(value) for value in known if value is not None]
+    right = [relevance.is_relevant(value) for value in known if value is not None]
     good = sum(right) / len(right) * passed_pairs if right else None  # the same share as of judged pairs
     return {
         "dropped": dropped,

@@ -340,7 +340,7 @@ def credit_of_side(sides: Ints, pairs: Ints, winners: Floats) -> Floats:
 
 def measure_of(relevance: RelevanceScale) -> str:
     """Return the name of the measure that the mean of answers is: a mean, or a share of yes."""
-    return MEAN if relevance.averaged else YES
+    return MEAN if relevance.is_mean else YES
 
 
 def outputs_of_answers(

@@ -452,7 +452,7 @@ PROGRESS = add_figures(
         from_json=lambda value: (
             value | {"revised_at": value["revised_at"] and parse_datetime(value["revised_at"])}
         ),
-        many=has_many_assignments,
+        is_large=has_many_assignments,
     )
 )
 
@@ -465,7 +465,7 @@ def _add_compute(name: str, readings: tuple[str, ...], offered: Callable[[Study]
             run=_start_job,
             job="aggregate",
             primary_on=frozenset({"results"}),
-            offered=offered,
+            has_button=offered,
             permission="view",
             form=StepForm(EvaluateRequest, ("metrics", "tokenizer", *readings)),
         )
@@ -482,7 +482,7 @@ add_operation(
     fields=("method",),
     needed=("method",),
 )
-add_operation(adopt, label="Adopt captions", fields=(), offered=_can_be_adopted)
+add_operation(adopt, label="Adopt captions", fields=(), has_button=_can_be_adopted)
 
 
 class ConsensusSerializer(RowSerializer[Consensus]):

@@ -189,7 +189,7 @@ def _json_lines(rows: Iterator[dict[str, Any]]) -> Iterator[str]:
 
 
 for _operation in (give, take):
-    add_operation(_operation, label=_operation.summary, beside=False, leads_to=lambda study: "people")
+    add_operation(_operation, label=_operation.summary, inline=False, leads_to=lambda study: "people")
 
 TOKEN_LIFETIMES = [
     ("30", gettext_lazy("30 days")),

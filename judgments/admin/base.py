@@ -154,12 +154,12 @@ class BoundedChoices(RelatedFieldListFilter):
         if self.has_more:
             self.title = gettext("%(title)s, the newest %(most)d") % {"title": self.title, "most": self.most}
 
-    def offered(self, field: Any, request: HttpRequest) -> QuerySet[Any]:
+    def available_rows(self, field: Any, request: HttpRequest) -> QuerySet[Any]:
         rows: QuerySet[Any] = field.related_model._default_manager.all()
         return rows
 
     def field_choices(self, field: Any, request: HttpRequest, model_admin: Any) -> list[Any]:
-        offered = self.offered(field, request)
+        offered = self.available_rows(field, request)
         rows = list(offered.order_by("-pk")[: self.most + 1])
         self.has_more = len(rows) > self.most
         rows = rows[: self.most]
@@ -170,28 +170,28 @@ class BoundedChoices(RelatedFieldListFilter):
 
 
 class VisibleChoices(BoundedChoices):
-    def offered(self, field: Any, request: HttpRequest) -> QuerySet[Any]:
-        return visible_rows(super().offered(field, request), request.user)
+    def available_rows(self, field: Any, request: HttpRequest) -> QuerySet[Any]:
+        return visible_rows(super().available_rows(field, request), request.user)
 
 
 class BoundedValues(AllValuesFieldListFilter):
     """Filter by a field's values; offer only those of the newest rows."""
 
     most = MOST_OFFERED
-    looked_at = 10_000
+    rows_searched = 10_000
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         every = self.lookup_choices.order_by("-pk")
         name = self.field.name
-        newest = every.model._default_manager.filter(pk__in=every.values("pk")[: self.looked_at])
+        newest = every.model._default_manager.filter(pk__in=every.values("pk")[: self.rows_searched])
         values = newest.order_by(name).values_list(name, flat=True).distinct()[: self.most]
         choices: Any = [*dict.fromkeys([*values, *(self.lookup_val or ())])]
         self.lookup_choices = choices
-        if every.values("pk")[self.looked_at : self.looked_at + 1]:
+        if every.values("pk")[self.rows_searched : self.rows_searched + 1]:
             self.title = gettext("%(title)s, of the newest %(n)s") % {
                 "title": self.title,
-                "n": thousands(self.looked_at),
+                "n": thousands(self.rows_searched),
             }
 
 

@@ -536,7 +536,7 @@ class OperationView(APIView):
         if operation.job:
             return job_response(request, operation.start(study, values, by=staff_of(request)))
         outcome = operation.run(study, values, by=staff_of(request))
-        if outcome.waits:
+        if outcome.is_pending:
             return Response(WaitingReply(outcome.value).data, status=202)
         return self.answer(study, outcome)
 

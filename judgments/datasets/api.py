@@ -68,17 +68,17 @@ def readable_by_all(resource: Any) -> Any:
 class OfDatasets(Resource):
     """Rows of datasets: everybody reads those of published ones.
 
-    ``to_dataset`` is the lookup from a row to its dataset.
+    ``dataset_path`` is the lookup from a row to its dataset.
     """
 
     reading, published = "judgments.view_dataset", True
-    to_dataset = "dataset"
+    dataset_path = "dataset"
 
 
 class DatasetResource(OfDatasets):
     """Sets of images with references."""
 
-    to_dataset = "pk"
+    dataset_path = "pk"
     queryset = Dataset.objects.annotate(images=Count("items"))
     serializer_class = DatasetSerializer
     filterset_class = filters_of(Dataset, "name", "source_format", "sharing")
@@ -194,7 +194,7 @@ class OutputSerializer(RowSerializer[Output]):
 class OutputResource(OfDatasets):
     """What systems proposed."""
 
-    to_dataset = "system__dataset"
+    dataset_path = "system__dataset"
     queryset = Output.objects.select_related("system__dataset", "item", "caption")
     serializer_class = OutputSerializer
     filterset_class = filters_of(

@@ -90,7 +90,7 @@ def _tallies(
     tallies: _Tallies = defaultdict(_Tally)
     images: set[str] = set()
     columns: list[str] = []
-    wanted = Columns(("image",), tuple(STANDARD_NAMES - {"image"}), loose=True)
+    wanted = Columns(("image",), tuple(STANDARD_NAMES - {"image"}), lenient=True)
     for number, record in enumerate(records(file, wanted, ImportNotes(), table.encoding)):
         if number >= MOST_RECORDS:
             break

@@ -147,16 +147,16 @@ class FilesField(forms.FileField):
 
 
 class FilesForm(forms.Form):
-    """Upload files, and choose their encoding; ``by_itself`` is the label of the empty choice."""
+    """Upload files, and choose their encoding; ``automatic_encoding`` is the label of the empty choice."""
 
     folded: ClassVar[tuple[str, ...]] = ()  # fields below Advanced
     files_help: ClassVar[str]
-    by_itself: ClassVar[str] = gettext_noop("Detect automatically")
+    automatic_encoding: ClassVar[str] = gettext_noop("Detect automatically")
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields["files"] = FilesField(label=gettext_lazy("Files"), help_text=gettext(self.files_help))
-        self.fields["encoding"] = encoding_field(self.by_itself)
+        self.fields["encoding"] = encoding_field(self.automatic_encoding)
         self.order_fields(self.field_order)
 
     def keep(self) -> str | None:
@@ -196,7 +196,7 @@ class UploadForm(FilesForm):
     help: ClassVar[str] = ""
     format_label: ClassVar[str] = gettext_noop("Format")
     files_help = gettext_noop("One file, several that belong together, or a zip of a folder.")
-    by_itself = gettext_noop("UTF-8, or as given by the byte order mark")
+    automatic_encoding = gettext_noop("UTF-8, or as given by the byte order mark")
     job: ClassVar[str]
     title: ClassVar[str]
     lead: ClassVar[str]

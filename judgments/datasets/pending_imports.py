@@ -126,7 +126,7 @@ def look_at_columns(kind: str, args: Mapping[str, Any]) -> bool:
     table.lines = lines
     if not table.lines and not table.rows:
         return False
-    if table.rows and not header_row and args["format"] in TABLE_FORMATS and table.fits(kind):
+    if table.rows and not header_row and args["format"] in TABLE_FORMATS and table.has_columns_for(kind):
         return False
     leave_pending(kind, args, table)
     return True
@@ -150,7 +150,7 @@ def offered(kind: str, args: Mapping[str, Any], table: UploadTable) -> dict[str,
         else gettext("a text of a system or of people"),
         "wanted": [
             (name, gettext(use.words[name]) if name in use.words else name)
-            for name in use.wanted
+            for name in use.optional
             if name in table.chosen or name not in OF_PICTURES or "text" not in table.chosen
         ]
         + [(name, gettext(words)) for name, words in use.choices.items()],
@@ -237,14 +237,14 @@ def posted(waiting: Mapping[str, Any], values: Mapping[str, str], files: Mapping
     how = mapping_of(texts, field) or ColumnMapping()
     of_table = args["format"] in TABLE_FORMATS
     dropped = {
-        name.lower(): OMITTED_COLUMN for name in table.names if of_table and name.lower() in use.wanted
+        name.lower(): OMITTED_COLUMN for name in table.names if of_table and name.lower() in use.optional
     }
     people = [name for at, name in enumerate(table.names) if values.get(f"column-{at}") == PEOPLE]
     args["mapping"] = (
         how.model_dump(mode="json", exclude_defaults=True)
         | {
             "columns": {name: where for name, where in dropped.items() if name not in table.chosen}
-            | (table.foreign() if of_table else table.chosen),
+            | (table.renamed_columns() if of_table else table.chosen),
             "values": parse_pairs(answers, field, "", "left=1,right=2") if answers else {},
             "zone": how.zone,
             "fixes": _merge_fixes(before.get("fixes", {}), next(iter(fixes.values()), {})),

@@ -51,16 +51,16 @@ class TableUse:
 
     Attributes:
         required: Quorum's columns that the page asks for if the table lacks them.
-        wanted: Quorum's columns that the page offers.
-        instead: required column -> columns of which any can replace it.
+        optional: Quorum's columns that the page offers.
+        substitutes: required column -> columns of which any can replace it.
         words: column -> its label on the page; a column without one is shown by its name.
         choices: further choices for a column -> their labels.
         template: the template of the page.
     """
 
     required: tuple[str, ...]
-    wanted: tuple[str, ...]
-    instead: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    optional: tuple[str, ...]
+    substitutes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     words: Mapping[str, str] = field(default_factory=lambda: COLUMN_WORDS)
     choices: Mapping[str, str] = field(default_factory=dict)
     template: str = "judgments/columns.html"
@@ -85,12 +85,12 @@ class TableUse:
 TABLE_USES = {
     "dataset": TableUse(
         required=("image", "caption"),
-        wanted=(*DATASET_COLUMNS.required, *DATASET_COLUMNS.optional, "system"),
+        optional=(*DATASET_COLUMNS.required, *DATASET_COLUMNS.optional, "system"),
     ),
     "import_candidates": TableUse(
         required=("image", "caption"),
-        wanted=CANDIDATE_COLUMNS.required + CANDIDATE_COLUMNS.optional,
-        instead={"caption": CANDIDATE_COLUMNS.instead["caption"]},
+        optional=CANDIDATE_COLUMNS.required + CANDIDATE_COLUMNS.optional,
+        substitutes={"caption": CANDIDATE_COLUMNS.substitutes["caption"]},
     ),
 }
 WITHOUT_COLUMNS = TableUse((), ())
@@ -124,10 +124,10 @@ class UploadTable:
     where: dict[str, str] = field(default_factory=dict)
     missing: list[str] = field(default_factory=list)
 
-    def fits(self, use: str) -> bool:
+    def has_columns_for(self, use: str) -> bool:
         """Return whether the columns already have the names that the import needs."""
         names = {name.lower() for name in self.names}
-        instead = TABLE_USES[use].instead
+        instead = TABLE_USES[use].substitutes
         return all(name in names or names & set(instead.get(name, ())) for name in TABLE_USES[use].required)
 
     def has_our_names(self) -> bool:
@@ -138,7 +138,7 @@ class UploadTable:
         """Return the mapping by which the table is read, as JSON."""
         return self.row_options() | {"columns": self.chosen}
 
-    def foreign(self) -> dict[str, str]:
+    def renamed_columns(self) -> dict[str, str]:
         """Return the chosen columns whose name in the file is not Quorum's."""
         return {mine: source for mine, source in self.chosen.items() if mine != source.lower()}
 
@@ -162,7 +162,7 @@ def lines_of(path: Path, format: str, encoding: str = "") -> list[tuple[int, lis
 
 def header_below_title(lines: Sequence[tuple[int, Sequence[str]]], use: str) -> int:
     """Return the line of the header if there is a title above it; 0 if it is the first line."""
-    row = header_line(lines, TABLE_USES[use].wanted)
+    row = header_line(lines, TABLE_USES[use].optional)
     return row if row > 1 else 0
 
 
@@ -197,7 +197,7 @@ def table_of(
         how = how.model_copy(update={"files": (f"**/*.{format}",)})
     rows = first_rows(how, reader_of(format), path, encoding or None)
     names = list(dict.fromkeys(name for row in rows for name in row))[:MOST_COLUMNS]
-    wanted = [name for name in TABLE_USES[use].wanted if name not in how.columns]
+    wanted = [name for name in TABLE_USES[use].optional if name not in how.columns]
     used = {name: source for name, source in (offered or {}).items() if source != NOT_USED}
     known = guess_columns(names, wanted)
     if used and set(used.values()) <= set(names) and known.keys() <= set(offered or ()):

@@ -111,7 +111,7 @@ def understand(
             table = _table_of(file, part, maps)
             if not table.has_our_names() or len(tables) < MOST_TABLES:
                 tables[name] = asdict(table)
-            part = replace(part, columns_named=table.foreign(), row_options=table.row_options())
+            part = replace(part, columns_named=table.renamed_columns(), row_options=table.row_options())
             parts += parts_of_table(file, part, partial(progress, number / len(files), name))[0]
         except ImportProblem as problem:
             problems.append(str(problem).replace(f"{root}/", ""))
@@ -190,7 +190,7 @@ def _table_of(file: Path, part: UploadPart, maps: Mapping[str, Mapping[str, Any]
         table.chosen = dict(columns)
     elif table.has_our_names():
         table.chosen = {
-            name.lower(): name for name in table.names if name.lower() in TABLE_USES["dataset"].wanted
+            name.lower(): name for name in table.names if name.lower() in TABLE_USES["dataset"].optional
         }
     elif (
         set(table.names) - set(table.chosen.values())

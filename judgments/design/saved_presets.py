@@ -123,15 +123,15 @@ def _own(slug: str, by: User) -> SavedPreset:
 
 @dataclass(frozen=True, slots=True)
 class NamedDesign:
-    """A design and its title; ``whole`` is false for a preset, which lacks name, slug, dataset and seed."""
+    """A design and its title; ``is_complete`` is false for a preset, which lacks name, slug, dataset and seed."""
 
     title: str
     design: StudyDesign
-    whole: bool = True
+    is_complete: bool = True
 
-    def values_beside(self, other: NamedDesign) -> dict[str, Any]:
+    def comparable_values(self, other: NamedDesign) -> dict[str, Any]:
         values = self.design.model_dump(mode="json")
-        if not (self.whole and other.whole):
+        if not (self.is_complete and other.is_complete):
             for key in ("name", "slug", "dataset", "seed"):
                 del values[key]
         return values
@@ -156,7 +156,7 @@ def find_design(name: str, *, studies: QuerySet[Study], files: bool = False) -> 
         design = make_design(
             {"name": "new", "slug": "new", "dataset": "new", "preset": bare_name}, saved=presets
         )
-        return NamedDesign(title=presets[bare_name].title, design=design, whole=False)
+        return NamedDesign(title=presets[bare_name].title, design=design, is_complete=False)
     if files and Path(name).suffix == ".toml":
         text = Path(name).read_text(encoding="utf-8-sig")
         return NamedDesign(title=name, design=read_toml(text, source=name, saved=presets))

@@ -22,30 +22,30 @@ class Wording:
     Attributes:
         title: the protocol's name for researchers.
         choices: English labels, in the kind's order.
-        earlier: labels before version 0.7, for designs whose own texts refer to them.
+        former_choices: labels before version 0.7, for designs whose own texts refer to them.
         poles: the meaning of 0 and 100, in English.
         label: the heading above a judged text.
         hint: how a worker gets to the next item.
         keys: what the keys of the page do.
-        twice: why two answers contradict each other.
+        contradiction: why two answers contradict each other.
     """
 
     title: str
     question: str
     choices: tuple[str, ...] = ()
-    earlier: tuple[str, ...] = ()
+    former_choices: tuple[str, ...] = ()
     poles: tuple[str, ...] = ()
     label: str | Promise = ""
     hint: str | Promise = ""
     keys: tuple[str | Promise, ...] = ()
-    twice: str | Promise = ""
+    contradiction: str | Promise = ""
 
     @property
     def ends(self) -> list[str]:
         return [gettext(pole) for pole in self.poles]
 
 
-TRANSLATED = {"label", "hint", "keys", "twice"}  # the others are compared with what designs say
+TRANSLATED = {"label", "hint", "keys", "contradiction"}  # the others are compared with what designs say
 
 
 def _as_shown(name: str, value: Any) -> Any:

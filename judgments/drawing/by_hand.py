@@ -93,9 +93,9 @@ class _ChangedDraw:
                     "its right answer follows from what it shows; remove it, and add a known item under "
                     "controls.known")
             )  # fmt: skip
-        for mate in self._mates(page, unit) if image else [unit]:
+        for mate in self._units_shown_with(page, unit) if image else [unit]:
             shown = shown_texts(mate) | (texts if mate is unit else {})
-            new = self._changed(mate, image or self._images[unit.image], shown, change.hit)
+            new = self._apply_change(mate, image or self._images[unit.image], shown, change.hit)
             if new.key in self._page_of:
                 raise ValueError(gettext("there is such an item already"))
             if change.hit:
@@ -122,7 +122,7 @@ class _ChangedDraw:
         }
         return texts, image
 
-    def _mates(self, page: int, unit: UnitSpec) -> list[UnitSpec]:
+    def _units_shown_with(self, page: int, unit: UnitSpec) -> list[UnitSpec]:
         """Return the units of the same group, or of the same screen, which share a picture with ``unit``."""
         return [
             other
@@ -132,7 +132,7 @@ class _ChangedDraw:
             or (screen_of(unit) is not None and screen_of(other) == screen_of(unit))
         ]
 
-    def _changed(self, unit: UnitSpec, image: Image, texts: dict[str, str], page: int) -> UnitSpec:
+    def _apply_change(self, unit: UnitSpec, image: Image, texts: dict[str, str], page: int) -> UnitSpec:
         content = dict(unit.content)
         of_image = texts_by_wording([image])
         texts_by_name = {name: self._text(text, of_image) for name, text in texts.items()}

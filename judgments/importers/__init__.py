@@ -191,7 +191,7 @@ def open_judgments(
 
 def _layout(format: str, path: Path, mapping: ColumnMapping | None) -> tuple[ColumnMapping, RecordReader]:
     how = read_layouts().get(format, ColumnMapping())
-    how = how if mapping is None else how.joined(mapping)
+    how = how if mapping is None else how.with_columns_of(mapping)
     if path.is_dir() and not how.files:
         how = how.model_copy(update={"files": (f"**/*.{format}",)})
     if how.header_row and format not in WITH_HEADER:

@@ -86,7 +86,7 @@ class MappedJudgments(TableJudgments):
         self._raters: Counter[int] = Counter()
         self._labels = {name: Lookalikes() for name in (*SYSTEMS, "worker")}
         # where each row has to name its system, a blank cell says that none gave the text
-        self._names_systems = "system" in (how.asked or (() if how.title else how.single()))
+        self._names_systems = "system" in (how.asked or (() if how.title else how.single_source_columns()))
         self._texts: dict[str, str] = {}
         self._first_outputs: dict[int, int] = {}
         self._orders: set[int] = set()
@@ -112,7 +112,7 @@ class MappedJudgments(TableJudgments):
         self, path: Path, columns: Columns, notes: ImportNotes, encoding: str | None
     ) -> Iterator[Record]:
         """Yield the records with an answer; count those without one in the notes."""
-        for record in self._reader(path, Columns((), NAMES, loose=True), notes, encoding):
+        for record in self._reader(path, Columns((), NAMES, lenient=True), notes, encoding):
             values = record.values
             if not values.get("worker") and "assignment" in self.how.columns and not values.get("assignment"):
                 continue  # a HIT that nobody did

@@ -198,7 +198,7 @@ class ColumnMapping(BaseModel):
             return self.model_copy(update={"where": {**self.where, self.criterion: name}, "criterion": ""})
         return self.model_copy(update={"columns": {**self.columns, "value": (name,)}})
 
-    def joined(self, other: ColumnMapping) -> ColumnMapping:
+    def with_columns_of(self, other: ColumnMapping) -> ColumnMapping:
         """Return a layout with the columns and words of a user's mapping, which take precedence."""
         values = {name: {**self.values.get(name, {}), **answers} for name, answers in other.values.items()}
         changed = {
@@ -206,13 +206,13 @@ class ColumnMapping(BaseModel):
             "values": {**self.values, **values},
             "zone": other.zone or self.zone,
             "fixes": other.fixes,
-            "asked": other.single(),
+            "asked": other.single_source_columns(),
         }
         of_layout = other.model_fields_set - changed.keys()
         return self.model_copy(update={**{name: getattr(other, name) for name in of_layout}, **changed})
 
-    def single(self) -> tuple[str, ...]:
-        """Return Quorum's columns that have a single source."""
+    def single_source_columns(self) -> tuple[str, ...]:
+        """Return Quorum's columns that have a single_source_columns source."""
         return tuple(name for name, sources in self.columns.items() if len(sources) == 1)
 
     def check(self, path: Path, known: Iterable[str]) -> None:
@@ -237,7 +237,7 @@ class ColumnMapping(BaseModel):
             path: Path, columns: Columns, notes: ImportNotes, encoding: str | None
         ) -> Iterator[Record]:
             if not self.reads_rows:
-                yield from map(self.fixed, read(path, columns, notes, encoding))
+                yield from map(self.correct_cells, read(path, columns, notes, encoding))
                 return
             reading = _Reading(self, path, columns, notes, alone)
             rows = reading.rows(read, encoding)
@@ -261,7 +261,7 @@ class ColumnMapping(BaseModel):
 
         return items
 
-    def fixed(self, record: Record) -> Record:
+    def correct_cells(self, record: Record) -> Record:
         if record.path or not (fixes := self.fixes.get(str(record.line))):
             return record
         corrected = {name: _as_before(record.values.get(name), text) for name, text in fixes.items()}
@@ -298,14 +298,14 @@ class _Reading:
         # columns that are named as ours need no mapping, but may have words for an empty cell
         sources = {name: (name,) for name in ours if alone or how.missing} | dict(how.columns)
         self.sources = {name: names for name, names in sources.items() if name not in self.excluded_columns}
-        self.columns = replace(columns, loose=True, strict=False)
-        required = how.asked or (() if how.title else how.single())
+        self.columns = replace(columns, lenient=True, strict=False)
+        required = how.asked or (() if how.title else how.single_source_columns())
         needed = chain.from_iterable(self.sources.get(name, ()) for name in required)
         self.unseen = {*filter(_is_column, needed), *how.where, *self._columns_of_people()}
         self.needed = frozenset(self.unseen)
         names = dict.fromkeys((*chain.from_iterable(self.sources.values()), *ours, *how.json_in))
         self.raw = Columns(
-            (), tuple(names), loose=True, header=how.header, header_row=how.header_row, rest=how.rest,
+            (), tuple(names), lenient=True, header=how.header, header_row=how.header_row, rest=how.rest,
             quoted=how.quoted,
         )  # fmt: skip
         self.groups: Mapping[str, Any] | None = None
@@ -360,7 +360,7 @@ class _Reading:
                 self.example and how.title
             )  # a person's file may have another header
             for record in read(file, self.raw, self.notes, encoding):
-                opened = self.opened(how.fixed(record))
+                opened = self.opened(how.correct_cells(record))
                 if unchecked:
                     self._check_header(record, opened)
                     unchecked = False

@@ -67,7 +67,7 @@ def enqueue(
 
 def check_waiting(user: User, kind: str) -> None:
     registered = job_kinds.get(kind)
-    if registered and (registered.relied_on or registered.queue == CROWD):  # such as what pays people
+    if registered and (registered.is_essential or registered.queue == CROWD):  # such as what pays people
         return
     User.objects.select_for_update(no_key=True).get(pk=user.pk)  # so each request counts the earlier ones
     waiting = Job.objects.filter(created_by=user, state=Job.State.QUEUED).count()

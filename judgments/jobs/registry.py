@@ -26,14 +26,14 @@ class JobKind:
     Attributes:
         handler: the dotted path of `handler(run, **args) -> dict | None`.
         scope: the scope in which a token needs the right to read, to see the kind's results.
-        relied_on: whether other work depends on it, so that it cannot be cancelled and is exempt from limits.
+        is_essential: whether other work depends on it, so that it cannot be cancelled and is exempt from limits.
         upload_page: the URL name of the page to upload its file again, if that is not a page of a study or dataset.
     """
 
     handler: str
     queue: str
     scope: str
-    relied_on: bool = False
+    is_essential: bool = False
     upload_page: str = ""
 
 
@@ -56,10 +56,10 @@ def register(
     *,
     queue: str,
     scope: str = "studies",
-    relied_on: bool = False,
+    is_essential: bool = False,
     upload_page: str = "",
 ) -> None:
-    registered = job_kinds.setdefault(kind, JobKind(handler, queue, scope, relied_on, upload_page))
+    registered = job_kinds.setdefault(kind, JobKind(handler, queue, scope, is_essential, upload_page))
     if registered.handler != handler:
         raise ValueError(f"Job kind {kind!r} is registered twice: {registered.handler} and {handler}.")
 
@@ -87,4 +87,4 @@ def upload_page_of(kind: str) -> str:
 
 
 def is_relied_on(kind: str) -> bool:
-    return kind in job_kinds and job_kinds[kind].relied_on
+    return kind in job_kinds and job_kinds[kind].is_essential

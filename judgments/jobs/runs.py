@@ -90,7 +90,7 @@ class JobRun:
     finished: bool = False
     share: float = 0.0
     message: str = ""
-    lost: bool = False
+    has_lost_claim: bool = False
     retry_in: float | None = None  # seconds, for a run that is to be tried again
     _heart: _HeartbeatThread = field(init=False, repr=False)
     _began: float = field(default_factory=time.monotonic, init=False, repr=False)
@@ -109,7 +109,7 @@ class JobRun:
         """Raise WorkerStops if the worker was asked to end, and LostClaim if this run has lost the job."""
         if _stopping[0]:
             raise WorkerStops
-        if self.lost and not self.finished:
+        if self.has_lost_claim and not self.finished:
             raise self._lost_claim()
 
     @contextmanager
@@ -205,7 +205,7 @@ class _HeartbeatThread(threading.Thread):
                 stopping += LOOK_EVERY * _stopping[0]
                 if stopping >= STOP_SECONDS[self.run_.queue]:
                     self._leave()
-                if not self.run_.lost or self.run_.finished:
+                if not self.run_.has_lost_claim or self.run_.finished:
                     ours = time.monotonic()
                 elif time.monotonic() - ours >= LOST_SECONDS:
                     self._leave_lost()
@@ -221,7 +221,7 @@ class _HeartbeatThread(threading.Thread):
         """Write the values, and check whether the job still belongs to this run."""
         try:
             row = self.run_._row()
-            self.run_.lost = not (row.update(**values) if values else row.exists())
+            self.run_.has_lost_claim = not (row.update(**values) if values else row.exists())
         except DATABASE_FAILURES as error:
             log.debug("No progress written for job %s: %s", self.run_.job_id, error)
             connection.close()  # a broken connection does not recover by itself

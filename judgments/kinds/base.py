@@ -107,9 +107,9 @@ class ConsensusColumns(Mapping[int, Consensus]):
 
     Attributes:
         unit: (U,) row ids of the units, ascending.
-        value: (U,) consensus values, nan on a tie; ``whole`` tells whether they are whole numbers.
+        value: (U,) consensus values, nan on a tie; ``is_integer`` tells whether they are is_integer numbers.
         votes: (U, L) number of judgments for each of the L ``answers``.
-        single: further units, such as adjudicated ones, by row id.
+        overrides: further units, such as adjudicated ones, by row id.
     """
 
     unit: npt.NDArray[np.int64]
@@ -120,26 +120,26 @@ class ConsensusColumns(Mapping[int, Consensus]):
     tie: npt.NDArray[np.bool_]
     votes: npt.NDArray[np.int64]
     answers: tuple[str, ...]
-    whole: bool
-    single: Mapping[int, Consensus] = field(default_factory=dict)
+    is_integer: bool
+    overrides: Mapping[int, Consensus] = field(default_factory=dict)
 
     def __len__(self) -> int:
-        return len(self.unit) + len(self.single)
+        return len(self.unit) + len(self.overrides)
 
     def __iter__(self) -> Iterator[int]:
         yield from self.unit.tolist()
-        yield from self.single
+        yield from self.overrides
 
     def __getitem__(self, unit: int) -> Consensus:
-        if unit in self.single:
-            return self.single[unit]
+        if unit in self.overrides:
+            return self.overrides[unit]
         index = int(np.searchsorted(self.unit, unit))
         if index == len(self.unit) or self.unit[index] != unit:
             raise KeyError(unit)
         value = nan_as_none(self.value[index])
         return Consensus(
             n=int(self.n[index]),
-            value=int(value) if self.whole and value is not None else value,
+            value=int(value) if self.is_integer and value is not None else value,
             share=None if self.share is None else float(self.share[index]),
             margin=None if self.margin is None else float(self.margin[index]),
             tie=bool(self.tie[index]),
@@ -176,9 +176,9 @@ class ConsensusColumns(Mapping[int, Consensus]):
             digest.update(rows.tobytes())
         return digest.digest()
 
-    def with_single(self, single: Mapping[int, Consensus]) -> ConsensusColumns:
+    def with_overrides(self, overrides: Mapping[int, Consensus]) -> ConsensusColumns:
         """Return a copy where the consensus of some units is replaced or added."""
-        others = ~np.isin(self.unit, list(single))
+        others = ~np.isin(self.unit, list(overrides))
         return replace(
             self,
             unit=self.unit[others],
@@ -188,7 +188,7 @@ class ConsensusColumns(Mapping[int, Consensus]):
             margin=None if self.margin is None else self.margin[others],
             tie=self.tie[others],
             votes=self.votes[others],
-            single={**self.single, **single},
+            overrides={**self.overrides, **overrides},
         )
 
 
@@ -282,14 +282,14 @@ class Aggregation(ABC):
         rule, tie_rule: names of the rules in the judgment signature.
         level: level of measurement for agreement.
         no_alpha: why agreement cannot be measured; "" if it can.
-        settles: whether a consensus can be certain before all votes are in (``outcome_range``).
+        supports_early_stopping: whether a consensus can be certain before all votes are in (``outcome_range``).
     """
 
     rule: ClassVar[str]
     tie_rule: ClassVar[str] = "no-ties"
     level: ClassVar[str] = "nominal"
     no_alpha: ClassVar[str] = ""
-    settles: ClassVar[bool] = False
+    supports_early_stopping: ClassVar[bool] = False
 
     @abstractmethod
     def consensus(self, units: Units, values: Answers) -> Mapping[int, Consensus]:
@@ -355,27 +355,27 @@ class RelevanceScale:
     Attributes:
         describes: whether a consensus value says that the caption describes its item.
         grade: the TREC relevance of a value, 0 for not relevant.
-        averaged: whether the consensus is a mean.
+        is_mean: whether the consensus is a mean.
         ends: the lowest and the highest answer.
-        least_yes: the smallest share of yes for which a caption describes its item, if the consensus is not a mean.
+        least_share: the smallest share of yes for which a caption describes its item, if the consensus is not a mean.
     """
 
-    describes: Callable[[float], bool]
+    is_relevant: Callable[[float], bool]
     grade: Callable[[float], int] = int
-    averaged: bool = False
+    is_mean: bool = False
     ends: tuple[float, float] = (0.0, 1.0)
-    least_yes: float = 1.0
+    least_share: float = 1.0
 
     @classmethod
     def of_means(cls, scale: Scale) -> RelevanceScale:
         """Return the meaning of a mean on a scale: in the upper half, the caption describes its item."""
         return cls(
-            describes=scale.is_upper, grade=scale.steps_to, averaged=True, ends=(scale.low, scale.high)
+            is_relevant=scale.is_upper, grade=scale.steps_to, is_mean=True, ends=(scale.low, scale.high)
         )
 
-    def mean_describes(self, mean: float) -> bool:
-        """Return whether answers with this mean say that the caption describes its item."""
-        return self.describes(mean) if self.averaged else mean >= self.least_yes
+    def is_relevant_mean(self, mean: float) -> bool:
+        """Return whether answers with this mean say that the caption is_relevant its item."""
+        return self.is_relevant(mean) if self.is_mean else mean >= self.least_share
 
 
 class Shown(BaseModel):
@@ -408,7 +408,7 @@ class Rehearsal(ABC):
         """Draw an answer that is right, wrong, or random (``right`` is None)."""
 
     @abstractmethod
-    def recovers(self, consensus: Consensus, truth: Any) -> bool:
+    def matches(self, consensus: Consensus, truth: Any) -> bool:
         pass
 
 
@@ -416,7 +416,7 @@ class ErrorMarks(ABC):
     """The functions of a kind whose answers mark errors in the unit's first text."""
 
     @abstractmethod
-    def weighed(self, answer: Any) -> Sequence[Mapping[str, Any]]:
+    def weighted_errors(self, answer: Any) -> Sequence[Mapping[str, Any]]:
         """Return the marked errors of an answer with their weights.
 
         Each has ``start`` and ``end`` (None where something is missing in the text), ``severity``, ``weight``, and
@@ -428,7 +428,7 @@ class ErrorMarks(ABC):
         """Return how similar the marks of two answers are, from 0 to 1."""
 
     @abstractmethod
-    def move(self, answer: Any, *, written: str, stored: str) -> Any:
+    def shift(self, answer: Any, *, written: str, stored: str) -> Any:
         """Return an answer whose marks are moved from offsets in ``written`` to offsets in ``stored``."""
 
     @abstractmethod
@@ -760,7 +760,7 @@ class ChoiceRehearsal(Rehearsal):
             rng.choice([value for value in wrong if distance[value] == min(distance.values())])
         )
 
-    def recovers(self, consensus: Consensus, truth: Any) -> bool:
+    def matches(self, consensus: Consensus, truth: Any) -> bool:
         """Return whether the consensus value, or the grade nearest to the mean, is right."""
         return consensus.value is not None and self.is_right(math.ceil(consensus.value - 0.5), truth)
 

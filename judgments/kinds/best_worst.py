@@ -338,7 +338,7 @@ class BestWorstRehearsal(Rehearsal):
             )
         return answer
 
-    def recovers(self, consensus: Consensus, truth: Mapping[str, int]) -> bool:
+    def matches(self, consensus: Consensus, truth: Mapping[str, int]) -> bool:
         return matches_expected_ends(consensus.answer, truth)
 
 

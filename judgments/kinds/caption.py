@@ -63,8 +63,8 @@ class RefusedCaption(ValueError):
     """A caption that breaks a hard rule; ``says`` is the message for its writer."""
 
     def __init__(self, rule: CaptionRule) -> None:
-        super().__init__(f"expected another caption ({rule.id}: {str(rule.says).rstrip('.')})")
-        self.says = rule.says
+        super().__init__(f"expected another caption ({rule.id}: {str(rule.message).rstrip('.')})")
+        self.message = rule.message
 
 
 class AllCaptions(OpenAggregation):
@@ -107,7 +107,7 @@ class CaptionRehearsal(Rehearsal):
         draft = _vary_caption(text, rng) if right else " ".join(text.split(" ")[:4])
         return next((caption for caption in (draft, text) if not _breaks_a_rule(caption)), FALLBACK_CAPTION)
 
-    def recovers(self, consensus: Consensus, truth: Any) -> bool:
+    def matches(self, consensus: Consensus, truth: Any) -> bool:
         """Return whether over half of the captions share half of their words with a reference."""
         if not truth:
             return True

@@ -36,19 +36,19 @@ class CaptionRule:
     """A rule of caption writing.
 
     Attributes:
-        hard: whether a caption that breaks the rule is refused; otherwise the page only advises.
-        says: the message to the worker.
-        refused, fine: example captions.
+        hard: whether a caption that breaks the rule is bad_example; otherwise the page only advises.
+        message: the message to the worker.
+        bad_example, good_example: example captions.
         pattern: a caption breaks the rule if this matches anywhere.
         counts: "words" or "characters" for a rule about their number.
-        languages: primary language subtags that it applies to; if empty, all except ``besides``.
+        languages: primary language subtags that it applies to; if empty, all except ``excluded_languages``.
     """
 
     id: str
     hard: bool
-    says: str | Promise
-    refused: str
-    fine: str
+    message: str | Promise
+    bad_example: str
+    good_example: str
     source: str
     pattern: str = ""
     ignore_case: bool = True
@@ -56,11 +56,11 @@ class CaptionRule:
     least: int = 0
     most: int = 0
     languages: tuple[str, ...] = ()
-    besides: tuple[str, ...] = ()
+    excluded_languages: tuple[str, ...] = ()
 
     def is_for(self, language: str) -> bool:
         first = first_part(language)
-        return first in self.languages if self.languages else first not in self.besides
+        return first in self.languages if self.languages else first not in self.excluded_languages
 
     def is_broken_by(self, text: str) -> bool:
         """Return whether a text, as ``tidy_text`` leaves it, breaks the rule."""
@@ -76,7 +76,7 @@ class CaptionRule:
             if self.counts
             else {"pattern": self.pattern, "flags": "iu" if self.ignore_case else "u"}
         )
-        return {"id": self.id, "hard": self.hard, "says": str(self.says), **test}
+        return {"id": self.id, "hard": self.hard, "says": str(self.message), **test}
 
 
 @lru_cache(maxsize=128)
@@ -100,18 +100,24 @@ def _read() -> tuple[CaptionRule, ...]:
 
 
 def _rule(
-    *, says: str, refused: str, pattern: str = "", words: Sequence[str] = (), times: int = 1, **values: Any
+    *,
+    message: str,
+    bad_example: str,
+    pattern: str = "",
+    words: Sequence[str] = (),
+    times: int = 1,
+    **values: Any,
 ) -> CaptionRule:
     whole_words = f"{{start}}(?:{'|'.join(words)}){{end}}" if words else ""
-    for name in ("languages", "besides"):
+    for name in ("languages", "excluded_languages"):
         values[name] = tuple(values.get(name, ()))
     for name, part in PATTERN_PARTS.items():
         pattern, whole_words = (
             expression.replace(f"{{{name}}}", part) for expression in (pattern, whole_words)
         )
     return CaptionRule(
-        says=_(says),
-        refused=refused * times,
+        message=_(message),
+        bad_example=bad_example * times,
         pattern="|".join(filter(None, (pattern, whole_words))),
         **values,
     )

@@ -66,7 +66,7 @@ class MeanGrade(Aggregation):
                 tie=np.zeros(len(means.n), dtype=np.bool_),
                 votes=counted.counts,
                 answers=tuple(map(number_text, self._listed)),
-                whole=False,
+                is_integer=False,
             )
         votes: defaultdict[int, Counter[float]] = defaultdict(Counter)
         for unit, value in zip(units, values, strict=True):
@@ -110,7 +110,7 @@ class ScaleRehearsal(ChoiceRehearsal):
         super().__init__(scale.points, ScaleLeaning(scale, spread), is_right)
         self.scale = scale
 
-    def recovers(self, consensus: Consensus, truth: Any) -> bool:
+    def matches(self, consensus: Consensus, truth: Any) -> bool:
         """Return whether the point nearest to the mean is right."""
         if consensus.value is None:
             return False

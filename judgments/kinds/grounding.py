@@ -212,7 +212,7 @@ class GroundingRehearsal(Rehearsal):
             return links_of(links)
         return links_of({linkable[int(rng.integers(len(linkable)))]: boxes[0]} if linkable else {})
 
-    def recovers(self, consensus: Consensus, truth: Any) -> bool:
+    def matches(self, consensus: Consensus, truth: Any) -> bool:
         return consensus.answer == truth
 
 

@@ -105,7 +105,7 @@ class ImageCaptionKind(ChoiceKind):
             reference=self.reference_control,
             degraded=self.degraded_control,
             known=self.known_control,
-            known_together=self.grouped,
+            groups_known_items=self.grouped,
         )
 
     def reference_control(self, slot: ControlSlot, image: Image) -> Group:

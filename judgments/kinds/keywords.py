@@ -195,7 +195,7 @@ class KeywordRehearsal(Rehearsal):
         others = [word for word in candidates if word not in truth]
         return list(truth[: len(truth) // 2]) + _draw_keywords(others or candidates, 2, rng)
 
-    def recovers(self, consensus: Consensus, truth: Any) -> bool:
+    def matches(self, consensus: Consensus, truth: Any) -> bool:
         """Return whether the majority's keywords reach the F1 ``RECOVERY_F1`` with the truth."""
         most = {keyword for keyword, count in (consensus.answer or {}).items() if 2 * count > consensus.n}
         wanted = {normalise_phrase(phrase) for phrase in truth}

@@ -135,7 +135,7 @@ class Majority(Aggregation):
 
     rule = "majority"
     tie_rule = "set-aside"
-    settles = True
+    supports_early_stopping = True
 
     def __init__(self, labels: Sequence[int] = (FIRST, SECOND)) -> None:
         self._labels = labels
@@ -152,7 +152,7 @@ class Majority(Aggregation):
             tie=votes.tie,
             votes=votes.counts,
             answers=tuple(map(str, self._labels)),
-            whole=True,
+            is_integer=True,
         )
 
     def outcome_range(self, values: Sequence[float], remaining: int) -> tuple[int, int]:
@@ -209,7 +209,7 @@ class PairKind(ChoiceKind):
     rehearsal = ChoiceRehearsal((FIRST, SECOND), side_probabilities, is_same_side)
     own_keys = (*(f"answers.{name}" for name in FURTHER_ANSWERS), "arena.pages", "arena.even")
     control_references: ClassVar[int] = 1
-    more: tuple[str, ...] = ()
+    extras: tuple[str, ...] = ()
 
     @abstractmethod
     def units_of(self, pair: Pair, seed: int, texts: dict[str, Text]) -> list[UnitSpec]:
@@ -219,13 +219,13 @@ class PairKind(ChoiceKind):
         """Return sentence A of a control item, for kinds that show it."""
         return None
 
-    def worded(self, design: StudyDesign) -> PairKind:
+    def apply_wording(self, design: StudyDesign) -> PairKind:
         worded = with_wording(self, design.judged, design.labels)
         assert isinstance(worded, PairKind)
         return worded
 
     def for_design(self, design: StudyDesign) -> Kind:
-        return self.worded(design).with_setting(self.setting(design))
+        return self.apply_wording(design).with_setting(self.setting(design))
 
     def setting(self, design: StudyDesign) -> str:
         return ",".join(name for name in FURTHER_ANSWERS if getattr(design.answers, name))
@@ -251,9 +251,9 @@ class PairKind(ChoiceKind):
         if not setting:
             return self
         changed = copy(self)
-        changed.more = tuple(setting.split(","))
-        changed.choices = tuple(self._choices(changed.more))
-        changed.confidences = CONFIDENCE_CHOICES if "confidence" in changed.more else ()
+        changed.extras = tuple(setting.split(","))
+        changed.choices = tuple(self._choices(changed.extras))
+        changed.confidences = CONFIDENCE_CHOICES if "confidence" in changed.extras else ()
         sure = CONFIDENCES if changed.confidences else (0,)
         changed.values = tuple(
             SURE * level + int(choice.value) for choice in changed.choices for level in sure
@@ -261,7 +261,7 @@ class PairKind(ChoiceKind):
         changed.aggregation = Majority(changed.outcomes)
         changed.rehearsal = ChoiceRehearsal(changed.values, PairLeaning(changed.values), is_same_side)
         keys = tuple(choice.key for choice in changed.choices)
-        letters = () if "strength" in changed.more else tuple(choice.letter for choice in self.choices)
+        letters = () if "strength" in changed.extras else tuple(choice.letter for choice in self.choices)
         of_confidence = ((tuple(choice.key for choice in changed.confidences), _("how sure you are")),)
         changed.page = replace(
             self.page,
@@ -291,12 +291,12 @@ class PairKind(ChoiceKind):
         return tuple(sorted({int(choice.value) % MUCH for choice in self.choices}, key=(1, 2, 0, 3).index))
 
     @property
-    def sides_apart(self) -> bool:
+    def has_side_buttons(self) -> bool:
         """Whether a choice is made by clicking one of the two texts; a row below them has the other answers."""
-        return "strength" not in self.more
+        return "strength" not in self.extras
 
     @property
-    def between(self) -> list[Choice]:
+    def neutral_choices(self) -> list[Choice]:
         return [choice for choice in self.choices if choice.value in (NO_DIFFERENCE, NEITHER)]
 
     @property
@@ -509,12 +509,12 @@ class Pairwise(PairKind):
     defaults = {"question": wording.question, "seconds_per_unit": 8.0}
     page = Page("annotation/kinds/pairwise.html", letters=("A", "B"))
 
-    def worded(self, design: StudyDesign) -> PairKind:
-        worded = super().worded(design)
+    def apply_wording(self, design: StudyDesign) -> PairKind:
+        worded = super().apply_wording(design)
         if not any(map(LETTER_C.search, _texts_of(design))):
             return worded
         worded = copy(worded)
-        labels = self.wordings[design.judged].earlier
+        labels = self.wordings[design.judged].former_choices
         worded.choices = tuple(
             replace(choice, label=label, letter=letter)
             for choice, label, letter in zip(worded.choices, labels, "BC", strict=True)

@@ -41,7 +41,7 @@ class TwoThirds(Aggregation):
     """Relevant if at least two thirds say yes, computed exactly (H13); there are no ties."""
 
     rule = "two-thirds"
-    settles = True
+    supports_early_stopping = True
 
     def consensus(self, units: Units, values: Answers) -> ConsensusColumns:
         vote = relevance_vote(units, values)
@@ -55,7 +55,7 @@ class TwoThirds(Aggregation):
             tie=np.zeros(len(no), dtype=np.bool_),
             votes=np.column_stack([no, vote.yes]),
             answers=("0", "1"),
-            whole=True,
+            is_integer=True,
         )
 
     def outcome_range(self, values: Sequence[float], remaining: int) -> tuple[int, int]:
@@ -82,7 +82,7 @@ class Relevance(ImageCaptionKind):
     page = Page("annotation/kinds/relevance.html")
     aggregation = TwoThirds()
     comparison = MetricComparison(cuts=(0.33, 0.66, 1.0))
-    relevance = RelevanceScale(describes=lambda value: value == 1, least_yes=2 / 3)
+    relevance = RelevanceScale(is_relevant=lambda value: value == 1, least_share=2 / 3)
     rehearsal = ChoiceRehearsal((0, 1), relevance_probabilities, operator.eq)
     good, bad = 1, 0
 

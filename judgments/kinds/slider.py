@@ -63,11 +63,11 @@ class StandardisedMeans(Results):
 class Nearness:
     """Return whether an answer is in the expected range or, if one number is expected, within ``near`` of it."""
 
-    near: float
+    tolerance: float
 
     def __call__(self, answer: float, expected: Any) -> bool:
         low, high = range_of(str(expected))
-        return low <= answer <= high if low < high else abs(answer - low) <= self.near + ROUNDING
+        return low <= answer <= high if low < high else abs(answer - low) <= self.tolerance + ROUNDING
 
 
 class SliderRehearsal(ScaleRehearsal):

@@ -46,7 +46,7 @@ def columns_offered(use: str, options: dict[str, Any], dataset: str = "") -> Ite
                 options["path"], options["format"], use=use, encoding=options["encoding"] or "", offered=last
             )
             pairs = ",".join(f"{mine}={source}" for mine, source in table.chosen.items())
-            if pairs and not table.fits(use):
+            if pairs and not table.has_columns_for(use):
                 raise QuorumError(
                     f"{problem} Say what its columns are, such as --map {quote(pairs)}"
                 ) from problem

@@ -105,7 +105,7 @@ class DiffDesigns(QuorumCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         names = options["this"], options["that"]
         this, that = (find_design(name, studies=Study.objects.all(), files=True) for name in names)
-        difference = compare_designs(this.values_beside(that), that.values_beside(this), names=names)
+        difference = compare_designs(this.comparable_values(that), that.comparable_values(this), names=names)
         if options["unified"]:
             for line in difference.lines:
                 self.say(line)

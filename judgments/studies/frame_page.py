@@ -28,10 +28,10 @@ def study_context(site: AdminSite, request: HttpRequest, study: Study, *, active
     steps = [
         step
         for step in STEPS.values()
-        if step.offered(study)
+        if step.has_button(study)
         and step.permission in rights
         and step.job not in busy
-        and (not step.also or signed_in(request).has_perm(step.also))
+        and (not step.requires or signed_in(request).has_perm(step.requires))
     ]
     next_step = next_step_of(steps, study, active)
     others = [step for step in steps if step is not next_step]

@@ -83,7 +83,7 @@ def has_many_units(study: Study) -> Exists:
 
 
 COUNTS: Figures[dict[str, Any]] = add_figures(
-    Figures("hits", counts_of, rows=lambda counts: int(counts["units"]["judged"]), many=has_many_units)
+    Figures("hits", counts_of, rows=lambda counts: int(counts["units"]["judged"]), is_large=has_many_units)
 )
 
 add_operation(discard, label="Discard the pages of work", leads_to=lambda study: "change")

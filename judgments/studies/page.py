@@ -151,7 +151,7 @@ class StudyAdmin(QuorumAdmin):
         if step is None:
             raise Http404
         study = self._study(request, pk, step.permission)
-        if step.also and not signed_in(request).has_perm(step.also):
+        if step.requires and not signed_in(request).has_perm(step.requires):
             raise PermissionDenied
         last = StudyEvent.objects.filter(study=study).aggregate(pk=Max("pk"))["pk"] or 0
         try:
@@ -162,18 +162,18 @@ class StudyAdmin(QuorumAdmin):
             answer = step.run(request, study)
         except QuorumError as error:
             refusal = replace_keys_by_labels(str(error), study.design)
-            if step.beside:
+            if step.inline:
                 store_refusal(request, study, step.name, refusal)
                 return self._back(request, study, f"#{step.name}")
-            if step.refused_at is not None and isinstance(error, DesignError) and error.field:
-                return HttpResponseRedirect(step.refused_at(study, error.field))
+            if step.refusal_address is not None and isinstance(error, DesignError) and error.field:
+                return HttpResponseRedirect(step.refusal_address(study, error.field))
             messages.error(request, refusal)
             return self._back(request, study)
         if step.permission != Right.VIEW:
             self.log_change(request, study, step.label)
             self._keep_in_log(request, study, step, last)
-        if step.done:
-            messages.success(request, gettext(step.done))
+        if step.message:
+            messages.success(request, gettext(step.message))
         return answer or self._back(request, study)
 
     @staticmethod

@@ -109,30 +109,30 @@ class StudyStep:
     Attributes:
         label: the label of the button.
         run: carries it out; if it returns None, redirect to the page that the post came from.
-        done: the message afterwards; "" for none.
-        offered: whether the button is at the top of the study's pages.
+        message: the message afterwards; "" for none.
+        has_button: whether the button is at the top of the study's pages.
         primary_in, primary_on: the states and pages in which it is a filled button; otherwise it is in the menu.
-        also: another Django permission that it needs, such as ``judgments.add_study``.
+        requires: another Django permission that it needs, such as ``judgments.add_study``.
         job: the kind of job that it starts; the button is hidden while such a job is queued or runs.
-        beside: whether an error is shown next to the step's form (``take_refusal``).
+        inline: whether an error is shown next to the step's form (``take_refusal``).
         form: the form for ``{% step_form %}``; None if a template has it.
-        refused_at: returns the address at which an error about a key of the design is shown; None shows it above
+        refusal_address: returns the address at which an error about a key of the design is shown; None shows it above
             the page.
     """
 
     name: str
     label: str
     run: Callable[[HttpRequest, Study], HttpResponse | None]
-    done: str = ""
-    offered: Callable[[Study], bool] = never
+    message: str = ""
+    has_button: Callable[[Study], bool] = never
     primary_in: frozenset[str] = frozenset()
     primary_on: frozenset[str] = frozenset()
     permission: str = Right.CHANGE
-    also: str = ""
+    requires: str = ""
     job: str = ""
-    beside: bool = False
+    inline: bool = False
     form: StepForm | None = None
-    refused_at: Callable[[Study, str], str] | None = None
+    refusal_address: Callable[[Study, str], str] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,16 +89,16 @@ PLAN: Figures[StudyPlan | DesignError] = add_figures(
         ),
         from_json=_plan_from_json,
         version=_draw_dependencies,
-        exact=True,
-        beyond_a_page=_is_large,
+        never_expires=True,
+        needs_job=_is_large,
     )
 )
 
 add_operation(
     generate,
     label="Generate pages of work",
-    offered=lambda study: study.state == Study.State.DRAFT,
+    has_button=lambda study: study.state == Study.State.DRAFT,
     primary_in={Study.State.DRAFT.value},
     leads_to=lambda study: "launch",
-    refused_at=place_of_problem,
+    refusal_address=place_of_problem,
 )

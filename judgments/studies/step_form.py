@@ -55,15 +55,15 @@ def add_operation(
     fields: tuple[str, ...] | None = None,
     needed: tuple[str, ...] = (),
     hidden: tuple[str, ...] = (),
-    offered: Callable[[Study], bool] = never,
+    has_button: Callable[[Study], bool] = never,
     primary_in: Collection[str] = (),
     primary_on: Collection[str] = (),
     leads_to: Callable[[Study], str] | None = None,
     leads_away: str = "",
-    also: str = "",
-    beside: bool | None = None,
-    done: str = "",
-    refused_at: Callable[[Study, str], str] | None = None,
+    requires: str = "",
+    inline: bool | None = None,
+    message: str = "",
+    refusal_address: Callable[[Study, str], str] | None = None,
     shows: Callable[[HttpRequest, Study, Outcome], HttpResponse] | None = None,
 ) -> None:
     """Offer an operation on a study's pages as a step (``StudyStep``).
@@ -75,7 +75,7 @@ def add_operation(
         hidden: arguments of the operation that are not parameters, as hidden fields.
         leads_to: returns the name of the page to show afterwards; None for the page that the post came from.
         leads_away: the page to show of the study that the operation made.
-        beside: whether an error is shown next to the form; None if there is one.
+        inline: whether an error is shown next to the form; None if there is one.
         shows: returns a page of its own, for a result that is shown only once.
     """
     field_names = tuple(operation.parameters().fields) if fields is None else fields
@@ -101,16 +101,16 @@ def add_operation(
         StudyStep(
             name=name or operation.name,
             label=label,
-            done=done,
-            also=also,
+            message=message,
+            requires=requires,
             run=run,
-            offered=offered,
+            has_button=has_button,
             primary_in=frozenset(primary_in),
             primary_on=frozenset(primary_on),
             permission=operation.right,
             job=operation.job,
-            beside=bool(field_names) if beside is None else beside,
-            refused_at=refused_at,
+            inline=bool(field_names) if inline is None else inline,
+            refusal_address=refusal_address,
             form=form,
         )
     )

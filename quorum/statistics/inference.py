@@ -125,19 +125,19 @@ class Options:
     def undefined(self, reason: str = "") -> Inference:
         return Inference(confidence=self.confidence, resamples=self.resamples, seed=self.seed, reason=reason)
 
-    def resampled(self, statistic: Callable[[Floats], Floats], frequency: Ints, width: int = 1) -> Inference:
-        """Return the percentile interval of a statistic of resampled units; arguments are those of `bootstrap`."""
+    def bootstrap(self, statistic: Callable[[Floats], Floats], frequency: Ints, width: int = 1) -> Inference:
+        """Return the percentile interval of a statistic of bootstrap units; arguments are those of `bootstrap`."""
         draws = bootstrap(
             statistic, frequency, resamples=self.resamples, generator=self.generator, width=width
         )
-        return self.drawn(draws)
+        return self.interval_of_draws(draws)
 
-    def drawn(self, draws: Floats) -> Inference:
+    def interval_of_draws(self, draws: Floats) -> Inference:
         """Return the percentile interval of (B,) draws."""
         low, high, undefined = percentile_interval(draws, self.confidence)
         return replace(self.undefined(), low=low, high=high, undefined_resamples=undefined)
 
-    def clustered(self, clusters: Clusters, ends: tuple[float, float]) -> Inference:
+    def interval_of_clusters(self, clusters: Clusters, ends: tuple[float, float]) -> Inference:
         """Return the interval with these `ends`, and with the reason, note and counts of the clusters."""
         return Inference(
             low=ends[0],

@@ -132,7 +132,7 @@ def test_nothing_tells_who_they_were_and_what_is_published_holds(study: Study, t
     assert verify_bundle(bundle).count == 0
     assert compute_aggregation(study=study).result["agreement"] == aggregation
     found = origin_of(study=study, bundle=bundle)
-    assert found.holds
+    assert found.is_confirmed
     assert (found.version, found.missing) == ("1.0", 0)
 
 
@@ -152,16 +152,16 @@ def test_with_their_judgments_results_are_older_and_a_receipt_proves_the_rows(
     )
     assert verify_bundle(bundle).count == 0
     without = origin_of(study=study, bundle=bundle)
-    assert without.holds
+    assert without.is_confirmed
     assert (without.missing, without.erased) == (mine, mine)
     proved = origin_of(study=study, bundle=bundle, receipts=[done.receipt])
-    assert proved.holds
+    assert proved.is_confirmed
     assert (proved.committed, proved.missing) == (mine, 0)
     another = origin_of(study=study, bundle=bundle, receipts=["NOTTHERECEIPT"])
     assert another.committed == 0
     # somebody else's rows that vanish are not covered by the erasure
     Judgment.objects.filter(assignment__worker__name="bob").erase()
-    assert not origin_of(study=study, bundle=bundle).holds
+    assert not origin_of(study=study, bundle=bundle).is_confirmed
 
 
 def test_an_open_study_asks_somebody_else_for_what_was_erased(settings: Settings) -> None:
@@ -282,7 +282,7 @@ def test_a_promised_end_of_names_keeps_answers_and_texts(study: Study) -> None:
     assert end_identities_of_study(study=study) == 0
     erase_expired_identities()
     assert not Job.objects.filter(kind="end_retention").exists()
-    assert (retention_of(study).people, retention_of(study).soon) == (3, True)
+    assert (retention_of(study).people, retention_of(study).is_near) == (3, True)
     Study.objects.update(closed_at=timezone.now() - timedelta(days=31))
     erase_expired_identities()
     erase_expired_identities()

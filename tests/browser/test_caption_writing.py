@@ -105,7 +105,7 @@ def test_the_page_finds_what_the_server_finds(
 ) -> None:
     join(page, captions, "writing", person)
     module = page.locator("script[src*='kinds/caption']").get_attribute("src")
-    texts = [*HARD_TO_READ, *(text for rule in RULES for text in (rule.refused, rule.fine))]
+    texts = [*HARD_TO_READ, *(text for rule in RULES for text in (rule.bad_example, rule.good_example))]
     found = page.evaluate(
         """async ([module, texts, rules]) => {
             const { broken, countWords, tidied } = await import(module);

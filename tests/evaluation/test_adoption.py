@@ -61,7 +61,7 @@ def texts_seen(study: Study, worker: Worker) -> set[str]:
 
 def test_used_captions_become_references_behind_those_that_are_there(written: Study) -> None:
     made = adopt_captions(study=written)
-    assert (made.added, made.there, made.writers, made.system) == (6, 0, 2, "")
+    assert (made.added, made.existing, made.writers, made.system) == (6, 0, 2, "")
     item = written.dataset.items.get(position=0)
     references = list(item.references.order_by("position").values_list("position", "text"))
     assert [position for position, _ in references] == [0, 1, 2, 3, 4, 5, 6]
@@ -92,7 +92,7 @@ def test_adopting_twice_changes_nothing_and_keys_do_not_come_from_row_ids(writte
     adopt_captions(study=written)
     before = list(Caption.objects.order_by("pk").values())
     again = adopt_captions(study=written)
-    assert (again.added, again.there) == (0, 6)
+    assert (again.added, again.existing) == (0, 6)
     assert list(Caption.objects.order_by("pk").values()) == before
     assert WrittenCaption.objects.count() == 6
     assert len(Dataset.objects.get(pk=written.dataset_id).notes["adopted"]) == 1

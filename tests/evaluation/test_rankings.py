@@ -381,11 +381,11 @@ def test_nothing_is_said_before_anything_is_judged() -> None:
 
 @pytest.mark.parametrize(("mean", "good"), [(2.5, False), (2.6, True), (4.0, True), (1.0, False)])
 def test_a_graded_caption_describes_its_image_from_the_third_grade_on(mean: float, good: bool) -> None:
-    assert relevance_of("graded").describes(mean) is good
+    assert relevance_of("graded").is_relevant(mean) is good
 
 
 def test_a_slider_says_so_from_its_upper_half_on() -> None:
-    assert [relevance_of("slider").describes(mean) for mean in (50.0, 50.5, 100.0)] == [False, True, True]
+    assert [relevance_of("slider").is_relevant(mean) for mean in (50.0, 50.5, 100.0)] == [False, True, True]
 
 
 @pytest.mark.django_db

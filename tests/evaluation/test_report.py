@@ -455,7 +455,7 @@ def test_every_figure_of_grades_has_its_floor_and_ceiling(of_grades: Report) -> 
     kappa = found["kappa"].drawing
     assert isinstance(kappa, Heat)
     for panel in kappa.panels:
-        assert (panel.rows[-1], panel.apart) == ("one judge", 1)
+        assert (panel.rows[-1], panel.footer) == ("one judge", 1)
         assert any(value is not None for value in panel.values[-1])
     for end in ("r", "rho", "tau-b"):
         matrix = found[f"metric-correlation-{end}"]

@@ -64,11 +64,11 @@ def test_old_figures_are_shown_while_one_job_counts_again(counting: Counting) ->
     cached_figures(study, figures)
     age()
     looks = [cached_figures(study, figures) for _ in range(3)]
-    assert [(one.value, one.again) for one in looks] == [(1, True)] * 3
+    assert [(one.value, one.is_recomputing) for one in looks] == [(1, True)] * 3
     assert looks[0].made_at is not None
     assert work_off() == 1
     then = cached_figures(study, figures)
-    assert (then.value, then.again) == (2, False)
+    assert (then.value, then.is_recomputing) == (2, False)
 
 
 def test_earlier_jobs_that_counted_are_not_kept(counting: Counting) -> None:
@@ -100,7 +100,7 @@ def test_where_it_is_not_quick_nobody_waits_and_the_page_says_that_it_counts_aga
     CachedFigures.objects.update(seconds=memory.QUICK_SECONDS + 1)
     note_event(study=study, what="controls-struck", sentence="One was struck.", why="wrong")
     shown = cached_figures(study, figures)
-    assert (shown.value, shown.again) == (1, True)
+    assert (shown.value, shown.is_recomputing) == (1, True)
     work_off()
     assert cached_figures(study, figures).value == 2
 
@@ -112,16 +112,16 @@ def test_figures_that_follow_from_their_version_alone_never_grow_old_and_are_nev
     figures = figures_of(counting, version=lambda study: version, exact=True)
     cached_figures(study, figures)
     age(seconds=memory.QUICK_SECONDS + 1)
-    assert cached_figures(study, figures).again is False
+    assert cached_figures(study, figures).is_recomputing is False
     version[0] = "second"
-    assert cached_figures(study, figures) == ShownFigures(None, again=True)
+    assert cached_figures(study, figures) == ShownFigures(None, is_recomputing=True)
     work_off()
     assert cached_figures(study, figures).value == 2
 
 
 def test_what_is_beyond_a_page_is_counted_by_a_job_from_the_first_look_on(counting: Counting) -> None:
     study, figures = make_study(), figures_of(counting, beyond_a_page=lambda study: True)
-    assert cached_figures(study, figures) == ShownFigures(None, again=True)
+    assert cached_figures(study, figures) == ShownFigures(None, is_recomputing=True)
     assert counting.times == 0
     work_off()
     assert cached_figures(study, figures).value == 1
@@ -135,7 +135,7 @@ def test_figures_over_few_rows_are_counted_at_each_look(counting: Counting) -> N
 
 def test_of_a_large_study_nobody_waits_at_the_first_look_but_programs(counting: Counting) -> None:
     study, figures = make_study(), figures_of(counting, many=lambda study: Value(True))
-    assert cached_figures(study, figures) == ShownFigures(None, again=True)
+    assert cached_figures(study, figures) == ShownFigures(None, is_recomputing=True)
     assert (counting.times, Job.objects.count()) == (0, 1)
     work_off()
     assert cached_figures(study, figures).value == 1

@@ -181,8 +181,8 @@ def test_a_rehearsal_tells_captions_of_the_image_from_copied_ones() -> None:
     references = ["Two dogs run through the snow .", "Brown dogs play in snow ."]
     careful = KIND.aggregation.consensus([1] * 40, rehearsed(True, references))[1]
     careless = KIND.aggregation.consensus([1] * 40, rehearsed(None, references))[1]
-    assert CaptionWriting.rehearsal.recovers(careful, references)
-    assert not CaptionWriting.rehearsal.recovers(careless, references)
+    assert CaptionWriting.rehearsal.matches(careful, references)
+    assert not CaptionWriting.rehearsal.matches(careless, references)
 
 
 def test_two_captions_are_the_same_whatever_their_case_and_punctuation() -> None:

@@ -21,13 +21,13 @@ def language_of(rule: CaptionRule) -> str:
 
 @pytest.mark.parametrize("rule", RULES, ids=name)
 def test_a_rule_finds_its_own_example(rule: CaptionRule) -> None:
-    assert rule in broken_rules(rule.refused, language_of(rule))
+    assert rule in broken_rules(rule.bad_example, language_of(rule))
 
 
 @pytest.mark.parametrize("rule", RULES, ids=name)
 def test_the_better_example_of_a_rule_breaks_no_rule_at_all(rule: CaptionRule) -> None:
-    assert [found.id for found in broken_rules(rule.fine, language_of(rule)) if found.hard] == []
-    assert rule not in broken_rules(rule.fine, language_of(rule))
+    assert [found.id for found in broken_rules(rule.good_example, language_of(rule)) if found.hard] == []
+    assert rule not in broken_rules(rule.good_example, language_of(rule))
 
 
 @pytest.mark.parametrize("rule", [rule for rule in RULES if rule.pattern], ids=name)

@@ -63,6 +63,6 @@ def test_cells_of_dates_are_told_from_numbers_by_their_style(tmp_path: Path, bas
         )
         archive.writestr("xl/styles.xml", STYLES)
         archive.writestr("xl/workbook.xml", f"<workbook {SPACE}><workbookPr {base}/></workbook>")
-    (record,) = read_workbook(path, Columns((), loose=True), ImportNotes(), None)
+    (record,) = read_workbook(path, Columns((), lenient=True), ImportNotes(), None)
     assert (record.values["day"], record.values["plain"], record.values["days"]) == (day, "45292", "2")
     assert record.values["moment"].endswith("18:00:00")

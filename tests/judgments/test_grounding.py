@@ -190,4 +190,4 @@ def test_a_simulated_crowd_gives_what_the_page_would_take(control):
             if right is not None and control:
                 assert GROUNDING.is_right(given, truth) is right
     careful = [Grounding.rehearsal.draw_answer(one, truth, right=True, rng=rng) for _ in range(15)]
-    assert Grounding.rehearsal.recovers(GROUNDING.aggregation.consensus([1] * 15, careful)[1], truth)
+    assert Grounding.rehearsal.matches(GROUNDING.aggregation.consensus([1] * 15, careful)[1], truth)

@@ -142,9 +142,9 @@ def test_a_simulated_crowd_gives_what_the_page_would_take():
             given = Keywords.rehearsal.draw_answer(unit(), truth, right=right, rng=rng)
             assert KEYWORDS.clean_answer(given, unit=unit(), design=design()) == given
     careful = [Keywords.rehearsal.draw_answer(unit(), truth, right=True, rng=rng) for _ in range(15)]
-    assert Keywords.rehearsal.recovers(KEYWORDS.aggregation.consensus([1] * 15, careful)[1], truth)
+    assert Keywords.rehearsal.matches(KEYWORDS.aggregation.consensus([1] * 15, careful)[1], truth)
     wrong = [Keywords.rehearsal.draw_answer(unit(), truth, right=False, rng=rng) for _ in range(15)]
-    assert not Keywords.rehearsal.recovers(KEYWORDS.aggregation.consensus([1] * 15, wrong)[1], truth)
+    assert not Keywords.rehearsal.matches(KEYWORDS.aggregation.consensus([1] * 15, wrong)[1], truth)
 
 
 def test_a_word_with_a_joiner_is_a_keyword_of_the_text_that_holds_it():

@@ -92,5 +92,5 @@ def test_a_rehearsal_leans_the_way_captions_are_good() -> None:
 
 def test_the_mean_recovers_a_truth_nearby() -> None:
     found = KIND.aggregation.consensus([1, 1], [50, 60])[1]
-    assert Slider.rehearsal.recovers(found, 60)
-    assert not Slider.rehearsal.recovers(found, 80)
+    assert Slider.rehearsal.matches(found, 60)
+    assert not Slider.rehearsal.matches(found, 80)

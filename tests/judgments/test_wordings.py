@@ -60,7 +60,7 @@ def said_by(kind: Kind) -> list[str]:
     words = [wording.question, *(choice.label for choice in kind.choices), *wording.ends]
     return [
         *words,
-        *map(str, (wording.label, wording.hint, wording.twice)),
+        *map(str, (wording.label, wording.hint, wording.contradiction)),
         *(str(does) for _, does in kind.page.keys if kind.name != "slider"),
     ]
 

@@ -218,7 +218,7 @@ def _read_publication(hit: TurkHIT, token: str) -> SeenPublication:
     return SeenPublication(
         external_id=hit.id,
         token=token,
-        over=hit.over,
+        is_over=hit.is_over,
         places=hit.places,
         group_id=hit.type_id,
         reward_cents=hit.reward_cents,

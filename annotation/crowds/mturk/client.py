@@ -112,7 +112,7 @@ class TurkHIT:
     expires_at: datetime | None
 
     @property
-    def over(self) -> bool:
+    def is_over(self) -> bool:
         return self.status in ("Reviewable", "Reviewing", "Disposed")
 
 

@@ -41,12 +41,12 @@ UNDECIDED_CALLS = (*UNFINISHED_STATES, CrowdCall.State.FAILED)  # a slower runne
 
 @dataclass(frozen=True, slots=True)
 class DeliveryResult:
-    """Numbers of calls by outcome; ``stopped`` is the reason why paid calls were stopped, or ""."""
+    """Numbers of calls by outcome; ``stop_reason`` is the reason why paid calls were stop_reason, or ""."""
 
     done: int = 0
-    parked: int = 0
+    postponed: int = 0
     waiting: int = 0
-    stopped: str = ""
+    stop_reason: str = ""
 
 
 def carry_out_calls(
@@ -110,7 +110,7 @@ def carry_out_calls(
             left = CrowdCall.objects.filter(study=study, state__in=UNFINISHED_STATES).count()
             progress(done / max(1, done + left), f"{done} done, {left} to go")
     waiting = CrowdCall.objects.filter(study=study, state__in=UNFINISHED_STATES).count()
-    return DeliveryResult(done=done, parked=parked, waiting=waiting, stopped=stopped)
+    return DeliveryResult(done=done, postponed=parked, waiting=waiting, stop_reason=stopped)
 
 
 def _lacking_funds(study: Study, backend: CrowdBackend) -> str:

@@ -74,7 +74,7 @@ def _pay_for_pages(*, study: Study, by: User | None, why: str) -> Outcome:
 
 def _pay_pages(request: HttpRequest, study: Study) -> HttpResponse:
     outcome = _pay_for_pages(study=study, by=signed_in(request), why=request.POST.get("why", ""))
-    if not outcome.waits:
+    if not outcome.is_pending:
         carry_out_calls(study=study)
     messages.success(request, outcome.message)
     return redirect(study_page_address(study, "panel"))

@@ -133,7 +133,7 @@ def _attention(launch: Launch) -> Iterable[Point]:
         yield launch.point(title, Readiness.READY, sentence)
         return
     seen, careful = chance_of_exclusion(launch.design, CAREFUL)
-    usual, met = usual_least(rule.threshold), launch.most_checks_met
+    usual, met = usual_least(rule.threshold), launch.max_distinct_checks
     parts, key = [sentence, rates], ""
     if careful > TOLERABLE_LOSS:
         key = "controls.least"

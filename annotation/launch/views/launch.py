@@ -70,7 +70,7 @@ class Launch:
         return str(self.plan.get("problem", ""))
 
     @property
-    def most_checks_met(self) -> int | None:
+    def max_distinct_checks(self) -> int | None:
         """The largest number of different check questions that one participant gets; None if unknown."""
         plan, notes = self.plan.get("plan"), self.study.notes.get("control_pool")
         if not plan and not notes:

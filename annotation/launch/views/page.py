@@ -71,7 +71,7 @@ def _may_reopen(study: Study) -> bool:
 add_operation(
     open_to_workers,
     label="Open to participants",
-    offered=_may_reopen,
+    has_button=_may_reopen,
     fields=(),
     leads_to=lambda study: "launch",
 )

@@ -183,7 +183,7 @@ class RepeatConsistency(Rule):
     threshold: Share = 0.5
 
     def examine(self, history: History) -> Finding | None:
-        known = history.same[~np.isnan(history.same)]
+        known = history.agrees[~np.isnan(history.agrees)]
         n, same = len(known), int(known.sum())
         if n < self.least or same >= self.threshold * n:
             return None
@@ -271,7 +271,7 @@ class SideBias(SequentialRule):
 
     @classmethod
     def applies_to(cls, answers: AnswerFormat) -> bool:
-        return answers.sided
+        return answers.has_sides
 
     def examine(self, history: History) -> Finding | None:
         """Test two-sidedly whether left is chosen with probability 0.5 ± ``tolerance``, a harmless bias."""
@@ -329,7 +329,7 @@ class StraightLining(SequentialRule):
         n = int(known.sum())
         if not level or n < self.least:
             return None
-        if not history.answers.sided and history.others[known].sum() < LEAST_OTHER_ANSWERS:
+        if not history.answers.has_sides and history.others[known].sum() < LEAST_OTHER_ANSWERS:
             return None
         seen = history.seen[known]
         runs: list[tuple[float, int, float]] = []
@@ -351,8 +351,8 @@ class StraightLining(SequentialRule):
     def _answer_probability(self, history: History, known: np.ndarray, value: float) -> Floats:
         """Return (N,) probabilities that a careful worker answers ``value``, as shown, at each position."""
         counts = history.others_count[known]
-        if history.answers.sided:
-            same = history.others_same[known]
+        if history.answers.has_sides:
+            same = history.agreeing_others[known]
             votes = np.where(history.seen[known] == value, same, counts - same)
             usual = 0.5
         else:

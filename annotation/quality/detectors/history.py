@@ -22,19 +22,19 @@ class AnswerFormat:
 
     Attributes:
         values: the number of possible answers; 0 for open answers.
-        sided: whether two candidates are on randomly drawn sides.
+        has_sides: whether two candidates are on randomly drawn sides.
         agreement_distance: the largest difference between agreeing answers: 0 for nominal answers, a tenth of the
             scale (at least half a step) for quantities.
-        written: whether people write whole texts.
-        recorded: whether the page records how they write.
+        is_text: whether people write whole texts.
+        records_typing: whether the page records how they write.
         hidden_line: whether the page contains a line that only programs read.
     """
 
     values: int
-    sided: bool
+    has_sides: bool
     agreement_distance: float
-    written: bool = False
-    recorded: bool = False
+    is_text: bool = False
+    records_typing: bool = False
     hidden_line: bool = False
 
     @classmethod
@@ -44,7 +44,7 @@ class AnswerFormat:
         nominal = level == "nominal" or not values
         length = 0.0 if nominal else max(values) - min(values)
         distance = max(length / (len(values) - 1) / 2, length / 10) if length else 0.0
-        return cls(values=len(values), sided=sided, agreement_distance=distance, **writing)
+        return cls(values=len(values), has_sides=sided, agreement_distance=distance, **writing)
 
 
 class WrittenAnswer(NamedTuple):
@@ -77,7 +77,7 @@ class OwnJudgment(NamedTuple):
         seen: the answer as shown; ``value`` is in the unit's order.
         left: 1.0 for the left option, 0.0 for the right.
         right: on a control item, 1.0 for a right answer, else 0.0.
-        same: on a repeated unit, 1.0 for an equal answer, else 0.0.
+        agrees: on a repeated unit, 1.0 for an equal answer, else 0.0.
         pasted: 1.0 if text was pasted into an open answer, else 0.0.
         written: the text, for kinds whose answers are texts.
     """
@@ -89,14 +89,14 @@ class OwnJudgment(NamedTuple):
     left: float = NAN
     seconds: float = NAN
     right: float = NAN
-    same: float = NAN
+    agrees: float = NAN
     pasted: float = NAN
     written: WrittenAnswer | None = None
 
     @property
     def is_control(self) -> bool:
         """Whether the judgment is on a control item that counts, or on a repeated unit."""
-        return not (math.isnan(self.right) and math.isnan(self.same))
+        return not (math.isnan(self.right) and math.isnan(self.agrees))
 
 
 NUMBER_FIELDS = OwnJudgment._fields.index("written")  # fields before it are numbers
@@ -131,7 +131,7 @@ class History:
     left: Floats
     seconds: Floats
     right: Floats
-    same: Floats
+    agrees: Floats
     pasted: Floats
     labels: Floats
     others: Ints
@@ -147,7 +147,7 @@ class History:
         return self.others.sum(axis=1)
 
     @property
-    def others_same(self) -> Ints:
+    def agreeing_others(self) -> Ints:
         """Return (N,) the number of others who gave the same answer as the worker."""
         return (self.others * (self.labels[None, :] == self.value[:, None])).sum(axis=1)
 
@@ -190,7 +190,7 @@ def make_history(
         left=columns[4],
         seconds=columns[5],
         right=columns[6],
-        same=columns[7],
+        agrees=columns[7],
         pasted=columns[8],
         labels=labels,
         others=counts,

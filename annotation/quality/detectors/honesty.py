@@ -43,7 +43,7 @@ class ProgramSign(Rule):
 
     @classmethod
     def applies_to(cls, answers: AnswerFormat) -> bool:
-        return answers.written
+        return answers.is_text
 
 
 class PastedText(ProgramSign):
@@ -138,7 +138,7 @@ class Typing(ProgramSign):
 
     @classmethod
     def applies_to(cls, answers: AnswerFormat) -> bool:
-        return answers.written and answers.recorded
+        return answers.is_text and answers.records_typing
 
     @classmethod
     def can_examine(cls, judgment: OwnJudgment) -> bool:
@@ -326,7 +326,7 @@ class HiddenLine(ProgramSign):
 
     @classmethod
     def applies_to(cls, answers: AnswerFormat) -> bool:
-        return answers.written and answers.hidden_line
+        return answers.is_text and answers.hidden_line
 
     @classmethod
     def can_examine(cls, judgment: OwnJudgment) -> bool:

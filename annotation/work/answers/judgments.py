@@ -18,7 +18,7 @@ from judgments.kinds.caption import fold_text
 from judgments.kinds.caption_rules import RULES
 from judgments.studies.designs import design_of
 
-RULE_EXAMPLES = frozenset(fold_text(text) for rule in RULES for text in (rule.refused, rule.fine))
+RULE_EXAMPLES = frozenset(fold_text(text) for rule in RULES for text in (rule.bad_example, rule.good_example))
 
 
 def add_copy_signals(judgments: Sequence[Judgment], *, assignment: Assignment) -> None:

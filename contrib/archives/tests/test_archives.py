@@ -445,7 +445,7 @@ def test_texts_that_may_not_be_given_away_stay_here(
     study.dataset.attribution = rights
     study.dataset.save()
     plan = plan_publication(study=study, to="zenodo", version="1.0", creators=WHO)
-    assert [words in one for one in plan.refused] == [True]
+    assert [words in one for one in plan.obstacles] == [True]
     with pytest.raises(PublishingError, match=words):
         send(study)
     assert zenodo.calls == []

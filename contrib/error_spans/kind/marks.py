@@ -21,13 +21,13 @@ class SpanMarks(ErrorMarks):
     def __init__(self, options: SpanOptions, mqm: Mqm) -> None:
         self.options, self.mqm = options, mqm
 
-    def weighed(self, answer: Mapping[str, Any]) -> list[dict[str, Any]]:
+    def weighted_errors(self, answer: Mapping[str, Any]) -> list[dict[str, Any]]:
         return [{**span, WEIGHT: self.mqm.weight(span)} for span in answer["spans"]]
 
     def similarity(self, first: Mapping[str, Any], second: Mapping[str, Any]) -> float:
         return character_f1(first["spans"], second["spans"])
 
-    def move(self, answer: Mapping[str, Any], *, written: str, stored: str) -> dict[str, Any]:
+    def shift(self, answer: Mapping[str, Any], *, written: str, stored: str) -> dict[str, Any]:
         return {**answer, "spans": [_moved_span(span, written, stored) for span in answer["spans"]]}
 
     def instructions(self) -> str:

@@ -59,7 +59,7 @@ class SpanRehearsal(Rehearsal):
         aside = [span for span in anything if not character_f1([span], truth["spans"])]
         return self._answer(aside, score - far if score > far else score + far)
 
-    def recovers(self, consensus: Consensus, truth: Any) -> bool:
+    def matches(self, consensus: Consensus, truth: Any) -> bool:
         if consensus.value is None:
             return False
         if self.options.score:

@@ -467,7 +467,7 @@ def test_a_simulated_crowd_gives_what_the_page_would_take(asked: dict[str, Any],
             given.append(answer)
     if not expected:
         found = kind.aggregation.consensus([1] * 40, answers[True])[1]
-        assert kind.rehearsal.recovers(found, truth)
+        assert kind.rehearsal.matches(found, truth)
     assert not kind.rehearsal.draw_truth(unit(""), [1.0], rng)["spans"]
 
 

@@ -26,7 +26,7 @@ def _omit_attributes(attributes: Mapping[str, str], *names: str) -> dict[str, st
 
 def _box(element: Element) -> Nodes:
     return [
-        Element("div", _omit_attributes(element.attributes, "header", "heading", "image"), element.inside)
+        Element("div", _omit_attributes(element.attributes, "header", "heading", "image"), element.children)
     ]
 
 
@@ -37,18 +37,18 @@ def _no_nodes(element: Element) -> Nodes:
 def _titled(element: Element) -> Nodes:
     title = element.attributes.get("header") or element.attributes.get("heading")
     head: Nodes = [Element("p", {}, [Element("strong", {}, [title])])] if title else []
-    return [Element("div", {}, head + element.inside)]
+    return [Element("div", {}, head + element.children)]
 
 
 def _instructions(element: Element) -> Nodes:
     title = element.attributes.get("link-text") or element.attributes.get("header")
     summary = Element("summary", {}, [title or INSTRUCTIONS], built_in=not title)
-    return [Element("details", {}, [summary, *element.inside])]
+    return [Element("details", {}, [summary, *element.children])]
 
 
 def _example(element: Element) -> Nodes:
     title = Element("strong", {}, [EXAMPLES[element.tag]], built_in=True)
-    return [Element("div", {}, [Element("p", {}, [title]), *element.inside])]
+    return [Element("div", {}, [Element("p", {}, [title]), *element.children])]
 
 
 def _labelled(element: Element, control: Element) -> Nodes:
@@ -73,7 +73,7 @@ def _text_area(element: Element) -> Nodes:
     if "max-length" in attributes:
         copied["maxlength"] = attributes["max-length"]
     text = attributes.get("value", "")
-    return _labelled(element, Element("textarea", copied, [text] if text else list(element.inside)))
+    return _labelled(element, Element("textarea", copied, [text] if text else list(element.children)))
 
 
 def _slider(element: Element) -> Nodes:
@@ -85,7 +85,7 @@ def _slider(element: Element) -> Nodes:
 def _tick_builder(kind: str) -> Callable[[Element], Nodes]:
     def build(element: Element) -> Nodes:
         control = Element("input", element.attributes | {"type": kind})
-        return [Element("label", {"class": "option"}, [control, Element("span", {}, element.inside)])]
+        return [Element("label", {"class": "option"}, [control, Element("span", {}, element.children)])]
 
     return build
 
@@ -96,7 +96,7 @@ def _classifier(kind: str) -> Callable[[Element], Nodes]:
         name = attributes.get("name", "")
         if not name:
             raise ValueError(f"<{element.tag}> has no name; expected one, as answers are kept under it.")
-        shown: Nodes = list(element.inside)
+        shown: Nodes = list(element.children)
         if attributes.get("src"):
             shown.append(Element("img", {"src": attributes["src"], "alt": ""}))
         options: Nodes = [
@@ -170,14 +170,14 @@ def _require(element: Element, buttons: list[Element]) -> None:
 
 def _buttons(element: Element) -> list[Element]:
     buttons: list[Element] = []
-    for node in element.inside:
+    for node in element.children:
         if isinstance(node, Element):
             buttons += [node] if node.tag == "crowd-radio-button" else _buttons(node)
     return buttons
 
 
 def _group(element: Element) -> Nodes:
-    return [Element("div", {"class": "group"}, element.inside)]
+    return [Element("div", {"class": "group"}, element.children)]
 
 
 # Amazon's elements, and what becomes of them.

@@ -93,7 +93,12 @@ def test_a_model_is_asked_about_every_unit_in_both_orders_once(protocol: str, ch
     units = Unit.objects.filter(study=study, control=False)
     asked = ask_model(study=study, name="m", model="small", **FREE)
     orders = 2 if kind_of(study).two_sided else 1
-    assert (asked.answered, asked.failed, asked.left, asked.why) == (units.count() * orders, 0, 0, "")
+    assert (asked.answered, asked.failed, asked.left, asked.reason) == (
+        units.count() * orders,
+        0,
+        0,
+        "",
+    )
     assert len(chat.served) == len(set(chat.names)) == asked.answered
     assert {body["model"] for body in chat.calls} == {"small"}
     judge = Judge.objects.get()
@@ -153,7 +158,7 @@ def test_faults_are_tried_again_and_no_answer_is_stored_twice(chat: FakeChat, ca
     ]
     asked = ask_model(study=study, name="m", model="small", budget=Decimal(1), **PRICED)
     count = Unit.objects.filter(study=study, control=False).count() * 2
-    assert (asked.answered, asked.left, asked.why) == (count, 0, "")
+    assert (asked.answered, asked.left, asked.reason) == (count, 0, "")
     assert JudgeAnswer.objects.filter(judge=asked.judge).count() == count
     # answered and unreadable calls cost 40 + 2 * 2; of three that broke off nobody knows, and they count in full
     readable = len(chat.served) - 3
@@ -169,7 +174,7 @@ def test_calls_that_come_too_early_together_are_one_pause(chat: FakeChat) -> Non
     study = make_study("graded")
     chat.faults = [503] * asking.PARALLEL_CALLS * (asking.MOST_WAITS - 1)
     asked = ask_model(study=study, name="m", model="small", **FREE)
-    assert (asked.left, asked.why) == (0, "")
+    assert (asked.left, asked.reason) == (0, "")
 
 
 @pytest.mark.parametrize(
@@ -207,7 +212,7 @@ def test_an_answer_that_is_none_is_never_guessed(chat: FakeChat) -> None:
 def test_a_model_whose_replies_are_never_readable_is_soon_left_alone(chat: FakeChat) -> None:
     chat.answers = lambda body: "Let me think"
     asked = ask_model(study=make_study("graded"), name="m", model="small", **FREE)
-    assert asked.why.startswith(
+    assert asked.reason.startswith(
         "None of the replies to 12 questions could be read, the last of which is 'Let me think'; expected"
     )
     assert len(chat.calls) == 12
@@ -237,14 +242,14 @@ def test_the_budget_is_never_exceeded(chat: FakeChat) -> None:
     budgets = [Decimal("0.0008"), Decimal("0.001")]
     for budget in budgets:
         asked = ask_model(study=study, name="m", model="small", budget=budget, **PRICED)
-        assert asked.why == "The budget does not cover another call."
+        assert asked.reason == "The budget does not cover another call."
         assert 0 < asked.judge.spent <= int(budget * 1_000_000)
         assert asked.judge.spent == 44 * len(chat.served)
     with pytest.raises(EvaluationError, match="spent"):
         ask_model(study=study, name="m", model="small", budget=Decimal(0), **PRICED)
     chat.tokens_in = 1_000_000
     asked = ask_model(study=study, name="m", model="small", budget=Decimal(1), **PRICED)
-    assert "charged more than a call can cost" in asked.why
+    assert "charged more than a call can cost" in asked.reason
     assert asked.left > 0
 
 
@@ -271,11 +276,11 @@ def test_a_run_that_was_killed_is_continued_and_its_open_calls_are_paid_once_mor
     open_money = judge.reserved
 
     early = ask_model(study=study, name="m", model="small", budget=Decimal(1), **PRICED)
-    assert early.why.startswith("4 calls of another run may be under way")
+    assert early.reason.startswith("4 calls of another run may be under way")
     JudgeAnswer.objects.filter(state="asked").update(asked_at=timezone.now() - 2 * asking.STALE_AFTER)
     late = ask_model(study=study, name="m", model="small", budget=Decimal(1), **PRICED)
     count = Unit.objects.filter(study=study, control=False).count() * 2
-    assert (late.answered, late.left, late.why) == (count, 0, "")
+    assert (late.answered, late.left, late.reason) == (count, 0, "")
     assert late.judge.spent == open_money + 44 * count
     assert late.judge.reserved == 0
     assert Counter(JudgeAnswer.objects.values_list("state", flat=True)) == {"answered": count}
@@ -287,14 +292,14 @@ def test_an_endpoint_that_refuses_stops_the_run_without_telling_the_key(
     study = make_study("pairwise")
     settings.JUDGE_API_KEY = "sk-wrong"
     asked = ask_model(study=study, name="m", model="small", **FREE)
-    assert "refuses to answer (401)" in asked.why
-    assert "sk-wrong" not in asked.why
+    assert "refuses to answer (401)" in asked.reason
+    assert "sk-wrong" not in asked.reason
     settings.JUDGE_API_KEY = "sk-wrong" * 50  # longer than what is quoted
-    assert "sk-wrong" not in ask_model(study=study, name="m", model="small", **FREE).why
+    assert "sk-wrong" not in ask_model(study=study, name="m", model="small", **FREE).reason
     settings.JUDGE_API_KEY = KEY
     chat.faults = [503] * 50
     asked = ask_model(study=study, name="m", model="small", **FREE)
-    assert "does not answer: it answers 503" in asked.why
+    assert "does not answer: it answers 503" in asked.reason
     with pytest.raises(DataConflict, match="was asked otherwise"):
         ask_model(study=study, name="m", model="large", **FREE)
     with pytest.raises(DataConflict, match="was asked otherwise"):

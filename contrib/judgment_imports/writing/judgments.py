@@ -105,7 +105,7 @@ class JudgmentWriter:
             return answer
         stored = self.captions.texts[self.captions.id_of(row.first, row.first_text, row.unit) or 0]
         return (
-            answer if stored == row.first_text else marks.move(answer, written=row.first_text, stored=stored)
+            answer if stored == row.first_text else marks.shift(answer, written=row.first_text, stored=stored)
         )
 
     def _values(self, row: JudgmentRow) -> tuple[Any, ...]:

@@ -79,7 +79,7 @@ add_operation(
     rehearse_copy,
     name="rehearse",
     label="Rehearse a copy",
-    also="judgments.add_study",
+    requires="judgments.add_study",
     leads_away="rehearsal",
 )
-add_operation(delete, label="Delete this rehearsal", shows=_redirect_from_deleted, beside=True)
+add_operation(delete, label="Delete this rehearsal", shows=_redirect_from_deleted, inline=True)

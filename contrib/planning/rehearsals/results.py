@@ -79,7 +79,7 @@ def compute_rehearsal(
         meetings = compared_systems(study, pairs)
         systems = system_rows(meetings, pairs, aggregation.result["systems_verdict"])
         power = simulate_power(study, people, systems, metrics, right, meetings, pairs, crowd.seed)
-    elif (relevance := kind_of(study).relevance) is not None and relevance.averaged:
+    elif (relevance := kind_of(study).relevance) is not None and relevance.is_mean:
         power = power_of_means(study, relevance, aggregation.consensus.decisions, truths)
     return RehearsalResult(
         study=study,
@@ -106,7 +106,7 @@ def _share_recovered(
     rehearsal, of_unit = rehearsal_of(study), aggregation.consensus.of_unit
     judged = Judgment.objects.of_study(study).current().filter(unit__control=False)
     items = dict(judged.order_by().values_list("unit_id", "unit__item_id").distinct())
-    right = [pk in of_unit and rehearsal.recovers(of_unit[pk], truths[pk]) for pk in items]
+    right = [pk in of_unit and rehearsal.matches(of_unit[pk], truths[pk]) for pk in items]
     return share_by_item(right, loaders.clusters_of_items(study, list(items.values())))
 
 

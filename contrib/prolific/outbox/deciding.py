@@ -102,7 +102,7 @@ def send_bonus(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
     try:
         client.pay_bonus(set_up_id)
     except CrowdProblem as problem:
-        if problem.undone:
+        if problem.had_no_effect:
             store_facts(call, paying=None, before=None)
         raise
     return {"bonus": set_up_id}

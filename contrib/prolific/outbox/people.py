@@ -33,7 +33,7 @@ def send_message(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
     try:
         client.send_message(participant=person, study=panel_study_id(call), text=text)
     except CrowdProblem as problem:
-        if problem.undone:
+        if problem.had_no_effect:
             store_facts(call, sending=None)
         raise
     return {"sent": True}

@@ -232,7 +232,7 @@ def read_publication(client: ProlificClient, study: PanelStudy, token: str) -> S
     return SeenPublication(
         external_id=study.id,
         token=token,
-        over=closed and not any(state in WORKING_STATES for state in states),
+        is_over=closed and not any(state in WORKING_STATES for state in states),
         places=study.places,
         reward_cents=study.reward_cents,
         facts={"status": study.state.value, **Counter(state.value for state in states)},

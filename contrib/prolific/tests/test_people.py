@@ -141,7 +141,7 @@ def test_a_study_whose_answer_was_lost_is_seen_by_its_token(prolific: ProlificEm
     [seen] = backend_of(study).fetch_publications(study, known=[])
     assert seen.token == publication.token
     assert seen.external_id in prolific.world.studies
-    assert not seen.over
+    assert not seen.is_over
 
 
 def test_an_id_that_prolific_does_not_know_is_refused(panel: Panel) -> None:
@@ -496,7 +496,7 @@ def test_a_bonus_of_which_nobody_can_tell_is_left_to_a_person_with_its_money_kep
     call = only_call(panel, Ability.BONUS)
     call.answer["paying"] = (timezone.now() - timedelta(hours=2)).isoformat()
     call.save(update_fields=["answer"])
-    assert go_on(panel.study).parked == 1
+    assert go_on(panel.study).postponed == 1
     call.refresh_from_db()
     assert "at the submission" in call.problem
     assert panel.books() == (PLACES * PRICE + 40, 0)

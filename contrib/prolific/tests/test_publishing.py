@@ -108,7 +108,7 @@ def test_an_empty_account_stops_what_costs_money_until_it_is_filled(settings: Se
         with refuses(WrongState, "costs", "1.00", "16.00"):
             open_study(study=study)
         settings.PROLIFIC_WORKSPACE = ""  # then Prolific itself says so, on publishing
-        assert "balance is too low" in go_on(study).stopped
+        assert "balance is too low" in go_on(study).stop_reason
         poor.world.deposit_cents = 5_000
         assert go_on(study).done == 1
         assert [one.status for one in poor.world.studies.values()] == ["ACTIVE"]
@@ -256,7 +256,7 @@ def test_closing_a_study_that_nobody_works_on_gives_its_money_back(
     assert prolific.world.studies[panel.publication.external_id].status == "COMPLETED"
     assert panel.books_there() == (PRICE, 0)
     [seen] = backend_of(panel.study).fetch_publications(panel.study, known=[panel.publication])
-    assert (seen.over, seen.places, seen.reward_cents) == (True, PLACES, REWARD)
+    assert (seen.is_over, seen.places, seen.reward_cents) == (True, PLACES, REWARD)
     assert seen.facts == {"status": "COMPLETED", "AWAITING REVIEW": 1}
 
 

@@ -212,13 +212,13 @@ def units_of(study: Study) -> QuerySet[Any]:
 class Stage:
     """A pass over pieces (rows such as units), ordered by ``position`` and row id.
 
-    pieces: returns their queryset. suffix: of a part's file. each: work for one piece, in units of a study.
+    pieces: returns their queryset. suffix: of a part's file. units_per_piece: work for one piece, in units of a study.
     """
 
     suffix: str
     pieces: Callable[[Study], QuerySet[Any]] = units_of
     name: str = "units"
-    each: int = 1
+    units_per_piece: int = 1
 
 
 # A pass over the judgments for the signature, before the others, if none of these reads all judgments.
@@ -407,7 +407,7 @@ def _divide(work: ExportWork, encoding: Encoding) -> Iterator[ExportPart]:
     number = 0
     for stage_number, stage in _stages(work, encoding).items():
         queue, after = stage.pieces(work.study), None
-        left, size = queue.count(), max(1, UNITS_A_PART // stage.each)
+        left, size = queue.count(), max(1, UNITS_A_PART // stage.units_per_piece)
         while left > 0:
             number, size = number + 1, min(size, left)
             last = _pieces(queue, after).values_list("position", "pk")[size - 1]
@@ -515,7 +515,7 @@ def _write_part(shared: tuple[ExportWork, Encoding], part: ExportPart) -> dict[s
         whole_file(path.with_suffix(f".{stage.suffix}")) as file,
         whole_file(path.with_suffix(VOTES)) as lines,
     ):
-        work.tally = JudgmentTally.into(lines.write)
+        work.tally = JudgmentTally.writing_to(lines.write)
         if stage is READING:
             for _ in work.votes():
                 continue

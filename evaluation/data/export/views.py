@@ -232,5 +232,5 @@ def download(request: HttpRequest, study: Study, context: Context) -> HttpRespon
 
 
 add_operation(
-    start_export, label="Export", beside=False, done="The file is being written and will appear below."
+    start_export, label="Export", inline=False, message="The file is being written and will appear below."
 )

@@ -70,7 +70,7 @@ class FileJudgments:
     contents: list[Content] = field(default_factory=list)
     says_answers: bool = False
     scale: str = ""
-    alike: list[str] = field(default_factory=list)
+    similar_labels: list[str] = field(default_factory=list)
     items: list[str] = field(default_factory=list)
 
     @property
@@ -174,7 +174,7 @@ def read_judgment_table(
         contents=shows,
         says_answers=says_answers,
         scale=scale,
-        alike=alike,
+        similar_labels=alike,
         items=clusters_of_images(items, document_of),
     )
     _refuse_duplicates(path, table, np.array(lines, dtype=np.int64))

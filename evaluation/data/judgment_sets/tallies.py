@@ -27,7 +27,7 @@ class JudgmentTally:
     _hash: DataHash = field(default_factory=DataHash)
 
     @classmethod
-    def into(cls, write: Callable[[bytes], object]) -> JudgmentTally:
+    def writing_to(cls, write: Callable[[bytes], object]) -> JudgmentTally:
         """Return a tally for some of the units; it passes the lines to hash to ``write`` (see ``add_votes``)."""
         return cls(_hash=DataHash(write))
 

@@ -31,7 +31,7 @@ class Origin:
 
     Attributes:
         version: the release whose file has the bundle's SHA-256, or "".
-        here: number of judgments that are in the study, matched by unit, answer and minute.
+        found: number of judgments that are of the study, matched by unit, answer and minute.
         committed: number of erased judgments that a receipt proves.
         missing: number of the other judgments.
         erased: number of judgments erased after the release. A genuine bundle has at most so many judgments
@@ -39,13 +39,13 @@ class Origin:
     """
 
     version: str
-    here: int
+    found: int
     committed: int
     missing: int
     erased: int
 
     @property
-    def holds(self) -> bool:
+    def is_confirmed(self) -> bool:
         return bool(self.version) and self.missing <= self.erased - self.committed
 
     def summary(self) -> str:
@@ -57,7 +57,7 @@ class Origin:
         counts = _(
             "Its judgments: %(here)s are in this study, %(committed)s are proved by receipts, %(missing)s "
             "are unaccounted for; erasures removed %(erased)s."
-        ) % {"here": self.here, "committed": self.committed, "missing": self.missing, "erased": self.erased}
+        ) % {"here": self.found, "committed": self.committed, "missing": self.missing, "erased": self.erased}
         return f"{which} {counts}"
 
 
@@ -84,7 +84,7 @@ def origin_of(*, study: Study, bundle: Path, receipts: Collection[str] = ()) -> 
     release = Release.objects.filter(study=study, sha256=digest).first()
     return Origin(
         version=release.version if release else "",
-        here=here,
+        found=here,
         committed=proved,
         missing=missing,
         erased=sum(erasure.content["removed"].get("judgment", 0) for erasure in erasures),

@@ -158,7 +158,7 @@ class _Work:
 class ReleasedRows:
     """The rows of a bundle. Add units, pairs, scores, captions and proposals before judgments.
 
-    same_words: by unit number, the first caption id with the same words. credits: by unit number, the systems that a
+    first_with_text: by unit number, the first caption id with the same words. credits: by unit number, the systems that a
     file credits with its text, or with each of its options. document_of: the documents of images, if files name them.
     """
 
@@ -171,8 +171,8 @@ class ReleasedRows:
     contents: CompactRows = field(init=False)
     judgments: int = 0
     invalidated: int = 0
-    old_proposals: bool = False
-    same_words: dict[int, str] = field(default_factory=dict)
+    has_old_proposals: bool = False
+    first_with_text: dict[int, str] = field(default_factory=dict)
     credits: dict[int, list[Any]] = field(default_factory=dict)
     document_of: dict[str, str] = field(default_factory=dict)
     work: dict[str, _Work] = field(default_factory=dict)
@@ -215,7 +215,7 @@ class ReleasedRows:
     def add_unit(self, row: Row) -> None:
         self._note_document(row)
         if "same_words" in row:
-            self.same_words[len(self.units)] = row["same_words"]
+            self.first_with_text[len(self.units)] = row["same_words"]
         if "systems" in row:
             self.credits[len(self.units)] = row["systems"]
         self._places[row["unit"]] = len(self.units)
@@ -224,7 +224,7 @@ class ReleasedRows:
             self._repeated.add(row["repeats"])
 
     def add_proposal(self, row: Row) -> None:
-        self.old_proposals = self.old_proposals or "task" not in row
+        self.has_old_proposals = self.has_old_proposals or "task" not in row
         self.proposals.append({**OLD_PROPOSAL, **row})
 
     def add_judgment(self, row: Row) -> None:
@@ -294,7 +294,7 @@ class ReleasedRows:
                 times.setdefault(work.person, []).append(work.seconds / work.judgments)
         return times
 
-    def on_controls(self) -> list[tuple[int, Any, Any, str]]:
+    def control_answers(self) -> list[tuple[int, Any, Any, str]]:
         """Return (person, answer, expected answer, kind of control item) for control items that are not withdrawn.
 
         The expected answer to a repeated unit is the same person's first answer.

@@ -157,8 +157,8 @@ def curves_figure(drawing: Curves, foot: float) -> Canvas:
             axes.set_axis_off()
             continue
         _curve_panel(axes, drawing.panels[index], drawing.log, single=across == 1)
-    figure.text(0.01, 1 - 0.1 / height, drawing.up, **SOFT, va="top")
-    name_axis(figure, drawing.across, foot)
+    figure.text(0.01, 1 - 0.1 / height, drawing.y_axis, **SOFT, va="top")
+    name_axis(figure, drawing.x_axis, foot)
     figure.subplots_adjust(
         left=0.075,
         right=0.84 if across == 2 else 0.8,

@@ -62,7 +62,7 @@ def is_narrow(drawing: Heat) -> bool:
     if len(drawing.panels) > 1:
         return False
     (panel,) = drawing.panels
-    return _cells_width(COLUMN, panel.rows, bool(drawing.down)) >= SMALLEST_CELL * len(panel.columns)
+    return _cells_width(COLUMN, panel.rows, bool(drawing.y_axis)) >= SMALLEST_CELL * len(panel.columns)
 
 
 def _cells_width(width: float, rows: tuple[str, ...], named: bool) -> float:
@@ -79,7 +79,7 @@ def _sizes(drawing: Heat) -> _Sizes:
     rows = max((panel.rows for panel in panels), key=lambda names: max(map(len, names)))
     width = COLUMN if is_narrow(drawing) else WIDTH
     across = 1 if len(panels) == 1 else 2
-    cell = min(LARGEST_CELL, _cells_width(width / across, rows, bool(drawing.down)) / columns)
+    cell = min(LARGEST_CELL, _cells_width(width / across, rows, bool(drawing.y_axis)) / columns)
     tick = min(SMALL - 1, max(4.5, 62 * cell))
     names = max(min(LONGEST_TICK, len(name)) for panel in panels for name in panel.columns)
     upright = LETTER * tick * names + 0.08 if names > 4 else 0.17
@@ -89,8 +89,8 @@ def _sizes(drawing: Heat) -> _Sizes:
         across=across,
         cell=cell,
         tall=min(cell, 0.3),
-        label=_label_width(rows, tick, bool(drawing.down)),
-        below=upright + (AXIS_NAME if drawing.across else 0.0) + (0.2 + BAR + LINE * lines if lines else 0.1),
+        label=_label_width(rows, tick, bool(drawing.y_axis)),
+        below=upright + (AXIS_NAME if drawing.x_axis else 0.0) + (0.2 + BAR + LINE * lines if lines else 0.1),
         tick=tick,
         number=min(SMALL - 1, 27 * cell),
     )
@@ -98,7 +98,7 @@ def _sizes(drawing: Heat) -> _Sizes:
 
 def heat_figure(drawing: Heat, foot: float) -> Canvas:
     sizes = _sizes(drawing)
-    rows = max(len(panel.rows) + ROW_GAP * bool(panel.apart) for panel in drawing.panels)
+    rows = max(len(panel.rows) + ROW_GAP * bool(panel.footer) for panel in drawing.panels)
     panel_height = HEAD + sizes.tall * rows + sizes.below
     down = -(-len(drawing.panels) // sizes.across)
     height = NOTE_INCHES + panel_height * down + foot + 0.12
@@ -109,7 +109,7 @@ def heat_figure(drawing: Heat, foot: float) -> Canvas:
         top = height - NOTE_INCHES - row * panel_height - HEAD
         wide, tall = (
             sizes.cell * len(panel.columns),
-            sizes.tall * (len(panel.rows) + ROW_GAP * bool(panel.apart)),
+            sizes.tall * (len(panel.rows) + ROW_GAP * bool(panel.footer)),
         )
         axes = figure.add_axes((left / sizes.width, (top - tall) / height, wide / sizes.width, tall / height))
         _draw_matrix(axes, panel, drawing, sizes)
@@ -124,9 +124,9 @@ def heat_figure(drawing: Heat, foot: float) -> Canvas:
 def _draw_matrix(axes: Axes, panel: HeatPanel, drawing: Heat, sizes: _Sizes) -> None:
     axes.patch.set_alpha(0.0)
     for spine in axes.spines.values():
-        spine.set(color=INK, alpha=FAINT_OPACITY, visible=not panel.apart)
-    first_apart = len(panel.rows) - panel.apart
-    tops = [row + (ROW_GAP if panel.apart and row >= first_apart else 0.0) for row in range(len(panel.rows))]
+        spine.set(color=INK, alpha=FAINT_OPACITY, visible=not panel.footer)
+    first_apart = len(panel.rows) - panel.footer
+    tops = [row + (ROW_GAP if panel.footer and row >= first_apart else 0.0) for row in range(len(panel.rows))]
     axes.set_xlim(0, len(panel.columns))
     axes.set_ylim(tops[-1] + 1, 0)
     cells: list[tuple[float, float, float, str]] = []
@@ -162,10 +162,10 @@ def _draw_matrix(axes: Axes, panel: HeatPanel, drawing: Heat, sizes: _Sizes) -> 
     title = shorten(panel.title, int(0.95 * sizes.width / sizes.across / (LETTER * SMALL)))
     write_beside(axes, title, (0, 1), (0, 5), xycoords="axes fraction", fontweight="bold", va="bottom")
     small = SOFT | {"fontsize": SMALL - 1}
-    if drawing.across:
-        axes.set_xlabel(drawing.across, **small, labelpad=2)
-    if drawing.down:
-        axes.set_ylabel(drawing.down, **small, labelpad=3)
+    if drawing.x_axis:
+        axes.set_xlabel(drawing.x_axis, **small, labelpad=2)
+    if drawing.y_axis:
+        axes.set_ylabel(drawing.y_axis, **small, labelpad=3)
 
 
 def _draw_cells(axes: Axes, cells: Sequence[tuple[float, float, float, str]]) -> None:

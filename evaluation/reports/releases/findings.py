@@ -74,7 +74,7 @@ def inputs_of_rows(rows: ReleasedRows) -> ReportInputs:
         full_depth = {
             number for number, row in enumerate(rows.units) if not row["control"] and row["full_depth"]
         }
-    records = control_records(rows.on_controls(), rule=settings.rule, kind=kind)
+    records = control_records(rows.control_answers(), rule=settings.rule, kind=kind)
     table = replace(table, records=records)
     images = _images(rows, consensus)
     agreement = measure_agreement(
@@ -106,7 +106,7 @@ def inputs_of_rows(rows: ReleasedRows) -> ReportInputs:
             result, {"controls": settings.controls, "resamples": RESAMPLES, "seed": settings.seed}, ""
         ),
         evaluation=None,
-        why_not=str(settings.evaluation.get("why_not", "")),
+        no_evaluation_reason=str(settings.evaluation.get("why_not", "")),
         full_depth=full_depth,
         names={person.pk: person.name for person in people},
         systems={
@@ -197,7 +197,7 @@ def _audit_filter_of(rows: ReleasedRows, consensus: StudyConsensus) -> dict[str,
 
 def _proposals(rows: ReleasedRows) -> Proposals:
     judged = {
-        number: (row["image"], rows.same_words.get(number) or row["first"])
+        number: (row["image"], rows.first_with_text.get(number) or row["first"])
         for number, row in enumerate(rows.units)
         if not row["control"] and row["first"]
     }
@@ -224,7 +224,7 @@ def _proposals(rows: ReleasedRows) -> Proposals:
         for row in rows.proposals
     ]
     system, image, text, asker, rank, original = np.array(columns, dtype=np.int64).reshape(-1, 6).T
-    placed = np.full(len(columns), not rows.old_proposals)
+    placed = np.full(len(columns), not rows.has_old_proposals)
     lists = ListRows(system, image, text, asker, rank, original, placed)
     units = JudgedUnits.of(
         [(number, images[image], texts[text]) for number, (image, text) in judged.items()],
@@ -253,9 +253,9 @@ def _rankings(
     credited = rows.settings.credited
     judged = judged_outputs(rows.settings.kind, proposals, table, consensus, credited=credited)
     result = rankings_of(relevance, proposals, judged, audit, unjudged=not credited)
-    if rows.old_proposals and all(row["rank"] <= 1 for row in rows.proposals):
+    if rows.has_old_proposals and all(row["rank"] <= 1 for row in rows.proposals):
         return NO_RANKINGS
-    for row in result["rankings"].get(ANNOTATION, ()) if rows.old_proposals else ():
+    for row in result["rankings"].get(ANNOTATION, ()) if rows.has_old_proposals else ():
         for name in (*(f"S@{k}" for k in CUTS), "R-precision"):
             row[name] |= {"low": None, "high": None}
     return result if credited else result | {"system_orders": {}}

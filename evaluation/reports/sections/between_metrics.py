@@ -112,7 +112,7 @@ def _matrix_plot(
         tuple(heads),
         tuple(names),
         tuple(tuple(row) for row in cells),
-        apart=int(with_people),
+        footer=int(with_people),
         levels=tuple(levels),
     )
     return plot(sentence, Heat((panel,), "", "", -1.0), data)

@@ -38,7 +38,7 @@ def why_no_ceiling(inputs: ReportInputs) -> str:
 
 def caption_metrics_section(inputs: ReportInputs, one_judge: JudgeEstimates) -> Section:
     if inputs.evaluation is None:
-        return section("metrics", empty=inputs.why_not)
+        return section("metrics", empty=inputs.no_evaluation_reason)
     metrics = inputs.evaluation.result["metrics"]
     tau = {name: estimate_of(figures["kendall_tau_b"]) for name, figures in metrics.items()}
     values = {
@@ -61,7 +61,7 @@ def caption_metrics_section(inputs: ReportInputs, one_judge: JudgeEstimates) -> 
         rows.append((ONE_JUDGE_LABEL, *judge, *([None] if within else [])))
     columns = [("metric", "text"), *((head, "coefficient") for head in heads.values())]
     columns += [("tau-b within items", "coefficient")] if within else []
-    data = table("correlation", rows, columns, clustered=inputs.clustered, raters=inputs.by_rater)
+    data = table("correlation", rows, columns, clustered=inputs.clustered, raters=inputs.new_raters)
     verdict = inputs.evaluation.result["verdict"]["all"]
     sentence = say(
         "correlation", wording=inputs.wording, verdict=verdict["sentence"], name=names[0],

@@ -70,7 +70,7 @@ def human_levels(inputs: ReportInputs) -> Ceilings:
 
 def pair_metrics_section(inputs: ReportInputs, people: Ceilings) -> Section:
     if inputs.evaluation is None:
-        return section("metrics", empty=inputs.why_not)
+        return section("metrics", empty=inputs.no_evaluation_reason)
     kinds, accuracy = accuracy_by_metric(inputs.evaluation.result["metrics"])
     names = list(accuracy)
     data = accuracy_table(inputs.evaluation.result, people, clustered=inputs.clustered)
@@ -112,7 +112,7 @@ def pair_metrics_section(inputs: ReportInputs, people: Ceilings) -> Section:
     plots = [plot(sentence, drawing, data)]
     if halves:
         halved = [kind for kind in kinds if kind in halves]
-        same = _same_halves_plot(halves, halved, names, verdict["leaders"], raters=inputs.by_rater)
+        same = _same_halves_plot(halves, halved, names, verdict["leaders"], raters=inputs.new_raters)
         plots.append(same)
         tables.insert(1, same.data)
     return section("metrics", [sentence, scope_sentence(inputs.evaluation.result)], plots, tables)
@@ -242,7 +242,7 @@ def _make_references_section(
     )  # fmt: skip
     if not people and not inputs.clustered:
         sentence = f"{sentence} {say('pairs-no-ceiling', wording=inputs.wording)}"
-    data = table("references", rows, clustered=inputs.clustered, raters=inputs.by_rater)
+    data = table("references", rows, clustered=inputs.clustered, raters=inputs.new_raters)
     drawing = Curves(tuple(panels), "references (log axis)", "accuracy in %")
     return section("references", [sentence], [plot(sentence, drawing, data)], [data])
 

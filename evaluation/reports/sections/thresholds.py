@@ -51,7 +51,7 @@ def thresholds_section(inputs: ReportInputs) -> Section | None:
         no_ceiling=why_no_ceiling(inputs),
         most=MOST_GRIDS if len(names) > MOST_GRIDS else 0,
     )  # fmt: skip
-    data = table("kappa", rows, clustered=inputs.clustered, raters=inputs.by_rater)
+    data = table("kappa", rows, clustered=inputs.clustered, raters=inputs.new_raters)
     panels = tuple(_grid(name, grids[name], people) for name in names[:MOST_GRIDS])
     drawing = Heat(panels, "metric at least", "people at least")
     return section(
@@ -86,7 +86,7 @@ def _grid(name: str, cells: Sequence[Mapping[str, Any]], people: Mapping[float, 
         tuple(heads),
         tuple(f"{people_cut:.3g}" for people_cut in people_cuts),
         tuple(values),
-        apart=int(bool(people)),
+        footer=int(bool(people)),
         levels=(Level("chance", 0.0), FULL_AGREEMENT),
     )
 

@@ -86,9 +86,9 @@ def _count_units(matched: MatchedSources) -> dict[str, Any]:
         "by_content": shared - matched.by_id,
         "first_only": sizes[0] - shared,
         "second_only": sizes[1] - shared,
-        "sides_exchanged": matched.turned,
-        "first_joined": matched.joined[0],
-        "second_joined": matched.joined[1],
+        "sides_exchanged": matched.swapped,
+        "first_joined": matched.merged[0],
+        "second_joined": matched.merged[1],
         "reference_ignored": matched.without_reference,
     }
 

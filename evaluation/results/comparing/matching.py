@@ -33,8 +33,8 @@ class MatchedSources:
     second: SourceJudgments
     shared: Flags
     by_id: int
-    turned: int
-    joined: tuple[int, int]
+    swapped: int
+    merged: tuple[int, int]
     without_reference: bool
     stopped_early: bool
 
@@ -88,8 +88,8 @@ def match_sources(first: SourceJudgments, second: SourceJudgments) -> MatchedSou
         second=second.merged_into(second_groups, odd[split:], count),
         shared=shared,
         by_id=int((shared & by_id).sum()),
-        turned=int((odd[split:] & shared[second_groups]).sum()),
-        joined=(split - len(np.unique(first_groups)), len(second.units) - len(np.unique(second_groups))),
+        swapped=int((odd[split:] & shared[second_groups]).sum()),
+        merged=(split - len(np.unique(first_groups)), len(second.units) - len(np.unique(second_groups))),
         without_reference=references[0] != references[1],
         stopped_early=first.full_depth is not None or second.full_depth is not None,
     )

@@ -65,7 +65,7 @@ def compare_winners(matched: MatchedSources, drawing: Resampling) -> dict[str, A
     contents = [(matched.first.contents[unit], matched.second.contents[unit]) for unit in both]
     kinds = [here.kind or there.kind for here, there in contents]
     more = np.array([_words_more(here) or _words_more(there) for here, there in contents], dtype=np.int64)
-    images = np.arange(len(both)) if drawing.naive else items_of_units(*sources)[both]
+    images = np.arange(len(both)) if drawing.ignores_clusters else items_of_units(*sources)[both]
 
     def share(outcomes: Flags, pairs: Flags) -> dict[str, Any]:
         interval = share_of_rows(outcomes.astype(np.float64), {ITEM: images}, CONFIDENCE, keep=pairs)

@@ -27,10 +27,10 @@ JOINED = gettext_noop(
 class Resampling:
     resamples: int
     seed: int
-    naive: bool
+    ignores_clusters: bool
 
     def options(self, **clusters: Any) -> dict[str, Any]:
-        by = NAIVE if self.naive else clusters
+        by = NAIVE if self.ignores_clusters else clusters
         return {"resamples": self.resamples, "seed": self.seed, "clusters": by}
 
 
@@ -99,7 +99,7 @@ def pooled_alpha(matched: MatchedSources, drawing: Resampling) -> dict[str, Any]
     nothing = {"value": None, "low": None, "high": None, "n": 0}
     if not matched.same_scale:
         return nothing | {"reason": TWO_SCALES}
-    if any(matched.joined):
+    if any(matched.merged):
         return nothing | {"reason": JOINED}
     if matched.stopped_early:
         return nothing | {"reason": STOPPED}

@@ -81,7 +81,7 @@ def columns_and_others(
     consensus: Mapping[int, Consensus],
 ) -> tuple[ConsensusColumns | None, Mapping[int, Consensus]]:
     """Return the part of the consensus that is stored as columns, if any, and the rest by unit."""
-    return (consensus, consensus.single) if isinstance(consensus, ConsensusColumns) else (None, consensus)
+    return (consensus, consensus.overrides) if isinstance(consensus, ConsensusColumns) else (None, consensus)
 
 
 def values_at(consensus: Mapping[int, Consensus], units: Ints) -> tuple[Floats, Flags]:
@@ -117,7 +117,7 @@ def with_decisions(
         for unit, decision in decisions.items()
     }
     if isinstance(consensus, ConsensusColumns):
-        return consensus.with_single(decided)
+        return consensus.with_overrides(decided)
     return {**consensus, **decided}
 
 

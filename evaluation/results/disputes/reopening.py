@@ -96,7 +96,7 @@ class ReopenRequest(Reason):
     "reopen",
     "More votes for units",
     parameters=ReopenRequest,
-    then=ASK_THE_CROWD,
+    follow_up=ASK_THE_CROWD,
     orders=True,
     command=CommandHelp(
         "Ask for more votes on units of an open study; the log says why.",

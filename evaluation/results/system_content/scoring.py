@@ -44,7 +44,7 @@ class Gold:
     people: People
     image: Ints
     rater: Ints
-    without: People
+    leave_one_out: People
     left_out: int
 
 
@@ -141,7 +141,7 @@ def _gold_of(
         people=[people(units.values()) for units in named.values()],
         image=np.array([row[0] for row in left], dtype=np.int64),
         rater=np.array([row[1] for row in left], dtype=np.int64),
-        without=[row[2] for row in left],
+        leave_one_out=[row[2] for row in left],
         left_out=len(by_image) - len(named),
     )
 
@@ -158,7 +158,7 @@ def _sources(
 
 def _scores_of(content: Content, gold: Gold, source: SelectionSource) -> Floats:
     """Return (measures, N + V) scores of a source: against all people, then with one person left out."""
-    people, image = [*gold.people, *gold.without], [*range(len(gold.people)), *gold.image.tolist()]
+    people, image = [*gold.people, *gold.leave_one_out], [*range(len(gold.people)), *gold.image.tolist()]
     if source.who == PEOPLE:
         return np.array(content.scores_of_people(people))
     draws = [content.scores([draw[index] for index in image], people) for draw in source.draws]

@@ -93,9 +93,9 @@ class Fitting:
             self.values["controls"] |= {"kinds": [REPEATED], "threshold": ALIKE}
         with suppress(DesignError):  # other errors are shown next to their fields
             if reader.has_few_captions:
-                self.to_material()
+                self.fit_to_material()
 
-    def suffices(self) -> bool:
+    def has_enough_checks(self) -> bool:
         """Return whether a participant gets enough check questions to distinguish care from guessing."""
         rule = Controls(**self.values["controls"])
         each = self.values["captions_per_image"] if KINDS[self.values["protocol"]].grouped else 1
@@ -164,7 +164,7 @@ class Fitting:
             return int(controls["per_hit"])
         answers = purpose.judgments_per_unit
         self.values["judgments_per_unit"] = answers
-        if self.purpose == "labels" and kind.aggregation.settles:
+        if self.purpose == "labels" and kind.aggregation.supports_early_stopping:
             self.values["stopping"]["rule"] = "settled"
         self.sentences.append(
             ngettext(
@@ -176,7 +176,7 @@ class Fitting:
         )
         return int(controls["per_hit"])
 
-    def to_material(self) -> None:
+    def fit_to_material(self) -> None:
         design = self.design()
         material = self.reader.material(design.sampling.k)
         self.fit_splits(material)

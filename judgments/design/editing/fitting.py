@@ -69,7 +69,7 @@ def fit_to_dataset(
     preset = PRESETS.get(values["preset"]) if untouched and not values["controls"]["per_hit"] else None
     if preset and "controls.per_hit" in preset.ours and KINDS[values["protocol"]].compares_pairs:
         checked = Fitting(values | {"controls": values["controls"] | {"per_hit": CHECKS}}, reader)
-        if checked.suffices():
+        if checked.has_enough_checks():
             about = gettext("Check questions on each page of work: %(n)s. The paper does not give a number.")
             checked.sentences.append(about % {"n": CHECKS})
             return _keep_items(checked, values, reader, checks)
@@ -100,7 +100,7 @@ def _keep_items(reserving: Fitting, values: dict[str, Any], reader: DatasetReade
         best = fittings.get(REPEAT, omitting)
         best.sentences.append(gettext(TOO_FEW_TEXTS[REPEAT if best is repeating else OMIT]))
         return Fitted(best.values, best.sentences)
-    few = reserving.suffices() and lost * RESERVED_OF <= omitting.asked
+    few = reserving.has_enough_checks() and lost * RESERVED_OF <= omitting.asked
     proposed = checks if checks in fittings else RESERVE if few else REPEAT if REPEAT in fittings else OMIT
     others = tuple(name for name in fittings if name != proposed)
     best = fittings[proposed]

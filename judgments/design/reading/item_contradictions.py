@@ -39,7 +39,7 @@ def contradictions_of_sampling(design: StudyDesign, kind: Kind) -> Iterator[str]
 
 
 def contradictions_of_stopping(design: StudyDesign, kind: Kind) -> Iterator[str]:
-    if design.stopping.rule != "none" and not kind.aggregation.settles:
+    if design.stopping.rule != "none" and not kind.aggregation.supports_early_stopping:
         yield (
             gettext(
                 "stopping.rule is %(rule)r, but the consensus of %(name)s has no winner that could "

@@ -67,7 +67,7 @@ def control_dealer(
     kinds: list[str] = list(dict.fromkeys(design.controls.kinds))
     kind_deck = Deck(kinds, rng_for(seed, "control kinds"), name=str)
     known_deck = Deck(
-        _by_image(known) if makers.known_together else [[item] for item in known],
+        _by_image(known) if makers.groups_known_items else [[item] for item in known],
         rng_for(seed, "known items"),
         name=lambda items: items[0].image.name if shows_picture else str(items[0].number),
     )

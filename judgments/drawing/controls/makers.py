@@ -66,7 +66,7 @@ class Makers:
     Attributes:
         reference: is also used for quizzes.
         degraded: returns None if no caption can be damaged.
-        known_together: whether the known items of an image form one group.
+        groups_known_items: whether the known items of an image form one group.
         least_references: number of references that an image needs for a control item.
         quiz_usable: whether an image can be in a quiz.
     """
@@ -74,7 +74,7 @@ class Makers:
     reference: MakeControl | None = None
     degraded: MakeOptionalControl | None = None
     known: MakeKnownControl | None = None
-    known_together: bool = False
+    groups_known_items: bool = False
     least_references: int = 1
     quiz_usable: Callable[[Image], bool] = lambda image: len(image.references) > 1
 

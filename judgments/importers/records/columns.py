@@ -23,8 +23,8 @@ class Columns:
 
     Attributes:
         strict: whether other columns are refused; otherwise they are ignored.
-        loose: whether not to look for misspelt names.
-        instead: required column -> columns that can replace it.
+        lenient: whether not to look for misspelt names.
+        substitutes: required column -> columns that can replace it.
         header_row: the line of the header, from 1, below a title; 0 to find it.
         header: the column names of a layout without a header.
         rest: the column that takes all cells of a row from its position on.
@@ -34,8 +34,8 @@ class Columns:
     required: tuple[str, ...]
     optional: tuple[str, ...] = ()
     strict: bool = False
-    loose: bool = False
-    instead: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    lenient: bool = False
+    substitutes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     header: tuple[str, ...] = ()
     rest: str = ""
     quoted: bool = True
@@ -59,7 +59,7 @@ class Columns:
     def check(self, names: Collection[str], file: Path, line: int | None, notes: ImportNotes) -> None:
         """Raise ImportProblem for a missing or probably misspelt column."""
         known = self.required + self.optional
-        for name in () if self.loose else names:
+        for name in () if self.lenient else names:
             if name in known or name in notes.details():
                 continue
             near = nearest_name(name, known, cutoff=0.6 if self.strict else 0.8)
@@ -72,7 +72,7 @@ class Columns:
                 raise ImportProblem(file, line, name, "no such field", "it in every record")
 
     def _holds(self, names: Collection[str], required: str) -> bool:
-        return any(name in names for name in (required, *self.instead.get(required, ())))
+        return any(name in names for name in (required, *self.substitutes.get(required, ())))
 
 
 RecordReader = Callable[[Path, Columns, ImportNotes, str | None], Iterator[Record]]

@@ -14,7 +14,7 @@ from judgments.importers.records.sources import DatasetSource
 from judgments.importers.records.values import read_image, read_name, read_text
 from judgments.importers.textio import ImportNotes, ImportProblem, read_lines
 
-INPUTS = Columns((), loose=True, header_row=1)
+INPUTS = Columns((), lenient=True, header_row=1)
 PICTURE = "picture"  # the column with the picture of a row of inputs
 MOST_INPUTS = 200  # columns
 LONGEST_COLUMN = 100  # characters of a column's name

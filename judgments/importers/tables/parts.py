@@ -81,7 +81,7 @@ class TablePart:
         self, records: RecordReader, path: Path, wanted: Columns, notes: ImportNotes, encoding: str | None
     ) -> Iterator[Record]:
         optional = (*wanted.optional, *self.columns)
-        wide = Columns(("image",), optional, loose=True, instead=wanted.instead)
+        wide = Columns(("image",), optional, lenient=True, substitutes=wanted.substitutes)
         for record in records(path, wide, notes, encoding):
             shared = {"image", *wanted.optional}
             shared -= set(CONTENTS) if self.of_system else set()  # boxes are the dataset's there
@@ -105,7 +105,7 @@ def systems_named(read: RecordReader, path: Path, encoding: str | None) -> list[
     """Return the systems in a table's column `system`, in order; "" stands for people."""
     systems: dict[str, None] = {}
     optional = (*DATASET_COLUMNS.required, *DATASET_COLUMNS.optional, *CANDIDATE_COLUMNS.optional)
-    for number, record in enumerate(read(path, Columns((), optional, loose=True), ImportNotes(), encoding)):
+    for number, record in enumerate(read(path, Columns((), optional, lenient=True), ImportNotes(), encoding)):
         if record.textual and "system" not in (record.values.keys() | record.origins.keys()):
             return []
         systems[str(record.get("system") or "").strip()] = None

@@ -7,7 +7,7 @@ from judgments.importers.records.columns import Columns
 DATASET_COLUMNS = Columns(
     ("image", "caption"),
     ("caption_id", "split", "url", "text", "boxes", "image_width", "image_height", "document", "text_title"),
-    instead={"caption": ("text",)},
+    substitutes={"caption": ("text",)},
 )
 
 # What a system names of an image, and what separates its names in a cell.
@@ -16,7 +16,7 @@ CONTENTS = {"boxes": r"[\s;]+", "keywords": ";"}
 CANDIDATE_COLUMNS = Columns(
     ("image", "caption"),
     ("rank", "score", "system", "text", *CONTENTS),
-    instead={"image": ("text",), "caption": tuple(CONTENTS)},
+    substitutes={"image": ("text",), "caption": tuple(CONTENTS)},
 )
 
 STANDARD = {*DATASET_COLUMNS.optional, *DATASET_COLUMNS.required, *CANDIDATE_COLUMNS.optional}

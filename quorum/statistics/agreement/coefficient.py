@@ -138,11 +138,11 @@ def agreement(
         if influences is not None:
             grouped = _clusters_of(influences, clusters).for_agreement()
             ends = influences.interval(value, grouped, options.confidence)
-            inference = options.clustered(grouped, ends)
+            inference = options.interval_of_clusters(grouped, ends)
             if coefficient.name == ALPHA and RATER in grouped.used and not control_items:
                 careless = careless_note(value, ends[0], grouped.counts[RATER], options.confidence)
     elif not math.isnan(value):  # resample only if the coefficient is defined
-        inference = options.resampled(sample.of_units, sample.frequency, sample.width)
+        inference = options.bootstrap(sample.of_units, sample.frequency, sample.width)
     note = "; ".join(filter(None, (sample.note, inference.note, careless)))
     return AgreementResult(
         statistic=coefficient.name,

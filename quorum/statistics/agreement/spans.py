@@ -226,7 +226,7 @@ def _result(marks: _Marks, value: Callable[[Floats], float], options: Options) -
         draws = [
             value(np.bincount(resample, minlength=items)[marks.item].astype(np.float64)) for resample in drawn
         ]
-        inference = options.drawn(np.array(draws))
+        inference = options.interval_of_draws(np.array(draws))
     return SpanAgreement(
         value=figure,
         texts=size,

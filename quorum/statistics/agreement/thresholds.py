@@ -143,10 +143,10 @@ def threshold_kappa(
         intervals, grouped = _clustered(
             yes_first, yes_second, value, grouped, chosen.confidence, left, changes
         )
-        inference = chosen.clustered(grouped, intervals[0])
+        inference = chosen.interval_of_clusters(grouped, intervals[0])
     elif n:
         draws = bootstrap(_figures, table, resamples=chosen.resamples, generator=chosen.generator, width=4)
-        drawn = [chosen.drawn(draws[:, column]) for column in range(4)]
+        drawn = [chosen.interval_of_draws(draws[:, column]) for column in range(4)]
         inference, intervals = drawn[0], [(interval.low, interval.high) for interval in drawn]
     # If a figure is undefined, ignore resamples in which it is defined.
     estimates = [

@@ -82,7 +82,7 @@ def correlation_difference(
 
         spread, grouped = left.widen(spread, grouped, changes)
         half = spread.half(chosen.confidence)
-        inference = chosen.clustered(grouped, (difference - half, difference + half))
+        inference = chosen.interval_of_clusters(grouped, (difference - half, difference + half))
         if not inference.reason and math.isnan(spread.p(difference)):
             inference = replace(inference, reason=ALIKE)
     return CorrelationDifference(

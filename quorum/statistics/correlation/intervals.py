@@ -76,12 +76,12 @@ def correlation(
             changes = partial(changes_without_raters, x, y, coefficient, value, left, mass)
             spread, grouped = left.widen(spread, grouped, changes)
             p = spread.p(value)
-            inference = chosen.clustered(
+            inference = chosen.interval_of_clusters(
                 grouped, coefficient_interval(value, spread, grouped.number, chosen.confidence)
             )
         elif chosen.resamples:
             patterns = ValuePairs(x, y, coefficient)
-            inference = chosen.resampled(patterns, patterns.frequency, len(patterns.frequency))
+            inference = chosen.bootstrap(patterns, patterns.frequency, len(patterns.frequency))
     left_out = int((~complete).sum())
     return CorrelationResult(coefficient, value, p, len(x), left_out, **inference.shared())
 

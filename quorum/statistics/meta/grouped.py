@@ -129,13 +129,13 @@ def grouped_correlation(
         left = (deletions or NO_DELETIONS).of_rows(complete, "observation")
         changes = partial(_changes_without_raters, x, y, codes, coefficient, values, left, mass)
         spread, grouped = left.widen(spread, grouped, changes)
-        inference = chosen.clustered(
+        inference = chosen.interval_of_clusters(
             grouped, coefficient_interval(value, spread, grouped.number, chosen.confidence)
         )
     elif grouping == "system-level":
         inference = replace(inference, reason=inference.reason or FEW_SYSTEMS)
     elif chosen.resamples and defined.any():
-        inference = chosen.resampled(statistic, np.ones(units, dtype=np.int64), units)
+        inference = chosen.bootstrap(statistic, np.ones(units, dtype=np.int64), units)
     return GroupedCorrelationResult(
         coefficient=coefficient,
         grouping=grouping,

@@ -123,9 +123,9 @@ def pairwise_accuracy(
             for name, values in options.columns.items()
         }
         mean = share_of_rows(accuracies, columns, confidence)
-        inference = options.clustered(mean.clusters, (mean.low, mean.high))
+        inference = options.interval_of_clusters(mean.clusters, (mean.low, mean.high))
     elif len(accuracies) > 1 and resamples:
-        inference = options.resampled(
+        inference = options.bootstrap(
             lambda weights: np.asarray(weights @ accuracies / len(accuracies), dtype=np.float64),
             np.ones(len(accuracies), dtype=np.int64),
         )

@@ -200,8 +200,8 @@ def test_a_run_stops_cleanly_when_the_account_is_emptied_meanwhile_and_goes_on_w
 
         with turk.faults.during(Fault("throttle", frozenset({CREATE}), skip=2, times=1)):
             carried = carry_out_calls(study=study, rng=Latest(), wait=somebody_else_publishes)
-        assert (carried.done, carried.parked, carried.waiting) == (2, 0, 1)
-        assert "holds too little" in carried.stopped
+        assert (carried.done, carried.postponed, carried.waiting) == (2, 0, 1)
+        assert "holds too little" in carried.stop_reason
         assert books(study) == (72, 0)
         turk.world.ledger.hold("another study's", 0, turk.clock.now())
         assert kinds_of(sync(study)) == []

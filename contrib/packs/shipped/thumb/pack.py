@@ -88,7 +88,7 @@ def _words(text: str) -> str:
 
 
 def _records(path: Path, columns: tuple[str, ...]) -> Iterator[Record]:
-    return read_json_lines(path, Columns(columns, loose=True), ImportNotes())
+    return read_json_lines(path, Columns(columns, lenient=True), ImportNotes())
 
 
 def _read_references(path: Path) -> dict[str, list[str]]:

@@ -190,7 +190,7 @@ def _figure_3(run: Run, panels: list[CurvePanel], points: list[tuple[str, str, i
         f"Accuracy on the pairs that people decided, over the number of references: mean of {DRAWS} random subsets "
         f"({METEOR_DRAWS} for METEOR, which is slow). 95 % intervals in the table are for other pairs."
     )
-    drawing = Curves(tuple(panels), across="references (log scale)", up="accuracy, %")
+    drawing = Curves(tuple(panels), x_axis="references (log scale)", y_axis="accuracy, %")
     data = Table("accuracy-by-references", title, columns, tuple(points))
     plot = Plot("figure-3", title, sentence, drawing, data)
     run.section("figure-3", "Figure 3: how many references are enough", plots=[plot], tables=[data])

@@ -277,7 +277,7 @@ def _versions(run: Run, name: str, data: Fifty) -> None:
         f"with exponential weights on {format_per_cent(full['CIDEr exp'])}. The paper says that leaving out IDF hurts "
         "most, and that the other two are slightly worse."
     )
-    drawing = Curves(panels, across="references (log scale)", up="accuracy, %")
+    drawing = Curves(panels, x_axis="references (log scale)", y_axis="accuracy, %")
     figure = "11" if name == PASCAL else "12"
     plot = Plot(
         f"figure-{figure}", f"Versions of metrics on {DATASET_TITLES[name]}", sentence, drawing, table

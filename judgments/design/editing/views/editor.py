@@ -45,9 +45,9 @@ class EditorPage:
         base: values that the form does not ask for.
         toml: the study file of the form, or the invalid text that the person typed.
         key: the key of the design for preview and numbers; "" if it has none.
-        counts_now: whether the person requested a preview; the numbers are then counted at once.
+        is_preview: whether the person requested a preview; the numbers are then counted at once.
         can_be_saved: whether the form is valid, apart from problems that only counting finds.
-        cut: sentences about how the design was fitted to the dataset.
+        adjustments: sentences about how the design was fitted to the dataset.
         question: the decision that this fitting leaves to the person.
     """
 
@@ -56,9 +56,9 @@ class EditorPage:
     toml: str
     toml_problem: str = ""
     key: str = ""
-    counts_now: bool = False
+    is_preview: bool = False
     can_be_saved: bool = False
-    cut: list[str] = field(default_factory=list)
+    adjustments: list[str] = field(default_factory=list)
     question: ChecksQuestion | None = None
     numbers: dict[str, Any] = field(default_factory=dict)
     settings: list[Settings] = field(default_factory=list)
@@ -123,10 +123,10 @@ def open_editor(
     cut = fitted.sentences if fitted else []
     if request.method != "POST" and COUNT_PARAMETER in request.GET:
         form = DesignForm(DesignForm(base=base, datasets=datasets).as_posted(), base=base, datasets=datasets)
-        editor = EditorPage(form=form, base=base, toml=dump_toml(base), cut=cut, counts_now=True)
+        editor = EditorPage(form=form, base=base, toml=dump_toml(base), adjustments=cut, is_preview=True)
     elif request.method != "POST":
         editor = EditorPage(
-            form=DesignForm(base=base, datasets=datasets), base=base, toml=dump_toml(base), cut=cut
+            form=DesignForm(base=base, datasets=datasets), base=base, toml=dump_toml(base), adjustments=cut
         )
     else:
         editor = _editor_from_form(request, base, datasets, saved)
@@ -166,7 +166,7 @@ def wants_json(request: HttpRequest) -> bool:
 def count_now(editor: EditorPage, request: HttpRequest) -> None:
     """Add the design's numbers to the page, for browsers without scripts."""
     design = find_preview(request.session, editor.key) if editor.key else None
-    if design is None or not editor.counts_now:
+    if design is None or not editor.is_preview:
         return
     # before notes are added, which do not prevent saving a draft
     editor.can_be_saved = editor.form.is_valid()
@@ -202,10 +202,10 @@ def _editor_from_form(
     return EditorPage(
         form=form,
         base=base,
-        cut=cut,
+        adjustments=cut,
         toml=text if problem else dump_toml(form.values),
         toml_problem=problem,
-        counts_now=bool(set(PREVIEW_BUTTONS) & request.POST.keys()),
+        is_preview=bool(set(PREVIEW_BUTTONS) & request.POST.keys()),
     )
 
 

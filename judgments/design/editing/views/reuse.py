@@ -61,7 +61,7 @@ def show_comparison(admin: QuorumAdmin, request: HttpRequest) -> HttpResponse:
     except QuorumError as error:
         context["problem"] = str(error)
         return TemplateResponse(request, "judgments/study/compare.html", context, status=error.status)
-    comparison = compare_designs(this.values_beside(that), that.values_beside(this), names=names)
+    comparison = compare_designs(this.comparable_values(that), that.comparable_values(this), names=names)
     context |= {
         "this_title": gettext(this.title),
         "that_title": gettext(that.title),
@@ -87,5 +87,5 @@ def _grouped(tables: dict[str, list[Any]], this: NamedDesign, that: NamedDesign)
     return [{"title": title, "rows": rows} for title, rows in groups.items()]
 
 
-add_operation(duplicate, label="Duplicate", also="judgments.add_study", leads_away="change")
+add_operation(duplicate, label="Duplicate", requires="judgments.add_study", leads_away="change")
 add_operation(save_preset, label="Save as a preset", leads_to=lambda study: "reuse")

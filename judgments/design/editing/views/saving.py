@@ -58,7 +58,7 @@ def next_page(request: HttpRequest, study: Study) -> HttpResponse:
 def _rehearse(request: HttpRequest, study: Study) -> HttpResponse:
     """Start a rehearsal with the default crowd and the design's seed; the launch page shows its progress."""
     step = STEPS[REHEARSE]
-    if step.permission in rights_of(request.user, study) and signed_in(request).has_perm(step.also):
+    if step.permission in rights_of(request.user, study) and signed_in(request).has_perm(step.requires):
         try:
             step.run(request, study)
         except QuorumError as error:
