@@ -32,8 +32,8 @@ class Figures(Generic[T]):
     Attributes:
         rows: returns the number of rows behind a result.
         version: returns, as JSON, what makes cached figures stale apart from time.
-        never_expires: whether the figures depend on the version only: they do not expire, and those of other versions are
-            not shown.
+        never_expires: whether the figures depend on the version only: they do not expire, and those of other versions
+            are not shown.
         is_large: a quick database expression for whether the first computation needs a job.
         needs_job: the same, for figures that a page never computes itself.
     """

@@ -71,7 +71,7 @@ def known_people(study: Study) -> QuerySet[Worker]:
 
 
 def end_identities_of_study(*, study: Study, progress: Progress = no_progress) -> int:
-    """Remove people's identities if the promised time is is_over; return their number. It can be interrupted."""
+    """Remove people's identities if the promised time is over; return their number. It can be interrupted."""
     if not retention_of(study).is_over:
         return 0
     # a name that is part of another one is replaced in the log after it

@@ -145,7 +145,7 @@ def _units_of(hits: Collection[int]) -> list[_HitUnit]:
 
 @dataclass(frozen=True, slots=True)
 class _Slots:
-    """Locked HITs, with the number of live assignments of each; ``pending_counts`` counts assignments in work by unit."""
+    """Locked HITs, with the live assignments of each; ``pending_counts``: assignments in work by unit."""
 
     hit_units: list[_HitUnit]
     hits: Mapping[int, HIT]

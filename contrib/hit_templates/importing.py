@@ -40,7 +40,7 @@ class CheckedTemplate:
     """A template and its inputs after the check.
 
     Attributes:
-        first_row: the first_row row of the inputs, column -> text.
+        first_row: the first row of the inputs, column -> text.
         rows_with_answers: number of rows with expected answers, usable as control items.
         left_out: notes on the parts of the template that are left out.
     """

@@ -194,7 +194,7 @@ class StudyVotes:
 
     @property
     def has_votes(self) -> bool:
-        """Whether a vote counts table_under the study's own threshold."""
+        """Whether a vote counts under the study's own threshold."""
         return bool(self.table_under({}).counted.any())
 
     @cached_property

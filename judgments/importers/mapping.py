@@ -212,7 +212,7 @@ class ColumnMapping(BaseModel):
         return self.model_copy(update={**{name: getattr(other, name) for name in of_layout}, **changed})
 
     def single_source_columns(self) -> tuple[str, ...]:
-        """Return Quorum's columns that have a single_source_columns source."""
+        """Return Quorum's columns that have a single source."""
         return tuple(name for name, sources in self.columns.items() if len(sources) == 1)
 
     def check(self, path: Path, known: Iterable[str]) -> None:

@@ -107,7 +107,7 @@ class ConsensusColumns(Mapping[int, Consensus]):
 
     Attributes:
         unit: (U,) row ids of the units, ascending.
-        value: (U,) consensus values, nan on a tie; ``is_integer`` tells whether they are is_integer numbers.
+        value: (U,) consensus values, nan on a tie; ``is_integer`` tells whether they are whole numbers.
         votes: (U, L) number of judgments for each of the L ``answers``.
         overrides: further units, such as adjudicated ones, by row id.
     """
@@ -168,7 +168,7 @@ class ConsensusColumns(Mapping[int, Consensus]):
 
     def digest(self, units: npt.NDArray[np.int64], places: npt.NDArray[np.int64]) -> bytes:
         """Return a digest of the cells of ``units``, which stand at ``places``, -1 for none."""
-        digest = blake2b(repr((self.answers, self.whole, quorum_version())).encode(), digest_size=16)
+        digest = blake2b(repr((self.answers, self.is_integer, quorum_version())).encode(), digest_size=16)
         places = places[places >= 0]
         for column in (self.n, self.value, self.share, self.margin, self.tie, self.votes):
             digest.update(b"" if column is None else column[places].tobytes())
@@ -374,7 +374,7 @@ class RelevanceScale:
         )
 
     def is_relevant_mean(self, mean: float) -> bool:
-        """Return whether answers with this mean say that the caption is_relevant its item."""
+        """Return whether answers with this mean say that the caption describes its item."""
         return self.is_relevant(mean) if self.is_mean else mean >= self.least_share
 
 

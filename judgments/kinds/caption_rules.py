@@ -36,7 +36,7 @@ class CaptionRule:
     """A rule of caption writing.
 
     Attributes:
-        hard: whether a caption that breaks the rule is bad_example; otherwise the page only advises.
+        hard: whether a caption that breaks the rule is refused; otherwise the page only advises.
         message: the message to the worker.
         bad_example, good_example: example captions.
         pattern: a caption breaks the rule if this matches anywhere.

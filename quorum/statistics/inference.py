@@ -126,7 +126,7 @@ class Options:
         return Inference(confidence=self.confidence, resamples=self.resamples, seed=self.seed, reason=reason)
 
     def bootstrap(self, statistic: Callable[[Floats], Floats], frequency: Ints, width: int = 1) -> Inference:
-        """Return the percentile interval of a statistic of bootstrap units; arguments are those of `bootstrap`."""
+        """Return the percentile interval of a statistic of resampled units; arguments are those of `bootstrap`."""
         draws = bootstrap(
             statistic, frequency, resamples=self.resamples, generator=self.generator, width=width
         )

@@ -41,7 +41,7 @@ UNDECIDED_CALLS = (*UNFINISHED_STATES, CrowdCall.State.FAILED)  # a slower runne
 
 @dataclass(frozen=True, slots=True)
 class DeliveryResult:
-    """Numbers of calls by outcome; ``stop_reason`` is the reason why paid calls were stop_reason, or ""."""
+    """Numbers of calls by outcome; ``stop_reason`` is the reason why paid calls were stopped, or ""."""
 
     done: int = 0
     postponed: int = 0

@@ -158,8 +158,8 @@ class _Work:
 class ReleasedRows:
     """The rows of a bundle. Add units, pairs, scores, captions and proposals before judgments.
 
-    first_with_text: by unit number, the first caption id with the same words. credits: by unit number, the systems that a
-    file credits with its text, or with each of its options. document_of: the documents of images, if files name them.
+    first_with_text: by unit number, the first caption id with the same words. credits: by unit number, the systems that
+    a file credits with its text, or with each of its options. document_of: documents of images, if files name them.
     """
 
     settings: Settings
