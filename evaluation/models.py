@@ -65,7 +65,7 @@ class Consensus(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.unit or self.pair}: {self.value}"
+        return str(self.unit or self.pair)
 
 
 class AnalysisQuerySet(models.QuerySet["Analysis"]):

@@ -22,6 +22,8 @@ from judgments.admin.base import (
     study_words,
     thumbnail,
 )
+from judgments.kinds import KINDS
+from judgments.studies.designs import design_of
 
 
 class ValueFilter(KnownValuesFilter):
@@ -122,14 +124,8 @@ class JudgmentAdmin(ReadOnlyAdmin):
     list_filter = (ValueFilter, "set_aside", "unit__control", "assignment__simulated", "assignment__study")
     list_select_related = ("unit__study", "assignment__worker")
     search_fields = ("=unit__key", "assignment__worker__name")
-    fields = ("unit", "worker", "value", "answer", "presented", "seconds_short", "set_aside", "assignment")
-    readonly_fields = ("worker", "seconds_short")
-
-    def get_fields(self, request: HttpRequest, obj: Judgment | None = None) -> list[str]:
-        empty = (
-            "" if obj is None else "answer" if obj.answer is None else "value" if obj.value is None else ""
-        )
-        return [name for name in self.fields if name != empty]
+    fields = ("unit", "worker", "answer_words", "presented", "seconds_short", "set_aside", "assignment")
+    readonly_fields = ("worker", "answer_words", "seconds_short")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Judgment]:
         return super().get_queryset(request).select_related("unit__study", "assignment__worker")
@@ -141,6 +137,12 @@ class JudgmentAdmin(ReadOnlyAdmin):
     @display(description="participant", ordering="assignment__worker__name")
     def worker(self, judgment: Judgment) -> str:
         return judgment.assignment.worker.name
+
+    @display(description="answer")
+    def answer_words(self, judgment: Judgment) -> str:
+        study = judgment.unit.study
+        kind = KINDS[study.protocol].for_design(design_of(study))
+        return kind.describe_answer(judgment.value if judgment.answer is None else judgment.answer)
 
     @display(description="seconds", ordering="seconds")
     def seconds_short(self, judgment: Judgment) -> str:

@@ -289,7 +289,7 @@ class Judgment(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.unit_id}: {self.value}"
+        return str(self.pk)
 
     def save(self, *args: Any, **kwargs: Any) -> None:
         if self.pk is not None and not self._state.adding:

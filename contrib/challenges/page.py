@@ -31,7 +31,7 @@ from contrib.challenges.challenges import (
 from contrib.challenges.errors import ChallengeError
 from contrib.challenges.models import Challenge, ChallengeEvent, Submission
 from judgments.access.visible_rows import visible_rows
-from judgments.admin.base import QuorumAdmin, ReadOnlyAdmin, short_time, signed_in
+from judgments.admin.base import QuorumAdmin, ReadOnlyAdmin, short_time, signed_in, words_column
 from judgments.models import Dataset, DatasetRole
 from judgments.models.datasets import sees_all_datasets
 
@@ -41,6 +41,7 @@ else:
     ModelForm = forms.ModelForm
 
 FIXED_FIELDS = ("dataset", "split", "metrics", "tokenizer")
+METRICS = words_column(Challenge, "metrics")
 
 
 def _tokenizers() -> list[tuple[str, str]]:
@@ -107,12 +108,13 @@ class ChallengeAdmin(QuorumAdmin):
     def get_prepopulated_fields(self, request: HttpRequest, obj: Challenge | None = None) -> dict[str, Any]:
         return {} if obj else super().get_prepopulated_fields(request, obj)
 
-    def get_readonly_fields(self, request: HttpRequest, obj: Challenge | None = None) -> tuple[str, ...]:
-        return ("slug", *FIXED_FIELDS, "images", "log") if obj else ()
+    def get_readonly_fields(self, request: HttpRequest, obj: Challenge | None = None) -> tuple[Any, ...]:
+        return ("slug", *FIXED_FIELDS, METRICS, "images", "log") if obj else ()
 
-    def get_fields(self, request: HttpRequest, obj: Challenge | None = None) -> list[str]:
-        fields = list(ChallengeForm.Meta.fields)
-        return [*fields, "images", "log"] if obj else fields
+    def get_fields(self, request: HttpRequest, obj: Challenge | None = None) -> list[Any]:
+        fields = ChallengeForm.Meta.fields
+        shown = [METRICS if name == "metrics" else name for name in fields]
+        return [*shown, "images", "log"] if obj else fields
 
     def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
         form_class = super().get_form(request, obj, change=change, **kwargs)

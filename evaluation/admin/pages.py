@@ -18,8 +18,16 @@ from evaluation.reports.releases import views as releases_page
 from evaluation.results import views as results_page
 from evaluation.results.disputes import page as disputes_page
 from judgments.access.visible_rows import visible_rows
-from judgments.admin.base import KnownValuesFilter, ReadOnlyAdmin, format_short, study_column, study_words
+from judgments.admin.base import (
+    KnownValuesFilter,
+    ReadOnlyAdmin,
+    format_short,
+    in_words,
+    study_column,
+    study_words,
+)
 from judgments.kinds import KINDS
+from judgments.studies.designs import design_of
 
 LONGEST_ANSWER = 160  # most characters of a consensus in the list
 
@@ -37,15 +45,14 @@ class ConsensusAdmin(ReadOnlyAdmin):
         "unit",
         "pair",
         "value_short",
-        "answer",
         "share_short",
         "margin_short",
         "n",
         "tie",
-        "votes",
+        "votes_short",
         "source",
     )
-    readonly_fields = ("value_short", "share_short", "margin_short")
+    readonly_fields = ("value_short", "share_short", "margin_short", "votes_short")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Consensus]:
         return super().get_queryset(request).select_related("study", "unit__first", "pair")
@@ -64,6 +71,12 @@ class ConsensusAdmin(ReadOnlyAdmin):
     @display(description="margin", ordering="margin")
     def margin_short(self, consensus: Consensus) -> str:
         return format_short(consensus.margin)
+
+    @display(description="votes")
+    def votes_short(self, consensus: Consensus) -> str:
+        kind = KINDS[consensus.study.protocol].for_design(design_of(consensus.study))
+        labels = {str(choice.value): choice.text for choice in kind.choices}
+        return in_words({labels.get(answer, answer): count for answer, count in consensus.votes.items()})
 
     @display(description="item or pair")
     def about(self, consensus: Consensus) -> str:

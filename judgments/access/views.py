@@ -48,6 +48,7 @@ from judgments.admin.base import (
     BoundedChoices,
     BoundedPaginator,
     ReadOnlyAdmin,
+    in_words,
     short_time,
     signed_in,
 )
@@ -112,7 +113,8 @@ def show_log(request: HttpRequest, study: Study, context: Context) -> HttpRespon
     context |= {
         "page": page,
         "events": [
-            {"event": event, "details": _details_in_lines(event.details)} for event in page.object_list
+            {"event": event, "details": event.details and in_words(event.details)}
+            for event in page.object_list
         ],
         "kinds": kinds,
         "people": people,
@@ -134,10 +136,6 @@ def _filter_events(request: HttpRequest, events: QuerySet[StudyEvent]) -> QueryS
         known = by.isdecimal() and len(by) < 19
         return events.filter(by=int(by)) if known else events.none()
     return events
-
-
-def _details_in_lines(details: dict[str, Any]) -> str:
-    return json.dumps(details, ensure_ascii=False, indent=2, sort_keys=True) if details else ""
 
 
 @study_page("log-file", order=82)

@@ -11,7 +11,17 @@ from django.contrib.admin.utils import NotRelationField, get_fields_from_path, g
 from django.contrib.auth.models import User
 from django.core.exceptions import ObjectDoesNotExist
 from django.core.paginator import Paginator
-from django.db.models import BooleanField, Count, IntegerField, Model, OuterRef, QuerySet, Subquery, Value
+from django.db.models import (
+    BooleanField,
+    Count,
+    IntegerField,
+    JSONField,
+    Model,
+    OuterRef,
+    QuerySet,
+    Subquery,
+    Value,
+)
 from django.db.models.functions import Coalesce
 from django.http import Http404, HttpRequest
 from django.urls import reverse
@@ -76,6 +86,27 @@ def count_of(rows: QuerySet[Any], owner: str) -> Coalesce:
 def count_subquery(model: type[Any], relation: str) -> Coalesce:
     field: Any = model._meta.get_field(relation)
     return count_of(field.related_model._default_manager.all(), field.field.name)
+
+
+def in_words(value: Any, *, between: str = "\n") -> str:
+    """Return a stored value as people read it: a line for each name, lists with commas, a dash for nothing."""
+    if isinstance(value, dict):
+        return (
+            between.join(f"{name}: {in_words(inner, between=', ')}" for name, inner in value.items()) or "–"
+        )
+    if isinstance(value, list):
+        return ", ".join(in_words(one, between=", ") for one in value) or "–"
+    if isinstance(value, bool):
+        return gettext("yes") if value else gettext("no")
+    return "–" if value is None or value == "" else str(value)
+
+
+def words_column(model: type[Model], name: str) -> Callable[[Any], str]:
+    @display(description=model._meta.get_field(name).verbose_name)  # type: ignore[union-attr]
+    def column(row: Any) -> str:
+        return in_words(getattr(row, name))
+
+    return column
 
 
 def count_column(description: str, field: str, *, ordered: bool = True) -> Callable[[Any], str]:
@@ -244,6 +275,13 @@ class QuorumAdmin(ModelAdmin):
 
 class ReadOnlyAdmin(QuorumAdmin):
     actions = None
+
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> list[Any]:
+        stored = {field.name for field in self.opts.concrete_fields if isinstance(field, JSONField)}
+        return [
+            words_column(self.model, name) if name in stored else name
+            for name in super().get_fields(request, obj)
+        ]
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False

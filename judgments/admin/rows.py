@@ -24,7 +24,9 @@ from judgments.admin.base import (
     study_column,
     thumbnail,
 )
+from judgments.kinds import KINDS
 from judgments.models import HIT, Caption, Dataset, Item, Output, StudyEvent, System, Unit
+from judgments.studies.designs import design_of
 from judgments.studies.study_page import study_page_address
 
 
@@ -118,11 +120,11 @@ class UnitAdmin(ReadOnlyAdmin):
         "pair",
         "kind",
         "control",
-        "expected",
+        "right_answer",
         "filtered",
         "withdrawn",
     )
-    readonly_fields = ("picture",)
+    readonly_fields = ("picture", "right_answer")
     picture = staticmethod(item_thumbnail)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Unit]:
@@ -141,6 +143,12 @@ class UnitAdmin(ReadOnlyAdmin):
     @display(description="second")
     def second_text(self, unit: Unit) -> str:
         return readable(unit.second.text) if unit.second else "–"
+
+    @display(description="right answer")
+    def right_answer(self, unit: Unit) -> str:
+        if unit.expected is None:
+            return "–"
+        return KINDS[unit.study.protocol].for_design(design_of(unit.study)).describe_expected(unit.expected)
 
     @display(description="role", label={"control": "info", "withdrawn": "danger", "filtered": "warning"})
     def role(self, unit: Unit) -> tuple[str, str] | str:

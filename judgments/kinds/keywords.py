@@ -290,6 +290,9 @@ class Keywords(OpenKind):
             "collocations": list(unit.content["collocations"]),
         }
 
+    def describe_answer(self, answer: Any) -> str:
+        return ", ".join(answer) or "–"
+
     def describe_consensus(self, answer: Any, *, unit: Any) -> list[str]:
         return [f"{word} ({count})" for word, count in answer.items()]
 
