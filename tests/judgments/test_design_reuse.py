@@ -14,6 +14,7 @@ from rest_framework.serializers import ValidationError
 from common.errors import DataConflict, DesignError, WrongState
 from judgments import operations
 from judgments.design.editing.form.design_form import DesignForm
+from judgments.design.editing.views.reuse import mark_differences
 from judgments.design.reading.checking import make_design
 from judgments.design.reading.comparing import compare_designs
 from judgments.design.reading.presets import PRESETS
@@ -216,6 +217,39 @@ class TestDifferences:
         )
         assert "sampling.references 2 48" in shown
         assert "slug" not in shown.split("As study files")[0].split("beside")[1].split("Sampling")[1]
+
+    @pytest.mark.parametrize(
+        ("this", "that", "marked"),
+        [
+            (
+                "Which is better?",
+                "Which is best?",
+                ("Which is <del>better</del>?", "Which is <ins>best</ins>?"),
+            ),
+            ("0.7", "0.75", ("0.<del>7</del>", "0.<ins>75</ins>")),
+            ("Read it.", "Read it twice.", ("Read it.", "Read it<ins> twice</ins>.")),
+            ("", "4", ("", "<ins>4</ins>")),
+            (
+                "<b>no</b> & <del>",
+                "<i>no</i> & <del>",
+                (
+                    "&lt;<del>b</del>&gt;no&lt;/<del>b</del>&gt; &amp; &lt;del&gt;",
+                    "&lt;<ins>i</ins>&gt;no&lt;/<ins>i</ins>&gt; &amp; &lt;del&gt;",
+                ),
+            ),
+        ],
+    )
+    def test_only_the_words_that_differ_are_marked_and_a_text_is_never_markup(
+        self, this: str, that: str, marked: tuple[str, str]
+    ) -> None:
+        assert mark_differences(this, that) == marked
+
+    def test_the_page_marks_the_word_of_a_text(self, designer: Client) -> None:
+        study = make_study(opened=False, question="Which <b> is better?")
+        make_study(slug="other", opened=False, question="Which <b> is best?")
+        shown = designer.get(reverse(COMPARE) + f"?this={study.slug}&that=other").content.decode()
+        assert "Which &lt;b&gt; is <del>better</del>?" in shown
+        assert "Which &lt;b&gt; is <ins>best</ins>?" in shown
 
     @pytest.mark.parametrize(
         "query", ["", "?this=gone&that=gone", "?this={slug}@999&that={slug}", "?this={slug}&that=preset:no"]

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import difflib
+import re
+from collections.abc import Iterable
 from typing import Any
 from urllib.parse import urlencode
 
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import reverse
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 
 from common.errors import QuorumError
@@ -25,6 +30,7 @@ from judgments.studies.step_form import add_operation, take_refusal
 from judgments.studies.studies import next_copy
 from judgments.studies.study_page import study_page
 
+WORDS_AND_GAPS = re.compile(r"\w+|\s+|[^\w\s]")
 MOST_OFFERED = 200  # studies, and saved presets, in the list to compare with; the address takes any
 
 
@@ -83,8 +89,28 @@ def _grouped(tables: dict[str, list[Any]], this: NamedDesign, that: NamedDesign)
     for rows in tables.values():
         for row in rows:
             title, label = titles.get(row.key, (gettext("Other keys"), ""))
-            groups.setdefault(title, []).append({"label": label, "row": row})
+            before, after = mark_differences(row.this, row.that)
+            groups.setdefault(title, []).append(
+                {"label": label, "key": row.key, "before": before, "after": after}
+            )
     return [{"title": title, "rows": rows} for title, rows in groups.items()]
+
+
+def mark_differences(this: str, that: str) -> tuple[SafeString, SafeString]:
+    """Return two texts as HTML, with the words in ``<del>`` and ``<ins>`` that the other one does not have."""
+    first, second = WORDS_AND_GAPS.findall(this), WORDS_AND_GAPS.findall(that)
+    steps = difflib.SequenceMatcher(None, first, second).get_opcodes()
+    return (
+        _marked("<del>{}</del>", ((step[0], first[slice(*step[1:3])]) for step in steps)),
+        _marked("<ins>{}</ins>", ((step[0], second[slice(*step[3:])]) for step in steps)),
+    )
+
+
+def _marked(shape: str, parts: Iterable[tuple[str, list[str]]]) -> SafeString:
+    shown = (
+        format_html("{}" if what == "equal" else shape, "".join(words)) for what, words in parts if words
+    )
+    return format_html_join("", "{}", ((part,) for part in shown))
 
 
 add_operation(duplicate, label="Duplicate", requires="judgments.add_study", leads_away="change")
