@@ -123,7 +123,7 @@ def phrasing(folder: Path, only: str) -> None:
         honest = [_flagged(captions, rule, copied=0.0, number=number) for number in range(STUDIES)]
         flagged, workers = sum(len(found) for found, _, _ in honest), sum(of for _, _, of in honest)
         low, high = wilson_interval(flagged, workers)
-        print(f"{name}: {flagged} of {workers} honest workers ({low:.1%} to {high:.1%})", end="")
+        print(f"{name}: {flagged} of {workers} honest participants ({low:.1%} to {high:.1%})", end="")
         for copied in COPIED:
             runs = [_flagged(captions, rule, copied=copied, number=number) for number in range(STUDIES // 4)]
             found = sum(len(found & copying) for found, copying, _ in runs)

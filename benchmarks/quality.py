@@ -134,7 +134,7 @@ def honest_work(
 
 
 def print_false_alarms() -> None:
-    """Print how many honest workers each rule ever accused."""
+    """Print how many honest participants each rule ever accused."""
     workers, pages_each, repeats = 45, 15, 4
     rules = [make_rule(name, settings) for name, settings in WATCHING]
     plain = make_rule("control-accuracy", {"least": 4, "threshold": 0.7, "alpha": 0.0})

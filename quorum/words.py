@@ -48,7 +48,7 @@ SECTIONS: Commands = {
         "study open": ("open_study", "let people in", "annotation.crowds.operations.open_to_workers"),
         "study pause": ("pause_study", "offer no work for a while", "annotation.work.operations.pause"),
         "study resume": ("resume_study", "offer work again", "annotation.work.operations.resume"),
-        "study extend": ("extend_study", "more workers, or more time", "annotation.work.operations.extend"),
+        "study extend": ("extend_study", "more participants, or more time", "annotation.work.operations.extend"),
         "study reopen": ("reopen_units", "more votes for some units",
             "evaluation.results.disputes.reopening.reopen"),
         "study close": ("close_study", "offer no more work", "annotation.crowds.operations.close"),
@@ -60,7 +60,7 @@ SECTIONS: Commands = {
             "evaluation.data.adoption.adopt"),
     },
     RESULTS: {
-        "aggregate": ("aggregate", "consensus, agreement, workers",
+        "aggregate": ("aggregate", "consensus, agreement, participants",
             "evaluation.management.results.Aggregate"),
         "evaluate": ("evaluate", "which metric agrees with the consensus",
             "evaluation.management.results.Evaluate"),

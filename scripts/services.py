@@ -227,7 +227,7 @@ def account_lines(account: dict[str, str] | None, command: str = QUORUM) -> str:
         )
     else:
         admin = "Admin account   {name}   password {password}   (shown this once)\n".format(**account)
-    return admin + "Workers         need no account: they join by name\n"
+    return admin + "Participants    need no account: they join by name\n"
 
 
 def wait_for_answer(address: str, services: Services) -> None:

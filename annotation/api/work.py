@@ -76,7 +76,7 @@ class JoinedReply(Schema):
 
     worker = serializers.CharField()
     token = serializers.CharField()
-    resume = serializers.CharField(allow_null=True, help_text="Shown once, when the worker is new.")
+    resume = serializers.CharField(allow_null=True, help_text="Shown once, when the participant is new.")
 
 
 class Sentence(Schema):
@@ -219,7 +219,7 @@ TOKEN_AUTHENTICATION = cast(list[type[BaseAuthentication]], api_settings.DEFAULT
 class IsWorker(BasePermission):
     """Allow a worker's token only in the worker's calls, with their own methods."""
 
-    message = "This call takes the token of a worker who joined."
+    message = "This call takes the token of a participant who joined."
 
     def has_permission(self, request: Request, view: Any) -> bool:
         return isinstance(request.user, Worker) and request.method in view.worker_methods
@@ -291,7 +291,8 @@ class AcceptView(WorkView):
             201: AssignmentReply,
             200: OpenApiResponse(AssignmentReply, description="The HIT that is held already."),
             204: OpenApiResponse(
-                description="Nothing is left for this worker; with Retry-After, others hold pages that may come free."
+                description="Nothing is left for this participant; with Retry-After, others hold pages that may "
+                "come free."
             ),
             403: Problem,
             404: Problem,

@@ -198,7 +198,7 @@ def begin_closing(*, study: Study, by: User | None = None) -> None:
     expire_overdue(study=study)
     release_reserved(study=study)
     if was != Study.State.CLOSED:
-        note_event(study=study, what="closed", sentence="Closed to new workers.", by=by)
+        note_event(study=study, what="closed", sentence="Closed to new participants.", by=by)
 
 
 def _carry_out_now(study: Study) -> str:

@@ -34,11 +34,11 @@ class OpenRequest(Parameters):
 
 @operation(
     "open",
-    "Let workers in",
+    "Let participants in",
     parameters=OpenRequest,
     orders=True,
     follow_up=FollowUp(carry_out=lambda study: carry_out_opening(study=study), enqueue=sync_if_calls_wait),
-    command=CommandHelp("Let workers into a study.", "triplets-50"),
+    command=CommandHelp("Let participants into a study.", "triplets-50"),
 )
 def open_to_workers(*, study: Study, by: User | None, anyway: bool = False) -> Outcome:
     """Publish the study to its crowd; twice is harmless."""

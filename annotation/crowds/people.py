@@ -204,5 +204,7 @@ def forget_raw_ids(*, study: Study, by: User | None = None) -> int:
     RawId.objects.filter(pk__in=[row.pk for row in rows]).delete()
     ids_forgotten.send(Study, study=study)
     gone = len(rows)
-    note_event(study=study, what="forget-ids", sentence=f"{gone} raw ids of workers were deleted.", by=by)
+    note_event(
+        study=study, what="forget-ids", sentence=f"{gone} raw ids of participants were deleted.", by=by
+    )
     return gone

@@ -45,7 +45,7 @@ def give_qualification(
         _record(worker, name, value)
         if passes_on and worker.platform and worker.platform == study.platform:
             ask_to_qualify(study=study, worker=worker, qualification=name, value=value, by=by)
-    people = "One worker" if len(workers) == 1 else f"{len(workers)} workers"
+    people = "One participant" if len(workers) == 1 else f"{len(workers)} participants"
     message = f"{people} {'got' if value else 'lost'} the qualification {name}."
     note_event(study=study, what="qualified", sentence=message, by=by, qualification=name, value=value)
 

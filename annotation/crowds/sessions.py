@@ -443,7 +443,7 @@ def _take_slot(assignment: Assignment) -> None:
     lock_for_settling(study=assignment.study, hits=[hit])
     live = Assignment.objects.filter(hit=hit, state__in=LIVE_STATES)
     if live.filter(worker=assignment.worker_id).exists():
-        raise IncompleteWork("Its worker has done the same page of work again.")
+        raise IncompleteWork("Its participant has done the same page of work again.")
     make_room(HIT.objects.get(pk=hit))
     if not HIT.objects.filter(pk=hit, open_slots__gt=0).update(open_slots=F("open_slots") - 1):
         raise IncompleteWork("No slot of its HIT is open.")

@@ -36,7 +36,7 @@ class BlockRequest(Parameters):
 
 @operation(
     "block-worker",
-    "Block a worker",
+    "Block a participant",
     parameters=BlockRequest,
     right=Right.REVIEW,
     scope="workers",
@@ -129,7 +129,7 @@ class MessageRequest(Parameters):
 
 @operation(
     "write-workers",
-    "Write to workers",
+    "Write to participants",
     parameters=MessageRequest,
     right=Right.REVIEW,
     scope="workers",

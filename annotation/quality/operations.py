@@ -144,7 +144,9 @@ class ExclusionRequest(WhyRequest):
     worker = serializers.CharField()
 
 
-@operation("exclude", "Exclude a worker", parameters=ExclusionRequest, right=Right.REVIEW, scope="workers")
+@operation(
+    "exclude", "Exclude a participant", parameters=ExclusionRequest, right=Right.REVIEW, scope="workers"
+)
 def exclude(*, study: Study, by: User | None, worker: str, why: str) -> Outcome:
     """Exclude a worker. Their answers stay, and do not count; twice gives the first exclusion."""
     person = find_worker(study, worker)
@@ -200,13 +202,14 @@ class RejectionRequest(DecisionRequest):
         required=False, allow_blank=True, help_text="Required unless `found` is true."
     )
     found = serializers.BooleanField(
-        required=False, help_text="Where there is no reason: what speaks against each worker is the reason."
+        required=False,
+        help_text="Where there is no reason: what speaks against each participant is the reason.",
     )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         if not attrs.get("reason") and not attrs.get("found"):
             raise serializers.ValidationError(
-                {"reason": "A rejection needs a reason that the worker can read."}
+                {"reason": "A rejection needs a reason that the participant can read."}
             )
         return super().validate(attrs)
 

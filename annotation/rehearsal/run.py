@@ -117,7 +117,7 @@ def _end(study: Study, crowd: RehearsalCrowd, *, state: Study.State) -> None:
     locked.save(update_fields=["notes", "state", "closed_at"])
     study.refresh_from_db()
     if state == Study.State.CLOSED:
-        sentence = f"Rehearsed: {crowd.workers} simulated workers began to answer it."
+        sentence = f"Rehearsed: {crowd.workers} simulated participants began to answer it."
         note_event(study=study, what="rehearsed", sentence=sentence, crowd=asdict(crowd))
 
 

@@ -183,7 +183,7 @@ def picture(request: HttpRequest, assignment_id: UUID, position: int) -> HttpRes
     if worker is None and not request.user.is_staff and (header or request.user.is_anonymous):
         return problem_page(
             401,
-            "A picture is shown to the worker whose token comes along.",
+            "A picture is shown to the participant whose token comes along.",
             headers={"WWW-Authenticate": "Token"},
         )
     assignment = Assignment.objects.filter(pk=assignment_id).select_related("study").first()
@@ -192,7 +192,9 @@ def picture(request: HttpRequest, assignment_id: UUID, position: int) -> HttpRes
     ):
         return picture_response(request, item_at(assignment, position))
     if header:
-        return problem_page(403, "A worker's token opens the pictures of the worker's own assignments.")
+        return problem_page(
+            403, "A participant's token opens the pictures of the participant's own assignments."
+        )
     raise Http404("There is no such picture.")
 
 

@@ -255,7 +255,9 @@ def checked_name(name: str) -> str:
     """Return the name as stored: Unicode-composed (NFC), with single spaces."""
     name = unicodedata.normalize("NFC", " ".join(name.split()))
     if not 1 <= len(name) <= NAME_LENGTH or not name.isprintable():
-        raise NameProblem(_("A worker's name is 1 to %(most)d visible characters.") % {"most": NAME_LENGTH})
+        raise NameProblem(
+            _("A participant's name is 1 to %(most)d visible characters.") % {"most": NAME_LENGTH}
+        )
     if re.fullmatch(r"anon-\d+", name):
         raise NameProblem(
             _("The name %(name)r is kept for raters of published totals; please choose another one.")
@@ -395,5 +397,7 @@ def _use_invitation(study: Study, worker: Worker, code: str) -> None:
 def find_worker(study: Study, name: str) -> Worker:
     worker = Worker.objects.filter(participations__study=study, name=name.strip()).first()
     if worker is None:
-        raise NotThere(f"Nothing was changed: no worker {name[:80]!r} took part in study {study.slug!r}.")
+        raise NotThere(
+            f"Nothing was changed: no participant {name[:80]!r} took part in study {study.slug!r}."
+        )
     return worker

@@ -359,7 +359,7 @@ def describe_taken_work(study: Study) -> str:
     parameters=Reason,
     follow_up=ASK_THE_CROWD,
     command=CommandHelp(
-        "Stop claims of an open study; workers who hold a HIT may finish it.",
+        "Stop claims of an open study; participants who hold a HIT may finish it.",
         "triplets-50 --why 'a caption is broken'",
     ),
 )
@@ -418,12 +418,12 @@ class ExtendRequest(Reason):
 
 @operation(
     "extend",
-    "More workers, or more time",
+    "More participants, or more time",
     parameters=ExtendRequest,
     follow_up=ASK_THE_CROWD,
     orders=True,
     command=CommandHelp(
-        "Let more workers judge every HIT, or some, or give more time; the log says why.",
+        "Let more participants judge every HIT, or some, or give more time; the log says why.",
         "triplets-50 --workers 2 --why 'the pilot was too small'",
     ),
 )
@@ -505,7 +505,7 @@ class InvitationRequest(Parameters):
         required=False,
         allow_blank=True,
         max_length=200,
-        help_text="Workers never see it.",
+        help_text="Participants never see it.",
     )
 
 

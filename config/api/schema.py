@@ -50,7 +50,7 @@ class TokenScheme(OpenApiAuthenticationExtension):
             "type": "apiKey",
             "in": "header",
             "name": "Authorization",
-            "description": "`Token <token>`: a worker's from joining, or a staff member's.",
+            "description": "`Token <token>`: a participant's from joining, or a staff member's.",
         }
 
 

@@ -168,8 +168,8 @@ def _check_readers(dataset: Dataset) -> None:
     study = dataset.studies.first()
     if study is not None:
         raise ChallengeError(
-            f"Study {study.slug!r} shows captions of dataset {dataset.name!r} to its members and workers; expected a "
-            "dataset without studies, such as the hidden split imported alone.",
+            f"Study {study.slug!r} shows captions of dataset {dataset.name!r} to its members and participants; "
+            "expected a dataset without studies, such as the hidden split imported alone.",
             field="dataset",
         )
 

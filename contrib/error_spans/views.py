@@ -102,7 +102,7 @@ class SystemScoreSerializer(serializers.Serializer[Any]):
     low = serializers.FloatField(allow_null=True)
     high = serializers.FloatField(allow_null=True)
     mqm = serializers.FloatField(help_text="Minus the weights of the errors.")
-    z = serializers.FloatField(allow_null=True, help_text="Of scores standardised by worker.")
+    z = serializers.FloatField(allow_null=True, help_text="Of scores standardised by participant.")
     errors = serializers.DictField(  # type: ignore[assignment]  # a member of the answer
         child=serializers.FloatField(), help_text="Severity -> errors that a judge marks in a segment."
     )

@@ -137,7 +137,7 @@ def _about_cells(
         more = f" and {len(unused) - MOST_NAMED} more" if len(unused) > MOST_NAMED else ""
         names = ", ".join(unused[:MOST_NAMED]) + more
         sentences.append(
-            f"Columns that the template does not show go along to the exports, and no worker sees them: {names}."
+            f"Columns that the template does not show go along to the exports, and no participant sees them: {names}."
         )
     for name, count in marked.items():
         if name in template.fields:
@@ -158,7 +158,7 @@ def _about_known(template: TemplateForm, columns: tuple[str, ...], known: int, o
         says = "says" if known == 1 else "say"
         columns_named = ", ".join(list(expecting)[:MOST_NAMED])
         sentences.append(
-            f"{_rows(known)} {says} what is expected ({columns_named}), which no worker sees: "
+            f"{_rows(known)} {says} what is expected ({columns_named}), which no participant sees: "
             "with controls.per_hit they are control items."
         )
     if odd:

@@ -128,8 +128,8 @@ def import_judgments(
             transaction.set_rollback(dry_run)
     except IntegrityError as error:
         raise DataConflict(
-            f"{path} was not imported: it contradicts itself, for example by two answers of one worker on one unit "
-            f"({str(error).splitlines()[0]})."
+            f"{path} was not imported: it contradicts itself, for example by two answers of one participant on one "
+            f"unit ({str(error).splitlines()[0]})."
         ) from error
     if left_out is not None and left_out is not bad_rows:
         left_out.write()

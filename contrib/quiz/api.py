@@ -30,7 +30,9 @@ class QuizAttemptSerializer(RowSerializer[QuizAttempt]):
     study = Related("study.slug")
     worker = Related("worker.name")
     items = serializers.ListField(read_only=True)
-    answers = serializers.DictField(read_only=True, help_text="Position -> answer, as the worker saw it.")
+    answers = serializers.DictField(
+        read_only=True, help_text="Position -> answer, as the participant saw it."
+    )
 
     class Meta:
         model = QuizAttempt

@@ -58,7 +58,7 @@ COMPARISON_OPTIONS = (
 )  # fmt: skip
 
 HELP = f"""\
-Krippendorff's alpha of a judgments file, with a 95 % interval by item and by worker. Items are those of the
+Krippendorff's alpha of a judgments file, with a 95 % interval by item and by participant. Items are those of the
 column image, or the documents of the column document; where there is neither, units. No database is needed.
 PATH is JSON lines, CSV, TSV, a JSON list, an Excel workbook or Parquet with the columns unit, worker and
 value; others may be absent. Of exports with open answers (column answer), the parts of the answers are
@@ -102,7 +102,7 @@ class Agreement(QuorumCommand):
         parser.add_argument(
             "--naive",
             action="store_true",
-            help="take judgments as independent: bootstrap intervals over units, not by unit and by worker",
+            help="take judgments as independent: bootstrap intervals over units, not by unit and by participant",
         )
         self.add_output(parser, metavar="PATH", help="write the JSON here")
         parser.add_argument(

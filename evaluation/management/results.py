@@ -21,7 +21,7 @@ class Aggregate(OperationCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         super().add_arguments(parser)
-        self.add_output(parser, help="write units, pairs, agreement and workers there as JSON")
+        self.add_output(parser, help="write units, pairs, agreement and participants there as JSON")
         parser.add_argument(
             "--from-rows",
             action="store_true",

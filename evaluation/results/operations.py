@@ -27,7 +27,7 @@ class ClustersRequest(Parameters):
     clusters = serializers.ChoiceField(
         required=False,
         choices=CLUSTERED,
-        help_text="Intervals and tests by item and by worker, or naive ones, which take rows as independent "
+        help_text="Intervals and tests by item and by participant, or naive ones, which take rows as independent "
         f"(default: {CLUSTERED[0]})",
     )
 

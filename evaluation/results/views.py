@@ -566,7 +566,7 @@ class AgreementView(LastAnalysisView):
 
     what = Analysis.What.AGGREGATION
 
-    @describe_last("studies_agreement", "The last agreement and workers' quality")
+    @describe_last("studies_agreement", "The last agreement and participants' quality")
     def get(self, request: Request, slug: str) -> Response:
         """As the last ``aggregate`` stored it, with its settings and the hash of the judgments it came from."""
         return self.last(request, slug)

@@ -138,7 +138,7 @@ class VisibleRows(BaseFilterBackend):
 class NoWorker(BasePermission):
     """Refuse workers' tokens; the API description is otherwise public."""
 
-    message = "A worker's token opens the worker's calls alone."
+    message = "A participant's token opens the participant's calls alone."
 
     def has_permission(self, request: Request, view: Any) -> bool:
         return not (request.auth and not request.user.is_staff)

@@ -260,8 +260,8 @@ def own_record_needed(workers: Workers, backend: str) -> str:
         else "approved_at_least = 0 under [workers] takes that off."
     )
     return (
-        f"Only workers with {workers.approved_at_least} pages of work approved on this site can join, which may be "
-        f"nobody: {off}"
+        f"Only participants with {workers.approved_at_least} pages of work approved on this site can join, which may "
+        f"be nobody: {off}"
     )
 
 

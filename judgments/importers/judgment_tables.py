@@ -249,7 +249,7 @@ class TableJudgments(JudgmentSource):
             actual = f"a second answer of {quoted(row.worker)} on unit {quoted(row.unit)}"
             first = self._lines[answered]
             where = "" if first is None else f" (the first is on line {first})"
-            raise record.problem("worker", f"{actual}{where}", "one answer a worker and unit")
+            raise record.problem("worker", f"{actual}{where}", "one answer a participant and unit")
         if row.pair is not None and not row.control:
             pair = hash(row.pair)
             both = hash((row.image, *captions_shown[1:], systems[: len(SIDES)]))

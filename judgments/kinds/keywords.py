@@ -236,7 +236,7 @@ class Keywords(OpenKind):
         if design.controls.per_hit:
             raise DesignError(
                 "controls.per_hit asks for control items, but of keywords no answer is the only right one; set it "
-                "to 0 (a quiz and the agreement with others tell careful workers).",
+                "to 0 (a quiz and the agreement with others tell careful participants).",
                 field="controls.per_hit",
             )
         there = [image for image in divide_images(design, material).judged if image.text]
@@ -257,7 +257,9 @@ class Keywords(OpenKind):
             if titles
             else "frequent ones of the texts, as the design names no titles"
         )
-        return Batch(hits=hits, notes={"sentences": [f"Phrases offered to workers: {count:,}, {source}."]})
+        return Batch(
+            hits=hits, notes={"sentences": [f"Phrases offered to participants: {count:,}, {source}."]}
+        )
 
     def _offered(
         self, design: StudyDesign, images: Sequence[Image], there: Sequence[Image]

@@ -61,7 +61,7 @@ class DoneReply(work.Schema):
     left_out = serializers.ListField(
         child=serializers.CharField(),
         required=False,
-        help_text="Workers for whose top-ups the budget does not reach.",
+        help_text="Participants for whose top-ups the budget does not reach.",
     )
     request = serializers.IntegerField(
         required=False,

@@ -24,7 +24,7 @@ class ControlItemSerializer(UnitSerializer):
 
     seen = serializers.SerializerMethodField()
     right = serializers.SerializerMethodField()
-    suspect = serializers.SerializerMethodField(help_text="Whether careful workers miss it.")
+    suspect = serializers.SerializerMethodField(help_text="Whether careful participants miss it.")
 
     class Meta(UnitSerializer.Meta):
         fields = [*UnitSerializer.Meta.fields, "control_kind", "seen", "right", "suspect"]
@@ -88,7 +88,7 @@ class ControlsSerializer(work.Schema):
     suspects = serializers.ListField(child=serializers.CharField(), help_text="Units, the surest first.")
     used_up = serializers.DictField(
         child=serializers.IntegerField(allow_null=True),
-        help_text="Workers who met every item, and what their pages lacked.",
+        help_text="Participants who met every item, and what their pages lacked.",
     )
 
 
@@ -98,7 +98,7 @@ class ControlsView(APIView):
     @extend_schema(
         responses={200: ControlsSerializer, 404: work.Problem},
         operation_id="studies_controls",
-        summary="How workers fare on control items",
+        summary="How participants fare on control items",
     )
     def get(self, request: Request, slug: str) -> Response:
         """Results by the kind of item, and items that careful workers miss."""

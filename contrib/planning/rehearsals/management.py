@@ -43,7 +43,7 @@ class Rehearse(OperationCommand):
 def _report_line(by_sort: SortReport) -> str:
     from annotation.rehearsal.reports import CAREFUL
 
-    who = "Careful workers" if by_sort.sort == CAREFUL else f"Spammers, {by_sort.sort}"
+    who = "Careful participants" if by_sort.sort == CAREFUL else f"Spammers, {by_sort.sort}"
     when = ""
     if by_sort.answers is not None:
         low, middle, high = by_sort.answers

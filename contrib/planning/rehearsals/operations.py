@@ -93,7 +93,7 @@ class LargeRehearsalRequest(RehearsalRequest):
     workers = _number("Participants", DEFAULT_CROWD.workers, 1, 100_000)
 
 
-@operation("rehearse", "Let simulated workers answer", parameters=LargeRehearsalRequest, job="rehearse")
+@operation("rehearse", "Let simulated participants answer", parameters=LargeRehearsalRequest, job="rehearse")
 def rehearse_study(*, study: Study, by: User | None, progress: Progress, **crowd: Any) -> Outcome:
     """Fill every HIT of the study with simulated answers."""
     report = rehearse(study=study, crowd=RehearsalCrowd(**crowd), progress=progress)

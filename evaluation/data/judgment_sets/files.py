@@ -488,5 +488,5 @@ def _refuse_duplicates(path: Path, table: FileJudgments, lines: NDArray[np.int64
             if first != row:
                 unit, worker = table.unit_names[table.units[row]], table.worker_names[table.workers[row]]
                 actual = f"a second answer of {quoted(worker)} on unit {quoted(unit)}"
-                expected = f"one answer a worker and unit (the first is on line {lines[first]})"
+                expected = f"one answer a participant and unit (the first is on line {lines[first]})"
                 raise ImportProblem(path, int(lines[row]), "worker", actual, expected)

@@ -48,7 +48,7 @@ class PlanSerializer(serializers.Serializer[Any]):
     controls = serializers.IntegerField()
     hits = serializers.IntegerField()
     judgments = serializers.IntegerField()
-    hours = serializers.FloatField(help_text="Of all workers together.")
+    hours = serializers.FloatField(help_text="Of all participants together.")
 
 
 class PresetSerializer(serializers.Serializer[Any]):
