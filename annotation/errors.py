@@ -68,12 +68,13 @@ class AnswersMissing(QuorumError):
 class AddressFull(TooMany):
     """Too many people from the visitor's network address work on the study; one may leave soon."""
 
-    title = "Many people at your address are at work"
+    title = "Too many people at your internet address"
 
     def __init__(self) -> None:
         message = _(
-            "Nothing was changed: as many people are at work in this study from your internet address as one may "
-            "have. Please try again in a minute. If you sit in a class-room, tell the researchers."
+            "Nothing was changed: the largest number of people allowed from one internet address is already "
+            "working on this study. Please try again in a minute. If you are in a classroom, tell the "
+            "researchers."
         )
         super().__init__(message, wait=60)
 
@@ -85,7 +86,7 @@ class NoMoreTime(QuorumError):
 
 class SlotTaken(QuorumError):
     status = 409
-    title = "Somebody else has it"
+    title = "Somebody else has this page of work"
 
 
 class TooLateToChange(QuorumError):

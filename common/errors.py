@@ -82,7 +82,7 @@ def unknown_value(value: object, known: Iterable[object]) -> str:
     sentence = (
         gettext("%(value)r is unknown; expected one of %(known)s.")
         if known
-        else gettext("%(value)r is unknown; there is none yet.")
+        else gettext("%(value)r is unknown; there are no values to choose from yet.")
     )
     return sentence % {"value": str(value)[:80], "known": listed} + did_you_mean(value, known)
 

@@ -162,6 +162,7 @@ class Reason(Parameters):
         label="Reason",
         help_text="Reason, shown in the study's log.",
         error_messages=dict.fromkeys(
-            ("required", "null", "blank"), gettext_lazy("A reason is missing; the study's log shows it.")
+            ("required", "null", "blank"),
+            gettext_lazy("A reason is missing; it will be shown in the study's log."),
         ),
     )

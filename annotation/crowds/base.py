@@ -11,6 +11,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from annotation.work.sheet.layout import Layout
 from judgments.design.study_design import StudyDesign
@@ -36,6 +37,23 @@ class Ability(StrEnum):
     QUALIFY = "qualify"
     MESSAGE = "message"
     COST = "cost"
+
+
+ABILITY_PHRASES = {
+    Ability.PUBLISH: gettext_noop("publish work"),
+    Ability.EXTEND: gettext_noop("add places and time"),
+    Ability.EXPIRE: gettext_noop("take published work down"),
+    Ability.DELETE: gettext_noop("delete ended publications"),
+    Ability.LIST: gettext_noop("list submissions"),
+    Ability.APPROVE: gettext_noop("approve"),
+    Ability.REJECT: gettext_noop("reject"),
+    Ability.BONUS: gettext_noop("pay bonuses"),
+    Ability.BLOCK: gettext_noop("block a participant"),
+    Ability.UNBLOCK: gettext_noop("lift a block"),
+    Ability.QUALIFY: gettext_noop("give a qualification"),
+    Ability.MESSAGE: gettext_noop("message participants"),
+    Ability.COST: gettext_noop("state the cost"),
+}
 
 
 class CrowdProblem(Exception):

@@ -83,8 +83,8 @@ def sync(*, study: Study, by: User | None, thorough: bool = False) -> Outcome:
     note_event(study=study, what="sync-crowd", sentence=event, by=by)
     there = ngettext("one page of work", "%(n)s pages of work", synced.hits) % {"n": thousands(synced.hits)}
     message = ngettext(
-        "Compared with the crowd: %(there)s there, one difference.",
-        "Compared with the crowd: %(there)s there, %(n)s differences.",
+        "Compared with the crowd: %(there)s at the crowd, one difference.",
+        "Compared with the crowd: %(there)s at the crowd, %(n)s differences.",
         odd,
     )
     return Outcome(message % {"there": there, "n": thousands(odd)}, synced)

@@ -225,7 +225,8 @@ def _refuse_beyond_limit(session: CrowdSession) -> None:
     if has_reached_limit(study=session.study, design=design_of(session.study), worker=session.worker):
         raise RequirementNotMet(
             _(
-                "You did as many pages of work as this study asks of one person: please return this HIT. Thank you."
+                "You have done as many pages of work as one person may do in this study: please return this "
+                "HIT. Thank you."
             )
         )
 

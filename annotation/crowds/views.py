@@ -24,6 +24,7 @@ from pydantic import TypeAdapter
 from unfold.decorators import display
 
 from annotation.crowds import Ability, AbsentBackend, backend_of, operations, worker_operations
+from annotation.crowds.base import ABILITY_PHRASES
 from annotation.crowds.mturk import notifications
 from annotation.crowds.mturk.frames import SITES
 from annotation.crowds.mturk.notifications import Subscription, read_sns
@@ -64,18 +65,10 @@ MOST_LINES_SHOWN = 20
 UNITS_A_PAGE = 20  # approximate number of units in a HIT
 LATEST_CALLS = 200  # number of latest calls, of which similar ones are shown in one line
 MOST_SUGGESTIONS = 200  # number of workers' names that a field suggests
-ABILITY_PHRASES = {
-    Ability.PUBLISH: gettext_noop("publish work"),
-    Ability.EXTEND: gettext_noop("add places and time"),
-    Ability.EXPIRE: gettext_noop("take published work down"),
-    Ability.LIST: gettext_noop("list submissions"),
-    Ability.APPROVE: gettext_noop("approve"),
-    Ability.REJECT: gettext_noop("reject"),
-    Ability.BONUS: gettext_noop("pay bonuses"),
-    Ability.BLOCK: gettext_noop("block a participant"),
-    Ability.MESSAGE: gettext_noop("message participants"),
-    Ability.COST: gettext_noop("state the cost"),
-}
+LIMITS_SHOWN = (
+    Ability.PUBLISH, Ability.EXTEND, Ability.EXPIRE, Ability.LIST, Ability.APPROVE, Ability.REJECT, Ability.BONUS,
+    Ability.BLOCK, Ability.MESSAGE, Ability.COST,
+)  # fmt: skip
 ORDER_PHRASES = {
     Ability.PUBLISH: gettext_noop("publish"),
     Ability.EXTEND: gettext_noop("extend the offer, or add places"),
@@ -285,7 +278,7 @@ def show_crowd(request: HttpRequest, study: Study, context: Context) -> HttpResp
         "backend": backend,
         "design": design,
         "can": {ability.value for ability in backend.can},
-        "cannot": [_(label) for ability, label in ABILITY_PHRASES.items() if ability not in backend.can],
+        "cannot": [_(ABILITY_PHRASES[ability]) for ability in LIMITS_SHOWN if ability not in backend.can],
         "where": backend.describe_entrance(study) if study.platform else "",
         "counted": counted,
         "forecast": figures.forecast,

@@ -191,7 +191,7 @@ def _check_agreed(order: Order, above: int | None) -> None:
     amount = spell_cents(order.cents, order.currency)
     if agreed is not None and agreed != order.cents:
         raise WrongState(
-            _("Nothing was done: %(agreed)s were asked for, and now it would take %(asked)s.")
+            _("Nothing was done: the request was for %(agreed)s, but it would now cost %(asked)s.")
             % {"agreed": spell_cents(agreed, order.currency), "asked": amount}
         )
     if agreed is None and above is not None and order.cents > above:

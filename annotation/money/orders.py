@@ -181,7 +181,7 @@ def _carry_out(order: SpendingRequest) -> Outcome:
     study, asker, act = order.study, order.asked_by, current_act()
     if asker is not None and not has_right(asker, _confirmable[order.operation].right, study):
         raise WrongState(
-            _("%(name)s, who asked, may not spend money of study %(slug)r any more.")
+            _("%(name)s, who made this request, may no longer spend money of study %(slug)r.")
             % {"name": asker.get_username(), "slug": study.slug}
         )
     if _situation(order.operation, study, order.values) != order.situation:

@@ -150,7 +150,9 @@ def preview_call(*, call: CrowdCall, step: str) -> Preview:
     found_again = call.kind == Ability.PUBLISH and step == "retry"
     if call.unsure != (step != "retry") and not found_again:
         fitting = "was-done or was-not-done" if call.unsure else "retry"
-        raise WrongState(_("Nothing was changed: of this call expected %(fitting)s.") % {"fitting": fitting})
+        raise WrongState(
+            _("Nothing was changed: this call can only be resolved as %(fitting)s.") % {"fitting": fitting}
+        )
     cents = int(call.payload.get("cents", 0))
     new = 0 if call.reserved_cents or step == "was-done" else cents
     facts = {"call": call.pk, "kind": call.kind, "cents": cents, "attempts": call.attempts}
@@ -173,7 +175,7 @@ def check_confirmed(preview: Preview, confirm: str | None) -> None:
     if confirm is not None and confirm != preview.confirm:
         total = spell_cents(preview.total_cents, currency_of(preview.study))
         raise NotConfirmed(
-            f"Nothing was done: it is not what was confirmed, or no longer; now it would take {total}. Look "
+            f"Nothing was done: this is not what was confirmed; it would now cost {total}. Look "
             "at the preview again, and send its confirm."
         )
 

@@ -63,7 +63,7 @@ def erase(
 ) -> Outcome:
     """Remove a person's identity from a study, for good. Their judgments stay without a name, or go as well."""
     if confirm.strip() != worker.strip():
-        raise WrongState(pgettext("staff", "Nothing was erased: the name typed again is another one."))
+        raise WrongState(pgettext("staff", "Nothing was erased: the name that you typed again is different."))
     person = find_person(study, worker)
     if person is None:
         before = erasure_of(study, worker)

@@ -73,7 +73,7 @@ def decide(request: HttpRequest, pk: int) -> HttpResponse:
             messages.error(request, str(error))
             return see_other("annotation:adjudicate")
     if adjudication.state != Adjudication.State.WAITING:
-        messages.info(request, _("This one is decided. Whoever sent it to you can take it back."))
+        messages.info(request, _("This item is decided. Whoever sent it to you can withdraw it."))
         return redirect("annotation:adjudicate")
     return _adjudication_page(request, adjudication)
 
@@ -81,7 +81,7 @@ def decide(request: HttpRequest, pk: int) -> HttpResponse:
 def _store_decision(request: HttpRequest, adjudication: Adjudication) -> HttpResponse:
     kind, page_units = kind_of(adjudication.study), [services.page_unit_of(adjudication)]
     if not can_be_stored(dict(request.POST.lists())):
-        raise AnswerProblem(_("Nothing was saved: a text holds signs that cannot be stored."))
+        raise AnswerProblem(_("Nothing was saved: a text contains characters that cannot be stored."))
     answers = answers_of_form(request.POST, page_units, kind=kind, final=True, saved={})
     if not answers or undecided_positions(request.POST, page_units, kind):
         raise AnswerProblem(_("Nothing was decided: choose an answer."))

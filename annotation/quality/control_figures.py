@@ -144,7 +144,7 @@ def describe_control_item(kind: Kind, unit: Unit) -> dict[str, Any]:
         return {
             "reference": unit.reference,
             "texts": _texts_of(kind, unit),
-            "right_answer": _("the same answer as the other time"),
+            "right_answer": _("the same answer as the first time"),
         }
     if kind.two_sided:
         shown = [(unit.first, unit.expected == 1), (unit.second, unit.expected == 2)]

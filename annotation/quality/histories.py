@@ -53,8 +53,8 @@ def answer_format_of(study: Study) -> AnswerFormat:
         kind.outcomes,
         level=kind.aggregation.level,
         sided=kind.two_sided,
-        written=kind.writes_captions,
-        recorded=bool(writing.get("record")),
+        is_text=kind.writes_captions,
+        records_typing=bool(writing.get("record")),
         hidden_line=bool(writing.get("hidden_line")),
     )
 

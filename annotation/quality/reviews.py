@@ -94,7 +94,7 @@ def reasons_against(
         if not record.used and record.seen >= controls.after:
             sentence = pgettext(
                 "staff",
-                "%(right)s of %(seen)s items with a known answer were right; the study asks for %(share)s %%.",
+                "%(right)s of %(seen)s items with a known answer were right; the study requires %(share)s %%.",
             )
             share = f"{controls.threshold * 100:g}"
             reasons[worker].append(sentence % {"right": record.right, "seen": record.seen, "share": share})
@@ -388,7 +388,7 @@ def decide_adjudication(*, adjudication: Adjudication, answer: Any, reason: str 
     if not moved and adjudication.state == State.WITHDRAWN:
         raise WrongState(_("Your decision was not stored: the item was withdrawn."))
     if not moved and adjudication.value != value:
-        raise WrongState(_("Your decision of before stays: this item was decided already."))
+        raise WrongState(_("Your earlier decision stands: this item was already decided."))
     if moved:
         note_event(
             study=adjudication.study,

@@ -96,8 +96,8 @@ def _begin(study: Study, crowd: RehearsalCrowd) -> None:
         )
         raise WrongState(
             _(
-                "Study %(slug)r was rehearsed with %(said)s; say the same to go on, or duplicate "
-                "it and rehearse the copy."
+                "Study %(slug)r was rehearsed with %(said)s; give the same values to continue, or duplicate it "
+                "and rehearse the copy."
             )
             % {"slug": study.slug, "said": settings_before}
         )

@@ -27,7 +27,7 @@ def rehearsal_of(study: Study) -> Rehearsal:
     rehearsal = kind_of(study).rehearsal
     if rehearsal is None:
         raise WrongState(
-            _("Study %(slug)r cannot be rehearsed: its protocol draws no simulated answers.")
+            _("Study %(slug)r cannot be rehearsed: its protocol has no simulated answers.")
             % {"slug": study.slug}
         )
     return rehearsal

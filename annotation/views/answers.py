@@ -76,8 +76,8 @@ def _change_json(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpRe
 
 def _change_message(changed: list[int]) -> str:
     if not changed:
-        return _("Nothing was different: your answers stay as they are.")
-    return _("Your answers are changed; what you submitted first is kept beside them.")
+        return _("Nothing changed: your answers stay as they are.")
+    return _("Your answers are changed; those you submitted first are kept as well.")
 
 
 @errors_as_pages

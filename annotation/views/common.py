@@ -225,8 +225,8 @@ def own_assignment_of(request: HttpRequest, slug: str, assignment_id: UUID) -> A
     if worker is None and WORKER_COOKIE in request.COOKIES:
         raise NotJoined(
             gettext(
-                "Nothing was changed: you went on in another browser, and this one is not known any more. "
-                "What was saved before is kept; your name and resume code let you go on here."
+                "Nothing was changed: you continued in another browser, so this one is no longer signed in. "
+                "What was saved before is kept; enter your name and resume code to continue in this browser."
             )
         )
     if worker is None:

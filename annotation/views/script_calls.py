@@ -64,7 +64,7 @@ def body_of_call(request: HttpRequest) -> dict[str, Any]:
         body = load_json(request.body)
         # characters that cannot be stored are always escaped
         if b"\\" in request.body and not can_be_stored(body):
-            raise QuorumError(_("Nothing was saved: a text holds signs that cannot be stored."))
+            raise QuorumError(_("Nothing was saved: a text contains characters that cannot be stored."))
     except ValueError:
         body = None
     if not isinstance(body, dict):

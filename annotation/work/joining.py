@@ -81,7 +81,8 @@ def check_requirements(*, requirements: Workers, worker: Worker | None, country:
     if approved < requirements.approved_at_least:
         raise RequirementNotMet(
             _(
-                "This study is for people with at least %(wanted)s approved pages of work here; you have %(approved)s."
+                "This study is for people with at least %(wanted)s approved pages of work on this site; you "
+                "have %(approved)s."
             )
             % {"wanted": requirements.approved_at_least, "approved": approved}
         )
@@ -89,7 +90,7 @@ def check_requirements(*, requirements: Workers, worker: Worker | None, country:
         approved, rejected, requirements.approval_above
     ):
         raise RequirementNotMet(
-            _("This study is for people of whose work here more than %(share)s %% was approved.")
+            _("This study is for people with more than %(share)s %% of their work on this site approved.")
             % {"share": spell_number(requirements.approval_above * 100)}
         )
 
@@ -131,7 +132,8 @@ def checked_country(code: str) -> str:
     code = code.strip().upper()
     if code and code not in COUNTRIES:
         raise CountryProblem(
-            _("%(code)r is no country; expected two letters of ISO 3166-1, such as US.") % {"code": code}
+            _("%(code)r is not a country code; expected two letters of ISO 3166-1, such as US.")
+            % {"code": code}
         )
     return code
 
@@ -297,7 +299,7 @@ def _check_may_join(study: Study, design: StudyDesign, code: str, consent: bool)
     if study.simulated:
         raise JoinRefused(_("This study is a rehearsal with simulated answers; nobody can join it."))
     if not uses_public_link(study.platform):
-        raise JoinRefused(_("This study is for people whom a panel sends; please open it from there."))
+        raise JoinRefused(_("This study is for people whom a panel sends; please open it from the panel."))
     access = design.access
     wanted = access.code.strip()
     if access.join == "code" and not (wanted and secrets.compare_digest(code.encode(), wanted.encode())):

@@ -29,7 +29,7 @@ def _(rows: Rows) -> bool:
 
 
 @says(
-    "These answers come from the rehearsal crowd, not from people[: they show how the design works, and nothing about the texts]."
+    "These answers come from the rehearsal crowd, not from people[: they show how the design works, but say nothing about the texts]."
 )
 def _(rows: Rows) -> bool:
     return rows.study.simulated

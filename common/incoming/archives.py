@@ -196,7 +196,7 @@ def _problem_of(member: zipfile.ZipInfo, inner: PurePosixPath, suffixes: set[str
     if leads_out or re.search(r"[\x00-\x1f]", member.filename):
         return gettext("leads out of the archive's folder; nothing was read")
     if stat.S_IFMT(member.external_attr >> 16) not in (0, stat.S_IFREG):
-        return gettext("is a link or a device; expected files alone")
+        return gettext("is a link or a device; expected only files")
     if member.flag_bits & 0x1:
         return gettext("needs a password; expected an archive without one")
     if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):  # others unpack without limit

@@ -385,9 +385,7 @@ def _refusals(
     if to == Archive.ZENODO and not people:
         yield _("Zenodo asks who made the data; expected at least one creator (--creators).")
     if to == Archive.HUGGINGFACE and not repository:
-        yield _(
-            "Expected whose repository it becomes at Hugging Face, and its name, such as my-lab/judgments."
-        )
+        yield _("Expected the owner and name of the Hugging Face repository, such as my-lab/judgments.")
     if why := erasure_after_release(release):
         yield why
     rights = release.study.dataset.attribution
@@ -406,9 +404,9 @@ def _refusals(
         or (_SHARE_ALIKE.search(rights) and "SA" not in release.licence)
     ):
         yield _(
-            "The texts of dataset %(name)r stand in this release under %(licence)s, and their own licence says "
-            "otherwise (%(rights)s); expected a release without texts or under a licence that fits, or your word "
-            "that they may be given away (--cleared)."
+            "This release contains the texts of dataset %(name)r under %(licence)s, but their own licence is "
+            "different (%(rights)s); expected a release without texts, one under a licence that fits, or your "
+            "confirmation that you may publish them (--cleared)."
         ) % {"name": name, "licence": release.licence, "rights": " ".join(rights.split())[:200]}
 
 

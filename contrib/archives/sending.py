@@ -285,6 +285,8 @@ def check_options(
     read_creators(creators)
     read_papers(papers)
     if publish and not others["send"]:
-        raise PublishingError(_("Nothing is made public without sending it; expected send with publish."))
+        raise PublishingError(
+            _("“publish” needs “send”: a release cannot be made public without being sent.")
+        )
     if others.get("repository") and to != Deposit.Archive.HUGGINGFACE:
-        raise PublishingError(_("A repository is one of Hugging Face; Zenodo makes a record of its own."))
+        raise PublishingError(_("“repository” is for Hugging Face only; Zenodo creates its own record."))

@@ -232,7 +232,7 @@ def compute_bounds(
     """
     captioned = [texts for texts in captions if texts]
     if not any(len(texts) > 1 for texts in captioned):
-        raise EvaluationError("No item has two captions, so none can be held against the others.")
+        raise EvaluationError("No item has two captions, so no caption can be compared with the others.")
     generator = np.random.default_rng(seed)
     try:
         folds = hold_out(captioned)

@@ -139,7 +139,7 @@ def keep_references_hidden(dataset: Dataset, **_signal: Any) -> None:
     challenge = dataset.challenges.exclude(closes_at__lte=timezone.now()).first()
     if challenge is not None:
         raise WrongState(
-            gettext("Dataset %(name)r is read by its members alone until challenge %(slug)r is over.")
+            gettext("Dataset %(name)r can be read only by its members until challenge %(slug)r is over.")
             % {"name": dataset.name, "slug": challenge.slug}
         )
 

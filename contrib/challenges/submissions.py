@@ -93,13 +93,14 @@ def _name_some(images: list[str]) -> str:
 def _check_entry(number: int, entry: Any) -> tuple[str, str]:
     if not isinstance(entry, dict):
         raise SubmissionRefused(
-            _("Entry %(number)s is no object; expected one with image_id and caption.") % {"number": number}
+            _("Entry %(number)s is not an object; expected one with “image_id” and “caption”.")
+            % {"number": number}
         )
     image, caption = entry.get("image_id"), entry.get("caption")
     # True is an int to Python but no image's name.
     if isinstance(image, bool) or not isinstance(image, str | int):
         raise SubmissionRefused(
-            _("Entry %(number)s has no image_id that is a name or a whole number.") % {"number": number}
+            _("Entry %(number)s needs an “image_id” that is a name or a whole number.") % {"number": number}
         )
     if not isinstance(caption, str):
         raise SubmissionRefused(
@@ -112,7 +113,7 @@ def _check_entry(number: int, entry: Any) -> tuple[str, str]:
         )
     if not can_be_stored([str(image), caption]):
         raise SubmissionRefused(
-            _("Entry %(number)s holds a character that is none (U+0000 or half of a pair).")
+            _("Entry %(number)s contains an invalid character (U+0000 or an unpaired surrogate).")
             % {"number": number}
         )
     return str(image), caption
@@ -133,7 +134,7 @@ def _read_entries(chunks: Iterable[bytes]) -> Iterator[Any]:
     except (ValueError, LimitExceeded) as error:
         if str(error).startswith("Extra data"):
             raise SubmissionRefused(
-                _("The file goes on behind the end of its array; expected nothing there.")
+                _("The file has content after the end of its array; expected nothing there.")
             ) from None
         raise _not_an_array() from None
     if not begun:
@@ -223,7 +224,7 @@ def _check_author(challenge: Challenge, user: User, about: SubmissionDetails) ->
     if not challenge.is_open_at(timezone.now()):
         raise WrongState(_("This challenge takes no captions at the moment."))
     if Dataset.objects.visible_to(user).filter(pk=challenge.dataset_id).exists():
-        raise WrongState(_("You can read the references of this challenge, and so take no part in it."))
+        raise WrongState(_("You can read the references of this challenge, so you cannot take part in it."))
     if not about.system.strip() or not about.team.strip():
         raise SubmissionRefused(_("A submission has the name of a system and of its authors."))
 

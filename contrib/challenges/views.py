@@ -159,7 +159,7 @@ def _submit(request: HttpRequest, challenge: Challenge) -> HttpResponse:
         message = (
             _("Your captions are stored and will be scored.")
             if new
-            else _("These captions were there already.")
+            else _("These captions had already been submitted.")
         )
         messages.success(request, message)
     return _see_other("challenges:own", challenge.slug)

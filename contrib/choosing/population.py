@@ -218,7 +218,10 @@ def judged_population(study: Study) -> Population:
     unit_keys = {row.pk: row.key for row in loaders.unit_rows(study)}
     if any(caption.unit is None for caption in captions):
         raise EvaluationError(
-            pgettext("staff", "Study %(slug)r judges captions in lists, of which none can be weighed alone.")
+            pgettext(
+                "staff",
+                "Study %(slug)r judges lists of captions; a caption in a list cannot be weighted alone.",
+            )
             % {"slug": study.slug}
         )
     gave: dict[tuple[int, str], list[int]] = {}

@@ -89,7 +89,10 @@ def compute_choice(
     population = population_of_draft(study)
     if budget > population.size:
         raise EvaluationError(
-            pgettext("staff", "budget is %(budget)s, but the design has %(n)s %(what)s; expected fewer.")
+            pgettext(
+                "staff",
+                "“budget” is %(budget)s, but the design has %(n)s %(what)s; expected a smaller number.",
+            )
             % {
                 "budget": thousands(budget),
                 "n": thousands(population.size),

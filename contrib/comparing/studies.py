@@ -88,7 +88,7 @@ def _figures_named(name: str) -> Figures[dict[str, Any]]:
     _prefix, pk, missing = name.split(":")
     second = Study.objects.select_related("dataset").filter(pk=int(pk)).first()
     if second is None:
-        raise NotThere(_("The study to compare with is not there any more."))
+        raise NotThere(_("The study to compare with no longer exists."))
     return _comparison_figures(second, missing)
 
 

@@ -68,7 +68,7 @@ from quorum.statistics.inputs import StatisticsError, encode
 SUM_TOLERANCE = 2e-3  # tolerated error of a sum of shares with three digits
 INFINITE = "gives 0 to what somebody answered; expected more, as its cost is infinite."
 COST_IS_INFINITE = gettext_noop(
-    "it gives a share of 0 to what somebody answered, so that its cost is infinite"
+    "it gives probability 0 to an answer that somebody gave, so its cross-entropy is infinite"
 )
 FOLDS = 5
 FEWEST_RATERS = 5  # raters in a group; fewer could be recognised
@@ -256,7 +256,7 @@ def soft_labels_of(study: Study, table: JudgmentTable) -> SoftLabels:
     counted = table.counted
     if not counted.any():
         raise EvaluationError(
-            _("Study %(slug)r has no judgment that counts, expected one or more.") % {"slug": study.slug}
+            _("Study %(slug)r has no used judgment; expected one or more.") % {"slug": study.slug}
         )
     return soft_labels(table.unit[counted], table.value[counted], labels=kind_of(study).outcomes)
 

@@ -268,7 +268,9 @@ def _scores(scores: Scores) -> dict[str, list[float]]:
 def _evaluation(study: Study) -> Analysis:
     analysis = newest_evaluation(study)
     if analysis is None:
-        raise NotThere(f"No metric was held against people in study {study.slug!r} yet; evaluate it first.")
+        raise NotThere(
+            f"No metric has been compared with people in study {study.slug!r} yet; evaluate it first."
+        )
     return analysis
 
 

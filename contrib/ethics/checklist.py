@@ -303,7 +303,7 @@ def _data_lines(facts: _Facts) -> Iterator[ChecklistLine]:
     if design.workers.countries and not sent:
         items.append(_("the country that they name"))
     if asks_anything(design.quiz):
-        items.append(_("answers in the test"))
+        items.append(_("answers to the quiz"))
     if design.crowd.reward_cents:
         items.append(_("what was paid"))
     if design.crowd.demographics:

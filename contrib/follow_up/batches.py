@@ -133,8 +133,8 @@ def make_batch_of_new_items(*, study: Study, items: int, why: str = "", by: User
     if items > left:
         raise WrongState(
             _(
-                "No items were ordered: dataset %(dataset)r has %(left)s items that were not asked about, not "
-                "%(items)s; upload more first."
+                "No items were ordered: dataset %(dataset)r has %(left)s unused items, not %(items)s; upload "
+                "more first."
             )
             % {"dataset": study.dataset.name, "left": thousands(left), "items": thousands(items)}
         )

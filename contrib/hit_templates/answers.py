@@ -14,7 +14,7 @@ from contrib.hit_templates.questions import FormQuestion, as_number
 
 STEP_TOLERANCE = 1e-6  # tolerance as a share of a step: 0.3 is a multiple of 0.1
 MISSING = gettext_lazy("“%(name)s” has no answer yet.")
-TICK_MISSING = gettext_lazy("“%(name)s” needs its tick.")
+TICK_MISSING = gettext_lazy("“%(name)s” must be ticked.")
 NO_NUMBER = gettext_lazy("“%(name)s” needs a number%(range)s.")
 TOO_LONG = gettext_lazy("“%(name)s” is too long: at most %(most)d characters.")
 
@@ -41,7 +41,7 @@ def checked_answer(questions: Sequence[FormQuestion], answer: Any) -> dict[str, 
     unknown = next((name for name in answer if name not in names), None)
     if unknown is not None:
         raise ValueError(
-            gettext("“%(name)s” is no question of it; expected %(names)s")
+            gettext("“%(name)s” is not a question of the form; expected %(names)s")
             % {"name": ascii(unknown[:60])[1:-1], "names": _listed(names)}
         )
     checked: dict[str, Any] = {}

@@ -256,8 +256,8 @@ def control_contradictions(template: TemplateForm, design: StudyDesign) -> Itera
     if design.controls.known:
         yield (
             gettext(
-                "controls.known names items, but those of a template are rows of its inputs that say "
-                "what is expected in columns Expected.NAME; expected none"
+                "controls.known must be empty: a template's known items are the rows of its inputs that have "
+                "right answers in columns Expected.NAME"
             )
         )
     if not design.controls.per_hit:
@@ -265,7 +265,9 @@ def control_contradictions(template: TemplateForm, design: StudyDesign) -> Itera
     foreign = [kind for kind in design.controls.kinds if kind not in TEMPLATE_CONTROLS]
     if foreign:
         yield (
-            gettext("controls.kinds names %(foreign)r, which a template does not have; expected %(listed)s")
+            gettext(
+                "controls.kinds contains %(foreign)r, which a template does not have; expected %(listed)s"
+            )
             % {"foreign": foreign[0], "listed": " or ".join(map(repr, TEMPLATE_CONTROLS))}
         )
     if REPEATED in design.controls.kinds and all(
@@ -273,8 +275,8 @@ def control_contradictions(template: TemplateForm, design: StudyDesign) -> Itera
     ):
         yield (
             gettext(
-                "controls.kinds names 'repeated', but the template asks for texts alone, and nobody "
-                "types the same text twice; expected %(known_good)r"
+                "controls.kinds contains 'repeated', but the template asks only for texts, and nobody types the "
+                "same text twice; expected %(known_good)r"
             )
             % {"known_good": KNOWN_GOOD}
         )
@@ -304,8 +306,8 @@ def known_rows(template: TemplateForm, rows: Sequence[Image], dataset: str) -> l
         except ExpectedProblem as problem:
             raise DesignError(
                 gettext(
-                    "controls.kinds names %(known_good)r, but %(name)s of dataset %(dataset)r has in "
-                    "column %(column)r %(problem)s."
+                    "controls.kinds contains %(known_good)r, but %(name)s of dataset %(dataset)r has in column "
+                    "%(column)r %(problem)s."
                 )
                 % {
                     "known_good": KNOWN_GOOD,
@@ -322,9 +324,9 @@ def known_rows(template: TemplateForm, rows: Sequence[Image], dataset: str) -> l
         names = [question.name for question in template.questions if question.shape != "fixed"]
         raise DesignError(
             gettext(
-                "controls.kinds names %(known_good)r, but no row of dataset %(dataset)r says what is "
-                "expected of it; expected a column such as Expected.%(names)s with the right answers "
-                "of some rows (or controls.per_hit = 0)."
+                "controls.kinds contains %(known_good)r, but no row of dataset %(dataset)r has a right answer; "
+                "expected a column such as Expected.%(names)s with the right answers of some rows, or "
+                "controls.per_hit = 0."
             )
             % {"known_good": KNOWN_GOOD, "dataset": dataset, "names": names[0]},
             field="controls.kinds",

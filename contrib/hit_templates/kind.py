@@ -292,8 +292,10 @@ class HITTemplate(OpenKind):
         custom=True,
     )
     comparison = MetricComparison(
-        refusal="the answers are those of a form; the results give the consensus of each question, and the "
-        "exports the answers themselves."
+        refusal=(
+            "the answers are values of a form, which metrics do not score; the results show the consensus "
+            "of each question, and the exports contain the answers."
+        )
     )
     own_keys = ("template.html",)
     content = ShownRow
@@ -370,8 +372,8 @@ class HITTemplate(OpenKind):
             raise DesignError(
                 pgettext(
                     "staff",
-                    "every row of dataset %(name)r says what is expected of it, so that none is left to "
-                    "be judged; expected rows without.",
+                    "every row of dataset %(name)r has a right answer, so none is left to be judged; expected "
+                    "rows without a right answer.",
                 )
                 % {"name": material.name},
                 field="dataset",

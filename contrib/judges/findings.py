@@ -147,9 +147,7 @@ def compare_judges_with_people(
     table = load_judgments(study)
     material = _load_material(study, kind, table)
     if not len(material.rows):
-        raise EvaluationError(
-            "Nobody has judged anything that counts yet, so a judge cannot be compared with people."
-        )
+        raise EvaluationError("There is no used judgment yet, so a judge cannot be compared with people.")
     digests, entries = {}, []
     for number, judge in enumerate(judges):
         progress(number / len(judges), f"comparing {judge.name}")

@@ -206,7 +206,7 @@ class JudgeName(Parameters):
     name = serializers.CharField(
         max_length=80,
         label="Name of the judge",
-        help_text="Its name in tables, such as small-model-1.",
+        help_text="The judge's name in tables, such as small-model-1.",
     )
     model = serializers.CharField(
         max_length=200,
@@ -264,7 +264,9 @@ def _amount_field(label: Any, help_text: str, **options: Any) -> serializers.Dec
 class AskJudgeRequest(JudgeName):
     """Which model, and for how much money."""
 
-    model = serializers.CharField(max_length=200, label="Model", help_text="What the endpoint calls it.")
+    model = serializers.CharField(
+        max_length=200, label="Model", help_text="The model's name at the endpoint."
+    )
     budget = _amount_field(
         "Budget",
         "What may be spent in all, in the currency of the prices; 0 where it is free.",
@@ -276,7 +278,7 @@ class AskJudgeRequest(JudgeName):
     )
     price_out = _amount_field(
         "Price of a million tokens written",
-        "Price of a million tokens that it writes.",
+        "Price of a million tokens that the model writes.",
         required=False,
     )
     prompt = serializers.CharField(
@@ -355,7 +357,7 @@ class CompareJudgesRequest(Parameters):
         required=False,
         initial=0,
         label="Seed",
-        help_text="Seed of what is drawn (default: 0).",
+        help_text="Random seed (default: 0).",
     )
 
 

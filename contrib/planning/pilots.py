@@ -64,7 +64,9 @@ def estimate_from_pilot(*, study: Study, question: str, first: str = "", second:
     if components and not components["reason"]:
         source["components"] = components
     if bool(first) != bool(second):
-        raise EvaluationError(_("Only one of the pilot's two is named; expected both, or neither."))
+        raise EvaluationError(
+            _("Only one of the pilot's two systems or metrics is named; expected both, or neither.")
+        )
     if first:
         right = consensus_accuracy(study, people)
         loader = pilot_systems if question == "systems" else pilot_metrics

@@ -136,7 +136,7 @@ def own_attempt(*, study: Study, worker: Worker, number: int | None = None) -> Q
     rows = QuizAttempt.objects.filter(worker=worker, qualification=named).select_related("study__dataset")
     attempt = (rows.filter(number=number) if number is not None else rows.filter(finished_at=None)).last()
     if attempt is None:
-        raise NotThere(_("No attempt at the test is under way."))
+        raise NotThere(_("You have no attempt at the test in progress."))
     return attempt
 
 

@@ -51,8 +51,8 @@ def divide_for_quiz_items(design: StudyDesign, material: Material) -> QuizDivisi
     if most < items or len(usable) < LEAST_IMAGES:
         raise DesignError(
             gettext(
-                "quiz.items asks for %(items)s known items, but the control split %(split)r has "
-                "%(n)s items that can give one, of which the study itself keeps %(kept)s."
+                "quiz.items is %(items)s, but only %(n)s items of the control split %(split)r can become known "
+                "items, and the study itself needs %(kept)s of them."
             )
             % {"items": items, "split": split, "n": len(usable), "kept": reserved},
             field="quiz.items",

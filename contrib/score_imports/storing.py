@@ -56,7 +56,7 @@ class ImportResult:
             for metric in self.metrics[:MOST_NAMED]
         ]
         if len(self.metrics) > MOST_NAMED:
-            sentences.append(_("%(n)s metrics more.") % {"n": len(self.metrics) - MOST_NAMED})
+            sentences.append(_("%(n)s more metrics.") % {"n": len(self.metrics) - MOST_NAMED})
         if self.same:
             sentences.append(
                 _("%(names)s: already imported with the same scores; nothing was changed.")

@@ -27,7 +27,8 @@ def strengths_of_choices(study: Study, *, model: str, control: str, order_effect
     if model != MODELS[0] or control != "none" or order_effect:
         raise EvaluationError(
             gettext(
-                "Study %(slug)r asks for the best of several: its model is Luce's, and controls for nothing."
+                "Study %(slug)r asks for the best of several texts; the model for that (Luce's) has no control "
+                "variables."
             )
             % {"slug": study.slug}
         )

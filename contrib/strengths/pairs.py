@@ -30,9 +30,7 @@ from quorum.statistics.crossed import NAIVE, RATER
 
 LENGTH_CONTROL = "length"
 MOST_NEXT_COMPARISONS = 3
-NO_PAIR_OF_TWO = gettext_noop(
-    "Study %(slug)r has no judgment that counts of a pair of two different systems."
-)
+NO_PAIR_OF_TWO = gettext_noop("Study %(slug)r has no used judgment that compares two different systems.")
 NO_SIDES = gettext_noop(
     "In study %(slug)r texts never changed sides, or their sides are unknown: there is no order effect to fit."
 )

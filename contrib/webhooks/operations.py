@@ -105,7 +105,7 @@ def rotate(*, study: Study, by: User | None, webhook: str) -> Outcome:
     row = _webhook(study, webhook)
     row.salt = secrets.token_hex(32)
     if not Webhook.objects.filter(pk=row.pk).update(salt=row.salt):
-        raise NotThere(_("There is no such webhook any more."))
+        raise NotThere(_("This webhook no longer exists."))
     sentence = "The secret of a webhook was changed."
     note_event(study=study, what="webhook-rotated", sentence=sentence, by=by, webhook=row.pk)
     return Outcome(_("The webhook has a new secret."), row)

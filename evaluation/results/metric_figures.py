@@ -666,7 +666,7 @@ def correlation_table(result: Mapping[str, Any]) -> Table:
         )
     columns = [("metric", "text"), *((head, "coefficient") for head in heads.values())]
     columns += [("tau-b within items", "coefficient")] if within else []
-    columns += [("best kappa", "coefficient"), ("metric / people at least", "text")] if kappas else []
+    columns += [("best kappa", "coefficient"), ("thresholds of metric / people", "text")] if kappas else []
     return rendering.table("correlation-in-short", rows, [*columns, ("n", "count")])
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-NOTHING_JUDGED = "Nobody has judged anything that counts yet."
+NOTHING_JUDGED = "There is no used judgment yet."
 SMOOTHING = 1.0  # prior counts, so that workers with few judgments do not get perfect scores
 MOST_DIFFERING = 50
 SMOOTHED_DAWID_SKENE = partial(dawid_skene, smoothing=SMOOTHING)
@@ -42,7 +42,7 @@ WORKER_MODELS = {
     "confidence": gettext_noop("Votes weighted by confidence"),
 }
 NOT_ASKED = "Nobody was asked how sure they are."
-NOTHING_COMPARED = "No judgment can be held against a majority of the others on its unit."
+NOTHING_COMPARED = "No judgment can be compared with a majority of the other judgments of its item."
 _FITS: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
     "mace": (mace, ("competence",)),
     "glad": (glad, ("ability", "accuracy")),

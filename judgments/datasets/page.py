@@ -328,22 +328,24 @@ class UnderstoodForm(forms.Form):
         ):
             raise forms.ValidationError(
                 gettext(
-                    "Nothing is by people. Set “Content” to what people wrote for the file that has "
-                    "it. A table (CSV or JSON lines) of what systems wrote can be imported without it."
+                    "No file contains texts by people. For the file that does, set “Content” to texts by "
+                    "people. A table (CSV or JSON lines) of systems’ texts can be imported without one."
                 )
             )
         if len(people) > 1 and (
             len({part.file for part in people}) > 1 or not all(p.columns for p in people)
         ):
             raise forms.ValidationError(
-                gettext("%(n)s parts are by people; expected one, or columns of one file.")
+                gettext(
+                    "%(n)s parts contain texts by people; expected one part, or several columns of one file."
+                )
                 % {"n": len(people)}
             )
         if not all(names):
             raise forms.ValidationError(gettext("A system has no name; expected one for each."))
         if len(set(names)) < len(names):
             raise forms.ValidationError(
-                gettext("Two systems have the same name; expected a name of its own for each.")
+                gettext("Two systems have the same name; expected a different name for each.")
             )
         if self.understood.lacking and not cleaned.get("without_pictures"):
             raise forms.ValidationError(

@@ -39,7 +39,7 @@ CONTROL_LABELS = {
     "--header-row N": gettext_noop("Header line"),
     "--design FILE": gettext_noop("Study file"),
     "--encoding": gettext_noop("Encoding"),
-    "--missing": gettext_noop("Values for an empty cell"),
+    "--missing": gettext_noop("Values that mean an empty cell"),
     "--match-names": gettext_noop("Match image names despite differences in case, blanks and file extension"),
     '--workers anonymous, or workers = "anonymous" in a mapping': gettext_noop(
         "Participants are unknown: treat each row as another participant"

@@ -152,8 +152,8 @@ def checked_pictures(folder: Path, names: Iterable[tuple[str, str]]) -> dict[str
 def describe_unclear(name: str, alike: Sequence[str]) -> str:
     """Return a sentence that says which files or names ``alike`` cannot be distinguished from ``name``."""
     sentence = gettext(
-        "The picture %(name)r cannot be told from %(alike)s; expected names that differ in more than case, folder, "
-        "blanks and ending."
+        "The name of picture %(name)r is too similar to %(alike)s; expected names that differ in more than "
+        "case, folder, blanks and file extension."
     )
     return sentence % {"name": name, "alike": ", ".join(alike[:MOST_ALIKE])}
 

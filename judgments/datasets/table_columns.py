@@ -26,10 +26,10 @@ LONGEST_SHOWN = 120  # characters of a cell
 # Labels of Quorum's columns on a page; other columns are shown by their names.
 COLUMN_WORDS = {
     "image": gettext_noop("item: a file name, or an id"),
-    "caption": gettext_noop("what a system, or people, wrote"),
+    "caption": gettext_noop("text by a system or by people"),
     "text": gettext_noop("source text"),
     "system": gettext_noop("name of the system"),
-    "caption_id": gettext_noop("id of what was written"),
+    "caption_id": gettext_noop("id of the text"),
     "split": gettext_noop("split, such as test"),
     "url": gettext_noop("address of the picture"),
     "boxes": gettext_noop("boxes in the picture"),

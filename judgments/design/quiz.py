@@ -25,7 +25,7 @@ class StudyQuestion(Part):
     def _check_answer_is_an_option(self) -> StudyQuestion:
         if self.answer > len(self.options):
             raise ValueError(
-                gettext("answer is %(answer)s, but there are %(n)s options")
+                gettext("“answer” is %(answer)s, but there are %(n)s options")
                 % {"answer": self.answer, "n": len(self.options)}
             )
         return self
@@ -90,7 +90,7 @@ class Quiz(Part):
     @model_validator(mode="after")
     def _check_not_empty(self) -> Quiz:
         if (self.preset or self.questions) and not self.ask:
-            raise ValueError(gettext("ask is 0, so that none of the questions would be asked"))
+            raise ValueError(gettext("“ask” is 0, so none of the questions would be asked"))
         return self
 
 
@@ -108,5 +108,5 @@ def describe_absence(quiz: Quiz) -> str:
     if is_quiz_on() or not asks_anything(quiz):
         return ""
     return pgettext(
-        "staff", "The study asks for a quiz, which is off: turn on quiz in the setting CONTRIB_APPS."
+        "staff", "The study has a quiz, but quizzes are off: turn on “quiz” in the setting CONTRIB_APPS."
     )

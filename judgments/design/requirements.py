@@ -178,10 +178,11 @@ class Workers(Part):
     def _check_no_contradiction(self) -> Workers:
         both = set(self.requires) & set(self.forbids)
         if both:
-            raise ValueError(gettext("requires and forbids both name %(min)r") % {"min": min(both)})
+            raise ValueError(gettext("%(min)r is in both “requires” and “forbids”") % {"min": min(both)})
         if self.grants and self.grants in self.requires:
             raise ValueError(
-                gettext("grants names %(grants)r, which requires asks for already") % {"grants": self.grants}
+                gettext("“grants” contains %(grants)r, which “requires” already demands")
+                % {"grants": self.grants}
             )
         return self
 
@@ -191,22 +192,28 @@ class Workers(Part):
         if len(set(named)) < len(named):
             twice = next(quota for quota in named if named.count(quota) > 1)
             raise ValueError(
-                gettext("quotas has %(twice)s %(twice2)r twice") % {"twice": twice[0], "twice2": twice[1]}
+                gettext("“quotas” contains %(twice)s %(twice2)r twice")
+                % {"twice": twice[0], "twice2": twice[1]}
             )
         ages = sorted(quota.ages for quota in self.quotas if quota.by == "age")
         for (_, last), (first, _) in pairwise(ages):
             if first != last + 1:
                 raise ValueError(
-                    gettext("quotas has ages to %(last)s and from %(first)s; expected from %(what)s")
+                    gettext(
+                        "“quotas” has an age group up to %(last)s and the next one from %(first)s; expected "
+                        "from %(what)s"
+                    )
                     % {"last": last, "first": first, "what": last + 1}
                 )
         countries = {quota.value for quota in self.quotas if quota.by == "country"}
         if countries and self.countries and countries != set(self.countries):
-            raise ValueError(gettext("quotas names other countries than countries; leave countries empty"))
+            raise ValueError(
+                gettext("“quotas” contains countries that are not in “countries”; leave “countries” empty")
+            )
         groups = math.prod(Counter(quota.by for quota in self.quotas).values())
         if groups > MOST_GROUPS:
             raise ValueError(
-                gettext("quotas makes %(groups)s groups; expected %(most_groups)s at most")
+                gettext("“quotas” makes %(groups)s groups; expected at most %(most_groups)s")
                 % {"groups": groups, "most_groups": MOST_GROUPS}
             )
         return self

@@ -70,7 +70,7 @@ class Scale(Part):
                 )
             if not NUMBER.fullmatch(str(name)):
                 raise ValueError(
-                    pgettext("staff", "labels names %(name)r; expected a number of the scale")
+                    pgettext("staff", "“labels” contains %(name)r; expected a number of the scale")
                     % {"name": name}
                 )
             named[number_text(float(name))] = label
@@ -110,7 +110,7 @@ class Scale(Part):
         for name in self.labels:
             if float(name) not in self:
                 raise ValueError(
-                    pgettext("staff", "labels names %(name)s; expected a number of the scale, %(scale)s")
+                    pgettext("staff", "“labels” contains %(name)s; expected a number of the scale, %(scale)s")
                     % {"name": name, "scale": self.in_words}
                 )
         return self
@@ -304,8 +304,8 @@ def _scale_between(low: Fraction, high: Fraction, step: Fraction) -> Scale:
         raise ValueError(
             pgettext(
                 "staff",
-                "expected a scale of %(most)s points at most, such as answers rounded to five places from 0 to 1; "
-                "all answers are points of one of %(n)s",
+                "expected a scale of at most %(most)s points, but these answers need one of %(n)s; round them "
+                "first, for instance to five places from 0 to 1",
             )
             % {"most": MOST_POINTS, "n": int((high - low) / step) + 1}
         )

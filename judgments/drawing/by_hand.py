@@ -72,17 +72,17 @@ class _ChangedDraw:
         page = self._page_of.get(change.item)
         if page is None:
             raise ValueError(
-                gettext("it is no longer generated; undo the changes, or use the earlier settings")
+                gettext("the item is no longer generated; undo the changes, or use the earlier settings")
             )
         unit = next(unit for unit in self._pages[page] if unit.key == change.item)
         texts, image = self._differences(unit, change)
         if "document" in unit.content:
-            raise ValueError(gettext("it is a part of a document, which stays whole"))
+            raise ValueError(gettext("the item is part of a document, and documents are not split"))
         if change.hit and unit.control_kind == REPEATED:
-            raise ValueError(gettext("it repeats another item of its page; move that one"))
+            raise ValueError(gettext("the item repeats another one of its page; move that one"))
         if change.out or not (texts or image):
             if not (change.out or change.hit):
-                raise ValueError(gettext("it is shown like this already"))
+                raise ValueError(gettext("the item is already shown like this"))
             self._exchange(page, unit, None)
             if not change.out:
                 self._add(-change.hit, unit)
@@ -90,14 +90,14 @@ class _ChangedDraw:
         if unit.control:
             raise ValueError(
                 gettext(
-                    "its right answer follows from what it shows; remove it, and add a known item under "
-                    "controls.known")
+                    "the item's right answer follows from its content; remove the item, and add a known item "
+                    "under controls.known")
             )  # fmt: skip
         for mate in self._units_shown_with(page, unit) if image else [unit]:
             shown = shown_texts(mate) | (texts if mate is unit else {})
             new = self._apply_change(mate, image or self._images[unit.image], shown, change.hit)
             if new.key in self._page_of:
-                raise ValueError(gettext("there is such an item already"))
+                raise ValueError(gettext("an equal item already exists"))
             if change.hit:
                 self._add(-change.hit, new)
             else:
@@ -109,7 +109,7 @@ class _ChangedDraw:
         for name, text in change.texts.items():
             if name not in before:
                 about = {"name": name, "names": ", ".join(before) or gettext("none")}
-                raise ValueError(gettext("it has no text %(name)r; expected %(names)s") % about)
+                raise ValueError(gettext("the item has no text %(name)r; expected %(names)s") % about)
             if not text and before[name]:
                 raise ValueError(gettext("the text %(name)r is empty") % {"name": name})
         image = self._images.get(change.image) if change.image != unit.image else None

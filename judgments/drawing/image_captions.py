@@ -216,5 +216,5 @@ def _select_by_id(
         lacking.difference_update(keys)
         restricted.append(replace(drawn, passed=drawn.passed & wanted, audited=drawn.audited & wanted))
     if lacking:
-        raise missing_ids_error(lacking, "unit")
+        raise missing_ids_error(lacking)
     return restricted

@@ -59,7 +59,7 @@ def enqueue(
         if user is not None:
             check_waiting(user, kind)
         if once and Job.objects.under_way().filter(kind=kind, args=args or {}, created_by=user).exists():
-            raise WrongState(gettext("This is already running."))
+            raise WrongState(gettext("This job is already running."))
         job = Job.objects.create(kind=kind, queue=queue, args=args or {}, created_by=user)
         dispatch(queue)
     return job

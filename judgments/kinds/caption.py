@@ -137,8 +137,10 @@ class CaptionWriting(OpenKind):
     aggregation = AllCaptions()
     results = PairwiseCaptionResults()
     comparison = MetricComparison(
-        refusal="nobody judged the captions that were written, so no metric can be held against people; the "
-        "results hold the captions against each other, and “Adopt captions” lets later studies judge them."
+        refusal=(
+            "nobody has judged the written captions, so no metric can be compared with people; the results "
+            "compare the captions with each other, and “Adopt captions” lets later studies judge them."
+        )
     )
     rehearsal = CaptionRehearsal()
 

@@ -171,9 +171,9 @@ class Graded(ImageCaptionKind):
     def scale_problem(self, scale: Scale) -> str:
         if len(scale) <= MOST_GRADES:
             return ""
-        return pgettext("staff", "expected %(most)d at most; slider asks for a place on a line") % {
-            "most": MOST_GRADES
-        }
+        return pgettext(
+            "staff", "expected at most %(most)d points; use the protocol “slider” for a finer scale"
+        ) % {"most": MOST_GRADES}
 
     def on_scale(self, scale: Scale, labels: Mapping[str, str] | None = None) -> Graded:
         """Return this kind with a study's own scale; ``labels`` names some or all of its points."""

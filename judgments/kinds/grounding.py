@@ -243,8 +243,10 @@ class Grounding(OpenKind):
     aggregation = MajorityOfLinks()
     results = NamedBoxes()
     comparison = MetricComparison(
-        refusal="links say which objects a caption names, not how good it is; the export “grounding” "
-        "holds what the content selection measures take."
+        refusal=(
+            "links say which objects a caption names, not how good it is; the export “grounding” contains "
+            "the data for the content selection measures."
+        )
     )
     own_formats = ("grounding",)
     rehearsal = GroundingRehearsal()

@@ -223,8 +223,10 @@ class Keywords(OpenKind):
     aggregation = KeywordCounts()
     results = KeywordResults()
     comparison = MetricComparison(
-        refusal="keywords are no captions; the export “keywords” holds the gold standard that the "
-        "keyword measures take."
+        refusal=(
+            "keywords are not captions; the export “keywords” contains the gold standard for the keyword "
+            "measures."
+        )
     )
     own_formats = ("keywords",)
     rehearsal = KeywordRehearsal()

@@ -103,8 +103,8 @@ class Slider(Graded):
         keys=(
             (("0", "…", "9"), _("0, 10, 20 … 90")),
             (("7", "5"), "75"),
-            (("←", "→"), _("one less, one more")),
-            ((_("Page ↓"), _("Page ↑")), _("ten less, ten more")),
+            (("←", "→"), _("down or up by one")),
+            ((_("Page ↓"), _("Page ↑")), _("down or up by ten")),
             ((_("Home"), _("End")), _("0 and 100")),
         ),
     )
@@ -116,13 +116,15 @@ class Slider(Graded):
     rehearsal = SliderRehearsal(scale, SPREAD, matches)
 
     def scale_problem(self, scale: Scale) -> str:
-        return "" if len(scale) > 2 else pgettext("staff", "expected 3 at least; name a smaller step")
+        return (
+            "" if len(scale) > 2 else pgettext("staff", "expected at least 3 points; choose a smaller step")
+        )
 
     def contradictions(self, design: StudyDesign) -> Iterator[str]:
         inner = inner_names(design.scale, design.scale.labels) if design.scale else []
         if inner:
             yield pgettext(
-                "staff", "scale.labels names %(name)s, but a slider has words for its two ends alone"
+                "staff", "scale.labels contains %(name)s, but a slider has labels only at its two ends"
             ) % {"name": inner[0]}
 
     @property
@@ -134,10 +136,10 @@ class Slider(Graded):
         self.page = replace(
             self.page,
             keys=(
-                (("0", "…", "9"), _("tenths of the line")),
-                (("7", "5"), _("three quarters of the line")),
-                (("←", "→"), _("one step less, one step more")),
-                ((_("Page ↓"), _("Page ↑")), _("a tenth of the line less, a tenth more")),
+                (("0", "…", "9"), _("tenths of the scale")),
+                (("7", "5"), _("three quarters of the scale")),
+                (("←", "→"), _("down or up by one step")),
+                ((_("Page ↓"), _("Page ↑")), _("down or up by a tenth of the scale")),
                 ((_("Home"), _("End")), _("the two ends")),
             ),
         )

@@ -409,7 +409,7 @@ def test_a_unit_is_shown_blind_and_decided_with_its_provenance(split_study: Stud
     text = page.content.decode()
     assert one.unit.first is not None
     assert one.unit.first.text in text
-    assert "2 wait" in text
+    assert "2 items waiting" in text
     for hidden in ("ada", "bea", "1 for “1”", one.unit.key):
         assert hidden not in text
     answer = signed_in(rita).post(address(one), {"u1": "1", "reason": "C names the wrong animal"})
@@ -440,7 +440,7 @@ def test_what_cannot_be_decided_is_refused_and_the_last_decision_leads_back_to_t
     assert waiting_adjudications(rita).count() == 1
     answer = signed_in(rita).post(address(one), {"u1": "1", "reason": "hard\x00 to say"})
     assert answer.status_code == 400
-    assert "holds signs" in answer.content.decode()
+    assert "characters that cannot be stored" in answer.content.decode()
     assert waiting_adjudications(rita).count() == 1
     answer = signed_in(rita).post(address(one), {"u1": "2"}, follow=True)
     assert "Nothing else waits for you" in answer.content.decode()
@@ -454,11 +454,11 @@ def test_deciding_twice_is_harmless_and_otherwise_refused(split_study: Study) ->
     when = one.decided_at
     decide_adjudication(adjudication=one, answer=1)
     assert one.decided_at == when
-    with pytest.raises(WrongState, match="item was decided"):
+    with pytest.raises(WrongState, match="this item was already decided"):
         decide_adjudication(adjudication=one, answer=2)
     answer = signed_in(rita).post(address(one), {"u1": "2"}, follow=True)
-    assert "decided already" in answer.content.decode()
-    assert "This one is decided" in signed_in(rita).get(address(one), follow=True).content.decode()
+    assert "already decided" in answer.content.decode()
+    assert "This item is decided" in signed_in(rita).get(address(one), follow=True).content.decode()
 
 
 def test_strangers_see_nothing(split_study: Study) -> None:

@@ -146,7 +146,7 @@ def test_every_study_says_how_to_go_on_with_it() -> None:
     assert "Go on with your page" in cards["Held"]
     assert "Go on<" in cards["More"]
     assert "This study is closed." in cards["Closed"]
-    assert "paused until somebody looked" in cards["Paused"]
+    assert "paused until somebody has looked" in cards["Paused"]
     assert "/work/" not in cards["Paused"]
 
 
@@ -164,7 +164,7 @@ def test_what_is_open_to_everybody_and_not_joined_yet_is_offered() -> None:
 def test_a_stranger_is_asked_for_name_and_resume_code_and_comes_back_with_them() -> None:
     ada = joined(make_study(make_dataset()))
     stranger = Client()
-    assert "This browser does not know you" in stranger.get("/me/").content.decode()
+    assert "You are not signed in in this browser" in stranger.get("/me/").content.decode()
     wrong = stranger.post("/me/", {"name": "ada", "resume": "guess"})
     assert wrong.status_code == 409
     assert "do not belong together" in wrong.content.decode()
@@ -172,7 +172,7 @@ def test_a_stranger_is_asked_for_name_and_resume_code_and_comes_back_with_them()
     back = stranger.post("/me/", {"name": "ada", "resume": f" {ada.resume} "})
     assert (back.status_code, back["Location"]) == (303, "/me/")
     assert "<bdi>ada</bdi>" in stranger.get("/me/").content.decode()
-    assert "does not know you" in ada.client.get("/me/").content.decode()  # the old token ended
+    assert "not signed in in this browser" in ada.client.get("/me/").content.decode()  # the old token ended
 
 
 def test_a_new_resume_code_is_shown_and_ends_the_old_one() -> None:

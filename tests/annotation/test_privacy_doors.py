@@ -68,7 +68,7 @@ def test_a_participant_asks_and_an_owner_erases(study: Study, ada: Person, desig
     seen = words(designer.get(page(study, "privacy"), {"worker": "Ada Lovelace"}))
     assert "Deleted permanently" in seen
     wrong = {"worker": "Ada Lovelace", "confirm": "ada", "way": "identity", "page": "privacy"}
-    assert "typed again is another one" in words(designer.post(do(study, "erase-person"), wrong, follow=True))
+    assert "typed again is different" in words(designer.post(do(study, "erase-person"), wrong, follow=True))
     done = designer.post(do(study, "erase-person"), wrong | {"confirm": "Ada Lovelace"})
     assert "Receipt, shown only once" in words(done)
     assert Erasure.objects.get().content["asked_at"]

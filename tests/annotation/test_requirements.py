@@ -101,7 +101,7 @@ def test_the_share_approved_must_lie_above_the_mark_when_work_is_asked_for_too()
         claim_assignment(study=study, worker=ada.worker)
     told = ada.client.get(f"/s/{study.slug}/work/")
     assert told.status_code == 403
-    assert "more than 50 % was approved" in told.content.decode()
+    assert "more than 50 % of their work" in told.content.decode()
 
 
 def test_who_may_take_no_more_still_submits_what_they_hold() -> None:

@@ -462,7 +462,7 @@ def test_nobody_is_seen_with_answers_that_came_later() -> None:
 
 
 TEXTS = AnswerFormat.from_values(
-    (), level="nominal", sided=False, written=True, recorded=True, hidden_line=True
+    (), level="nominal", sided=False, is_text=True, records_typing=True, hidden_line=True
 )
 OURS = (
     "A brown dog runs through a field of tall dry grass",
@@ -494,8 +494,8 @@ def test_a_hand_is_no_sign() -> None:
 
 @pytest.mark.parametrize(("signals", "said"), [
     # 57 gaps in 1.9 s are 30 keys a second; the record is 18
-    ({"typing_ms": 1900, "gap_ms": 33, "gap_spread_ms": 20}, "5 faster than 20 characters per second (the fastest at "),
-    ({"gap_ms": 100, "gap_spread_ms": 2, "typing_ms": 5700}, "5 with nearly equal gaps between keys"),
+    ({"typing_ms": 1900, "gap_ms": 33, "gap_spread_ms": 20}, "5 of them faster than 20 characters per second"),
+    ({"gap_ms": 100, "gap_spread_ms": 2, "typing_ms": 5700}, "5 of them with nearly equal gaps between keys"),
 ])  # fmt: skip
 def test_keys_that_no_hand_presses_are_found(signals: dict[str, int], said: str) -> None:
     found = make_rule("typing", {}).examine(typed(**signals))
@@ -598,7 +598,7 @@ def test_the_word_is_drawn_for_each_page_and_worker_and_stays() -> None:
 
 
 def test_signs_do_not_apply_where_nothing_was_noted() -> None:
-    plain = AnswerFormat.from_values((), level="nominal", sided=False, written=True)
+    plain = AnswerFormat.from_values((), level="nominal", sided=False, is_text=True)
     triplet = AnswerFormat.from_values((1, 2), level="nominal", sided=True)
     assert [name for name, rule in RULES.items() if rule.only_flags] == [
         "pasted-text",

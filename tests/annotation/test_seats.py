@@ -135,7 +135,7 @@ def test_who_is_refused_is_told_why_and_when_to_try_again() -> None:
     late = [(person, person.accept()) for person in crowd(study, 7, ATTACKER)][-1][0]
     reply = late.browser.post(f"/api/studies/{study.slug}/assignments/", headers=late.headers)
     assert (reply.status_code, reply["Retry-After"]) == (429, "60")
-    assert "from your internet address" in reply.json()["detail"]
+    assert "from one internet address" in reply.json()["detail"]
     browser = Client(REMOTE_ADDR=ATTACKER)
     browser.cookies["quorum_worker"] = late.headers["Authorization"].removeprefix("Token ")
     page = browser.get(f"/s/{study.slug}/work/")
@@ -335,7 +335,7 @@ def test_who_stays_gets_the_page_of_one_who_only_looked(clock: Clock) -> None:
     assert all(one.work and not one.waits for one in lookers)
     clock.pass_by(seconds=5)
     late, later = Looker(study, "late", "198.51.100.8"), Looker(study, "later", "198.51.100.9")
-    assert "looks again by itself" in late.page.content.decode()
+    assert "checks automatically" in late.page.content.decode()
     people = [late, later]
     while waiting := [one for one in people if one.waits]:
         assert clock.seconds < 90  # a minute of reading, and a look every quarter of one

@@ -181,7 +181,7 @@ def test_advice_comes_after_a_pause_and_holds_nobody_up(
     expect(page.locator("[data-state]")).not_to_contain_text("Saved")  # half of it was, and that is no answer
     for _ in range(11):
         page.keyboard.press("Backspace")
-    expect(advice).to_contain_text("Leave out how you find it")
+    expect(advice).to_contain_text("Leave out your opinion")
     page.keyboard.press("Enter")
     expect(page.locator("[data-count]")).to_contain_text("2 of 3")
 

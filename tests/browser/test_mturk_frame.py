@@ -180,7 +180,7 @@ def test_returned_there_and_taken_by_somebody_else_the_old_page_is_fenced(
     expect(fresh.locator("[data-step].now")).to_be_visible()
     assert second.url.rsplit("/", 1)[1] == turn
     frame.locator("[data-step].now input").first.check()
-    expect(frame.get_by_text("This HIT ended elsewhere.")).to_be_visible()
+    expect(frame.get_by_text("This HIT is no longer open.")).to_be_visible()
     assert [one.status for one in turk.sessions(worker)] == ["returned"]
 
 

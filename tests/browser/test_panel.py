@@ -155,10 +155,10 @@ def test_the_panel_s_list_is_compared_and_booked_by_whoever_pays(
     file = FilePayload(name="list.csv", mimeType="text/csv", buffer=listed.encode())
     page.get_by_label("List of submissions").set_input_files(file)
     page.get_by_role("button", name="Compare").click()
-    expect(page.get_by_text("No participant came here with this id.")).to_be_visible()
+    expect(page.get_by_text("No participant of this study has this id.")).to_be_visible()
     looked_at(page)
     assert status(studies, person) == "submitted"
-    page.get_by_label("Also approve the sessions to pay here").check()
+    page.get_by_label("Also approve here the sessions to pay").check()
     page.get_by_role("button", name="Record").click()
     expect(page.get_by_text("Recorded: 1 approved")).to_be_visible()
     assert status(studies, person) == "approved"

@@ -17,7 +17,7 @@ def test_a_person_finishes_a_page_of_triplets_by_mouse(page: Page, site: Install
     page.get_by_label("Your name here").first.fill(person)
     page.get_by_label("I have read the text above").check()
     page.get_by_role("button", name="Join the study").click()
-    expect(page.get_by_role("heading", name="Keep this to come back")).to_be_visible()
+    expect(page.get_by_role("heading", name="Keep this code to come back later")).to_be_visible()
     page.get_by_role("link", name="Start").click()
     steps = count_of(page)
     assert steps == 20

@@ -101,7 +101,7 @@ def test_a_browser_that_is_not_known_any_more_keeps_its_answers_until_it_is(
     cookies = page.context.cookies()
     page.context.clear_cookies(name="quorum_worker")
     page.keyboard.press("2")
-    expect(page.get_by_text("This browser is not known here any more.")).to_be_visible()
+    expect(page.get_by_text("This browser is no longer signed in.")).to_be_visible()
     page.context.add_cookies(
         [{"name": one["name"], "value": one["value"], "url": site.url} for one in cookies]
     )

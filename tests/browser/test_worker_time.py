@@ -256,7 +256,7 @@ def test_where_it_is_not_said_which_answer_is_wrong_they_go_one_by_one(
     page.locator("[name=c1]").evaluate("one => { one.value = 'half of a sign: \\ud800'; }")
     page.evaluate("for (const n of [1, 2, 3]) document.querySelector(`#u${n} input`).click()")
     until(lambda: saved(site, person) == ["2", "3"], what="the other answers on the server")
-    expect(page.locator("[data-state]")).to_contain_text("a text holds signs that cannot be stored")
+    expect(page.locator("[data-state]")).to_contain_text("a text contains characters that cannot be stored")
 
 
 def test_a_picture_without_a_connection_says_so_and_comes_back(

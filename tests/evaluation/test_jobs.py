@@ -67,7 +67,7 @@ def test_a_file_outlasts_its_format_and_lies_in_the_export_folder(study: StudyOf
 def test_a_file_that_is_gone_or_was_never_made_is_not_there(study: StudyOf) -> None:
     job = done("export", study="toy-pairwise", format="csv")
     exported_file(job=job, by=User()).path.unlink()
-    with pytest.raises(NotThere, match="not there any"):
+    with pytest.raises(NotThere, match="no longer exists"):
         exported_file(job=job, by=User())
     with pytest.raises(NotThere, match="not a finished export"):
         exported_file(job=done("aggregate", study="toy-pairwise"), by=User())

@@ -158,7 +158,7 @@ def test_a_whole_study_with_every_answer() -> None:
     fields = {f"u{place}": "12" for place in others} | {f"v{place}": "300" for place in others}
     half = submit(study, ada, assignment, fields | {f"u{first}": "0"})
     kept = half.content.decode()
-    assert "This one has no answer yet." in kept
+    assert "This item has no answer yet." in kept
     assert f'name="u{first}" value="0" data-key="0" checked' in kept  # how sure is still to be said
     whole = fields | {f"u{first}": "0", f"v{first}": "100"}
     assert submit(study, ada, assignment, whole).status_code == 303

@@ -97,9 +97,9 @@ def test_a_release_is_made_taken_home_and_verified(
     assert "Verification failed" in verified
     assert "judgments.jsonl" in verified
     path.unlink()
-    assert "stored here" in words(designer.get(page(study)))
+    assert "stored on this server" in words(designer.get(page(study)))
     assert designer.get(page(study, "release-file") + "?version=1.0").status_code == 404
-    assert "is not kept here" in words(do(designer, study, "verify-release", version="1.0"))
+    assert "is not stored on this server" in words(do(designer, study, "verify-release", version="1.0"))
 
 
 def test_two_releases_are_compared(designer: Client, study: Study) -> None:

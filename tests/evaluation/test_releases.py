@@ -119,7 +119,7 @@ def test_a_version_is_released_once_and_again_with_the_same_bytes(pairwise: Stud
     assert made.size == (tmp_path / "a.zip").stat().st_size
     with pytest.raises(ReleaseError, match=r"such as 1\.1"):
         released(study, tmp_path / "b.zip")
-    with pytest.raises(ReleaseError, match="exists already"):
+    with pytest.raises(ReleaseError, match="already exists"):
         released(study, tmp_path / "a.zip", version="1.1")
     with pytest.raises(LogIsAppendOnly):
         made.save()

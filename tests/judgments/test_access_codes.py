@@ -53,7 +53,7 @@ def test_a_short_code_is_refused_at_every_door(designer: Client, code: str) -> N
         create_study(design=asks(code))
     form = new_design(**{"access-join": "code", "access-code": code})
     answer = designer.post(reverse("admin:judgments_study_add") + ADD, form)
-    assert "expected 8 or more" in words(answer)
+    assert "expected at least 8" in words(answer)
     assert not Study.objects.exists()
 
 

@@ -80,7 +80,7 @@ def test_what_was_done_is_said_in_german_and_stored_in_english(german: Client) -
     calls = Client(headers={"accept-language": "de"})
     calls.force_login(User.objects.get())
     refused = calls.post(f"/api/studies/{study.slug}/pause/", {}, content_type="application/json").json()
-    assert refused["detail"] == "why: A reason is missing; the study's log shows it."
+    assert refused["detail"] == "why: A reason is missing; it will be shown in the study's log."
 
 
 def test_datasets_tokens_jobs_and_tables_are_german(german: Client) -> None:

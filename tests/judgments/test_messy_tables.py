@@ -117,5 +117,5 @@ def test_a_command_takes_the_messy_table_with_its_pictures(tmp_path: Path, setti
 def test_a_picture_that_two_files_may_be_is_refused_by_a_command(tmp_path: Path) -> None:
     for name in ("A.jpg", "a.JPEG"):
         (tmp_path / name).write_bytes(picture_bytes())
-    with pytest.raises(PictureProblem, match=r"'a.jpg' cannot be told from A.jpg, a.JPEG|a.JPEG, A.jpg"):
+    with pytest.raises(PictureProblem, match=r"'a.jpg' is too similar to A.jpg, a.JPEG|a.JPEG, A.jpg"):
         checked_pictures(tmp_path, [("a", "a.jpg")])

@@ -141,8 +141,8 @@ class MTurkBackend(CrowdBackend):
         if crowd.question == "html" and design.quiz.items:
             raise WrongState(
                 _(
-                    "Study %(slug)r asks known items in its quiz (quiz.items), which pages of "
-                    "Mechanical Turk's own cannot; expected 0, or crowd.question = 'external'."
+                    "Study %(slug)r has known items in its quiz (quiz.items), which pages stored at Mechanical "
+                    "Turk cannot show; expected quiz.items = 0, or crowd.question = 'external'."
                 )
                 % {"slug": study.slug}
             )

@@ -48,7 +48,7 @@ def read_arrival(query: QueryDict, *, sites: Collection[str]) -> Arrival:
     for name in ("assignmentId", "hitId", "workerId", "turkSubmitTo"):
         if len(query.getlist(name)) > 1:
             raise ArrivalRefused(
-                _("Nothing was recorded: %(name)s stands in the address twice; expected once.")
+                _("Nothing was recorded: %(name)s occurs twice in the address; expected once.")
                 % {"name": name}
             )
     hit, assignment, worker = (query.get(name, "") for name in ("hitId", "assignmentId", "workerId"))
@@ -57,7 +57,7 @@ def read_arrival(query: QueryDict, *, sites: Collection[str]) -> Arrival:
     for name, value in (("hitId", hit), ("assignmentId", assignment), ("workerId", worker)):
         if not ID.fullmatch(value):
             raise ArrivalRefused(
-                _("Nothing was recorded: the %(name)s in the address is none of Mechanical Turk’s.")
+                _("Nothing was recorded: %(name)s in the address is not an id of Mechanical Turk.")
                 % {"name": name}
             )
     return Arrival(

@@ -204,8 +204,8 @@ def work_in_frame(request: HttpRequest, frame: Frame) -> HttpResponse:
 def late_page(request: HttpRequest, assignment: Assignment) -> HttpResponse:
     apart = assignment.state == Assignment.State.APART
     message = late_note() if apart else _(
-        "Mechanical Turk’s time for this HIT is over. What you answered is kept, but does not count unless you handed "
-        "it in before."
+        "Mechanical Turk’s time for this HIT is over. Your answers are kept, but do not count unless you "
+        "submitted them before."
     )  # fmt: skip
     context = {"title": _("The time is over"), "message": message}
     return render(request, "annotation/ended.html", context, status=409)

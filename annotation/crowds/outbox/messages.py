@@ -10,7 +10,7 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 
 from annotation.crowds import backend_of
-from annotation.crowds.base import Ability
+from annotation.crowds.base import ABILITY_PHRASES, Ability
 from annotation.crowds.people import installation_word
 from annotation.models import CrowdCall, CrowdSession, Publication, Worker
 from annotation.money.bookings import reserve_for_call
@@ -54,8 +54,8 @@ def write_message(
     backend = backend_of(study)
     if kind not in backend.can:
         raise WrongState(
-            _("Nothing was changed: the crowd %(title)s cannot %(kind)s.")
-            % {"title": backend.title, "kind": kind}
+            _("Nothing was changed: the crowd %(title)s cannot %(action)s.")
+            % {"title": backend.title, "action": _(ABILITY_PHRASES[kind])}
         )
     call, created = CrowdCall.objects.get_or_create(
         key=key,

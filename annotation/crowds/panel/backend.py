@@ -162,7 +162,7 @@ def _id(query: Mapping[str, str], name: str, *, needed: bool = True) -> str:
     if name and not value and needed:
         raise LinkProblem(
             _(
-                "Nothing was recorded: the link that brought you here lacks %(name)s. Please go back to where you "
+                "Nothing was recorded: the link that you followed lacks %(name)s. Please go back to where you "
                 "found the study and open it from there."
             )
             % {"name": name}
@@ -172,8 +172,8 @@ def _id(query: Mapping[str, str], name: str, *, needed: bool = True) -> str:
             return ""
         raise LinkProblem(
             _(
-                "Nothing was recorded: %(name)s in the link that brought you here is no id. Please go back to where "
-                "you found the study and open it from there."
+                "Nothing was recorded: %(name)s in the link that you followed is not a valid id. Please go back "
+                "to where you found the study and open it from there."
             )
             % {"name": name}
         )
@@ -303,8 +303,8 @@ def refuse_unsigned(*, study: Study, design: StudyDesign, ids: PanelIds, query: 
     if name and not hmac.compare_digest(signature.encode(), link_signature_of(study, ids).encode()):
         raise LinkProblem(
             _(
-                "Nothing was recorded: the link that brought you here was changed or is not complete. Please open it "
-                "again just as you got it."
+                "Nothing was recorded: the link that you followed was changed or is not complete. Please open "
+                "it again just as you got it."
             )
         )
 

@@ -55,14 +55,14 @@ READ_LIST = "read_panel_list"  # the kind of job
 MOST_LINES_SHOWN = 300  # lines of each group on the page; the list to download has all
 # verdict on a session, title and explanation of the group, in the order of the page
 VERDICT_GROUPS = (
-    ("pay", gettext_noop("To pay"), gettext_noop("Finished here, not yet approved there.")),
-    ("no", gettext_noop("Not to pay"), gettext_noop("Each with its reason.")),
+    ("pay", gettext_noop("To pay"), gettext_noop("Finished here, not yet approved at the panel.")),
+    ("no", gettext_noop("Not to pay"), gettext_noop("The reason is given for each.")),
     ("wait", gettext_noop("In progress"), gettext_noop("Nothing to do yet.")),
-    ("paid", gettext_noop("Paid"), gettext_noop("Approved there.")),
+    ("paid", gettext_noop("Paid"), gettext_noop("Approved at the panel.")),
     (
         "only-there",
         gettext_noop("Only in the panel’s list"),
-        gettext_noop("No session here matches them."),
+        gettext_noop("No session of this study matches them."),
     ),
     ("only-here", gettext_noop("Only here"), gettext_noop("Missing from the list.")),
 )
@@ -187,8 +187,8 @@ def _book(request: HttpRequest, study: Study) -> HttpResponse:
     if booked.changed:
         message = (
             _(
-                "Recorded: %(approved)s approved, %(rejected)s rejected, %(ended)s ended, %(unmatched)s "
-                "paid there that do not count here. Uploading the same list again changes nothing."
+                "Recorded: %(approved)s approved, %(rejected)s rejected, %(ended)s ended, %(unmatched)s paid at "
+                "the panel but not counted here. Uploading the same list again changes nothing."
             )
             if booked.unmatched
             else _(

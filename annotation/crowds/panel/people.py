@@ -76,15 +76,15 @@ def known_session(*, study: Study, ids: PanelIds) -> CrowdSession | None:
     if session.study_id != study.pk:
         raise LinkProblem(
             _(
-                "Nothing was recorded: the link that brought you here belongs to another study. Please go back to "
+                "Nothing was recorded: the link that you followed belongs to another study. Please go back to "
                 "where you found the study and open it from there."
             )
         )
     if session.worker.name != pseudonym(study.platform, ids.worker):
         raise LinkProblem(
             _(
-                "Nothing was recorded: the link that brought you here belongs to somebody else's submission. Please go "
-                "back to where you found the study and open it from there."
+                "Nothing was recorded: the link that you followed belongs to somebody else's submission. Please "
+                "go back to where you found the study and open it from there."
             )
         )
     return session

@@ -317,18 +317,18 @@ def _raw_ids(study: Study) -> dict[int, str]:
 
 def _compare_list_line(there: PanelListLine, *, another: bool, known_id: bool) -> ComparedSubmission:
     if known_id:
-        reason = _("This submission came here with another participant's id.")
+        reason = _("This study knows this submission with another participant's id.")
     elif another:
-        reason = _("The participant came here, but not with this submission.")
+        reason = _("The participant took part in this study, but not with this submission.")
     else:
-        reason = _("No participant came here with this id.")
+        reason = _("No participant of this study has this id.")
     odd = known_id or there.status in (Status.SUBMITTED, Status.APPROVED)
     return ComparedSubmission(there, None, there.worker, "only-there", reason, odd=odd)
 
 
 def _compare_session(here: CrowdSession, raw: str) -> ComparedSubmission:
     done = here.status in (Status.SUBMITTED, Status.APPROVED)
-    reason = _("Not in the list; here it is %(status)s.") % {"status": here.get_status_display()}
+    reason = _("Not in the list; here the session is %(status)s.") % {"status": here.get_status_display()}
     return ComparedSubmission(None, here, raw, "only-here", reason, odd=done)
 
 
@@ -338,7 +338,7 @@ def _compare_both(
     if here.booked == CrowdSession.Booked.SPENT:
         return _paid_here(there)
     if there.status == "":
-        sentence = _("The panel's status %(said)r is unknown here.") % {"said": there.panel_status}
+        sentence = _("Quorum does not know the panel's status %(said)r.") % {"said": there.panel_status}
         return _Verdict("wait", sentence, odd=True)
     if here.status in (Status.SUBMITTED, Status.REJECTED):
         return _finished_here(there, here, code=code, against=against)
@@ -347,9 +347,9 @@ def _compare_both(
 
 def _paid_here(there: PanelListLine) -> _Verdict:
     if there.status == Status.APPROVED:
-        return _Verdict("paid", _("Approved here and there."))
+        return _Verdict("paid", _("Approved both here and at the panel."))
     if there.status == Status.SUBMITTED:
-        return _Verdict("pay", _("Approved here, not yet there."))
+        return _Verdict("pay", _("Approved here, not yet at the panel."))
     return _Verdict(
         "no", _("Approved here, but the panel says %(said)r.") % {"said": there.panel_status}, odd=True
     )
@@ -359,42 +359,43 @@ def _finished_here(
     there: PanelListLine, here: CrowdSession, *, code: str, against: Sequence[str]
 ) -> _Verdict:
     if there.status == Status.APPROVED:
-        return _Verdict("paid", _("Approved there."), books=Status.APPROVED)
+        return _Verdict("paid", _("Approved at the panel."), books=Status.APPROVED)
     if there.status == Status.REJECTED:
         books = Status.REJECTED if here.status == Status.SUBMITTED else ""
-        return _Verdict("no", _("Rejected there."), books=books)
+        return _Verdict("no", _("Rejected at the panel."), books=books)
     if here.status == Status.REJECTED:
-        return _Verdict(
-            "no", _("Rejected here: %(value)s") % {"value": here.feedback or "no reason was noted"}
-        )
+        if here.feedback:
+            return _Verdict("no", _("Rejected here: %(reason)s") % {"reason": here.feedback})
+        return _Verdict("no", _("Rejected here, without a reason."))
     if there.status == Status.RETURNED:
-        return _Verdict("no", _("Finished here, but returned there."), books=Status.RETURNED, odd=True)
+        return _Verdict("no", _("Finished here, but returned at the panel."), books=Status.RETURNED, odd=True)
     if against:
         return _Verdict("no", _("Review the work first: %(reasons)s") % {"reasons": " ".join(against)})
     if there.status == Status.WORKING:
         return _Verdict(
             "wait",
-            _("Finished here, in progress there: the participant has not returned to the panel yet."),
+            _("Finished here, in progress at the panel: the participant has not returned to the panel yet."),
             odd=True,
         )
     if there.status in (Status.TIMED_OUT, Status.SCREENED_OUT):
         return _Verdict(
             "pay",
-            _("Finished here, but %(said)r there: pay it by hand there.") % {"said": there.panel_status},
+            _("Finished here, but %(said)r at the panel: pay this session by hand at the panel.")
+            % {"said": there.panel_status},
             odd=True,
         )
     if there.code.lower() != code.lower():
         difference = (
-            _("the code there is %(code)r") % {"code": there.code}
+            _("the panel has code %(code)r") % {"code": there.code}
             if there.code
-            else _("there is no code there")
+            else _("the panel has no code")
         )
         return _Verdict(
             "pay",
             _("Finished here; %(given)s instead of %(code)s.") % {"given": difference, "code": code},
             odd=True,
         )
-    return _Verdict("pay", _("Finished here and there."))
+    return _Verdict("pay", _("Finished both here and at the panel."))
 
 
 def _unfinished_here(there: PanelListLine, here: CrowdSession, *, finished: Collection[str]) -> _Verdict:
@@ -404,7 +405,8 @@ def _unfinished_here(there: PanelListLine, here: CrowdSession, *, finished: Coll
     if there.status == Status.APPROVED:
         return _Verdict(
             "no",
-            _("Paid there, though it is %(state)s here%(why)s.") % {"state": state, "why": why},
+            _("Paid at the panel, although the session is %(state)s here%(why)s.")
+            % {"state": state, "why": why},
             odd=True,
         )
     if there.code.lower() in finished:
@@ -412,7 +414,10 @@ def _unfinished_here(there: PanelListLine, here: CrowdSession, *, finished: Coll
         wanted = design_of(here.study).panel.hits
         return _Verdict(
             "no",
-            _("Has the code of finished sessions with %(done)s of %(wanted)s pages submitted here.")
+            _(
+                "The session has the code of finished ones, but only %(done)s of its %(wanted)s pages are "
+                "submitted here."
+            )
             % {"done": done, "wanted": wanted},
             books,
             True,
@@ -420,14 +425,14 @@ def _unfinished_here(there: PanelListLine, here: CrowdSession, *, finished: Coll
     if there.status == Status.SUBMITTED:
         return _Verdict(
             "no",
-            _("Submitted there; here it is %(state)s%(why)s.") % {"state": state, "why": why},
+            _("Submitted at the panel; here the session is %(state)s%(why)s.") % {"state": state, "why": why},
             odd=here.status == Status.WORKING,
         )
     if there.status == Status.WORKING and here.status == Status.WORKING:
-        return _Verdict("wait", _("In progress here and there."))
+        return _Verdict("wait", _("In progress both here and at the panel."))
     return _Verdict(
         "no",
-        _("Status there: %(said)r; here: %(state)s%(why)s.")
+        _("Status at the panel: %(said)r; here: %(state)s%(why)s.")
         % {"said": there.panel_status, "state": state, "why": why},
         books,
     )
@@ -580,7 +585,7 @@ def bonus_list(*, study: Study, number: int = 0, by: User | None = None) -> tupl
         number: the list's number; 0 makes a new list.
     """
     if Ability.APPROVE in backend_of(study).can:
-        raise WrongState(_("Nothing was listed: this crowd is told of bonuses by Quorum itself."))
+        raise WrongState(_("Nothing was listed: Quorum reports bonuses to this crowd automatically."))
     Study.objects.select_for_update(no_key=True).get(pk=study.pk)  # one list at a time
     last, _count = listed_bonuses(study)
     calls = _paid_bonuses(study).filter(answer__list=number) if number else unlisted_bonuses(study)
@@ -588,7 +593,7 @@ def bonus_list(*, study: Study, number: int = 0, by: User | None = None) -> tupl
     if not wanted:
         if number:
             raise WrongState(_("Nothing was listed: there is no list %(number)s.") % {"number": number})
-        raise WrongState(_("Nothing was listed: no bonus is left that is in no list."))
+        raise WrongState(_("Nothing was listed: every bonus is already in a list."))
     lines = _bonus_lines(study, wanted)
     if not lines:
         raise WrongState(

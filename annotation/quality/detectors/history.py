@@ -39,12 +39,26 @@ class AnswerFormat:
 
     @classmethod
     def from_values(
-        cls, values: Sequence[float], *, level: str, sided: bool, **writing: bool
+        cls,
+        values: Sequence[float],
+        *,
+        level: str,
+        sided: bool,
+        is_text: bool = False,
+        records_typing: bool = False,
+        hidden_line: bool = False,
     ) -> AnswerFormat:
         nominal = level == "nominal" or not values
         length = 0.0 if nominal else max(values) - min(values)
         distance = max(length / (len(values) - 1) / 2, length / 10) if length else 0.0
-        return cls(values=len(values), has_sides=sided, agreement_distance=distance, **writing)
+        return cls(
+            values=len(values),
+            has_sides=sided,
+            agreement_distance=distance,
+            is_text=is_text,
+            records_typing=records_typing,
+            hidden_line=hidden_line,
+        )
 
 
 class WrittenAnswer(NamedTuple):

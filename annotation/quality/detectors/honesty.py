@@ -175,9 +175,9 @@ class Typing(ProgramSign):
 
     def describe(self, numbers: Mapping[str, Any]) -> str:
         return _(
-            "%(typed_so)s of %(n)s typed answers were typed implausibly: %(fast)s faster than "
-            "%(per_second)s characters per second (the fastest at %(fastest)s; the human record is 18), "
-            "%(even)s with nearly equal gaps between keys."
+            "%(typed_so)s of %(n)s typed answers were typed implausibly: %(fast)s of them faster than "
+            "%(per_second)s characters per second (the fastest at %(fastest)s; the human record is 18); "
+            "%(even)s of them with nearly equal gaps between keys."
         ) % {
             **{name: numbers[name] for name in ("typed_so", "n", "fast", "even")},
             "per_second": f"{self.per_second:g}",

@@ -132,7 +132,8 @@ def _check_comment(comment: Any, position: int) -> str:
     if not isinstance(comment, str) or len(comment) > LONGEST_COMMENT or "\x00" in comment:
         raise AnswerProblem(
             _(
-                "Nothing was saved: the comment at position %(position)d is no text of at most %(most)d characters."
+                "Nothing was saved: the comment at position %(position)d is not a text of at most %(most)d "
+                "characters."
             )
             % {"position": position, "most": LONGEST_COMMENT},
             position=position,
@@ -145,8 +146,8 @@ def _refuse_unrecorded(signals: Mapping[str, int], position: int, design: StudyD
     if not design.writing.record and (more := [name for name in signals if name in WRITING_SIGNALS]):
         raise AnswerProblem(
             _(
-                "Nothing was saved: the signals at position %(position)d hold %(name)s, but this study does not "
-                "record how answers are written; expected counts of %(names)s."
+                "Nothing was saved: the signals at position %(position)d contain %(name)s, but this study does "
+                "not record how answers are written; expected counts of %(names)s."
             )
             % {"position": position, "name": more[0], "names": ", ".join(SIGNALS)},
             position=position,
@@ -161,7 +162,7 @@ def _check_signals(signals: Any, position: int) -> dict[str, int]:
     if not fine:
         raise AnswerProblem(
             _(
-                "Nothing was saved: the signals at position %(position)d are none; expected counts of %(names)s."
+                "Nothing was saved: the signals at position %(position)d are not valid; expected counts of %(names)s."
             )
             % {"position": position, "names": ", ".join((*SIGNALS, *WRITING_SIGNALS))},
             position=position,

@@ -94,8 +94,8 @@ def refuse_ended(assignment: Assignment) -> None:
     if assignment.state == Assignment.State.EXPIRED and not ended and assignment.session_id is None:
         raise TooLate(
             _(
-                "No answers were coming, and somebody else needed the place of this page of work; what you had saved "
-                "is kept. Take it up again, or open the study again."
+                "You sent no answers for a while, and somebody else needed your place on this page of work; "
+                "what you had saved is kept. Take the page up again, or open the study again."
             )
         )
     if assignment.state == Assignment.State.EXPIRED or ended:

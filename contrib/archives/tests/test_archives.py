@@ -140,7 +140,7 @@ def test_nothing_is_sent_unless_asked_and_all_that_would_be_is_shown(
     call_command("publish_release", study.slug, "--to", "huggingface", "--version", "1.0")
     said = capsys.readouterr().out
     assert "pretty_name" in said
-    assert "Refused: Expected whose repository" in said
+    assert "Refused: Expected the owner and name" in said
     with pytest.raises(CommandError, match="made public without"):
         call_command("publish_release", study.slug, "--to", "zenodo", "--publish")
     assert zenodo.calls == hub.calls == []
@@ -432,11 +432,11 @@ def test_somebody_elses_dataset_is_left_alone(study: Study, hub: FakeHub) -> Non
     ("rights", "words"),
     [
         ("", "whose owner"),
-        ("Pictures CC BY-NC 2.0", "says otherwise"),
-        ("All rights reserved", "says otherwise"),
-        ("Not for redistribution.", "says otherwise"),
-        ("Free for research purposes only", "says otherwise"),
-        ("Wikipedia, CC BY-SA 3.0", "says otherwise"),
+        ("Pictures CC BY-NC 2.0", "own licence is different"),
+        ("All rights reserved", "own licence is different"),
+        ("Not for redistribution.", "own licence is different"),
+        ("Free for research purposes only", "own licence is different"),
+        ("Wikipedia, CC BY-SA 3.0", "own licence is different"),
     ],
 )
 def test_texts_that_may_not_be_given_away_stay_here(

@@ -55,7 +55,7 @@ def test_captions_are_uploaded_to_a_challenge_and_the_limit_of_the_day_is_kept(
     page.get_by_label("Username").fill("team")
     page.get_by_label("Password").fill(PASSWORD)
     page.get_by_role("button", name="Sign in").click()
-    expect(page.get_by_text("Submissions left: 1 today, 5 in all.")).to_be_visible()
+    expect(page.get_by_text("Submissions left: 1 today, 5 in total.")).to_be_visible()
 
     def send(file: FilePayload) -> None:
         page.get_by_label("Name of the system").fill("Gardener")
@@ -65,11 +65,11 @@ def test_captions_are_uploaded_to_a_challenge_and_the_limit_of_the_day_is_kept(
 
     send(FilePayload(name="results.json", mimeType="application/json", buffer=b'[{"image_id": 100}]'))
     expect(page.get_by_role("alert")).to_be_visible()  # and counts against nothing
-    expect(page.get_by_text("Submissions left: 1 today, 5 in all.")).to_be_visible()
+    expect(page.get_by_text("Submissions left: 1 today, 5 in total.")).to_be_visible()
     looked_at(page)
     send(results(20))
     expect(page.get_by_text("Your captions are stored and will be scored.")).to_be_visible()
-    expect(page.get_by_text("Submissions left: 0 today, 4 in all.")).to_be_visible()
+    expect(page.get_by_text("Submissions left: 0 today, 4 in total.")).to_be_visible()
     place = page.get_by_role("row", name="Gardener")
     reload_until(page, f"{server.url}/challenges/lawns/", place.locator("td").first, "1")
     expect(place).to_contain_text("yours")

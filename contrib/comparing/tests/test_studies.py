@@ -194,7 +194,7 @@ def test_what_is_no_choice_is_no_crash(
 
 def test_open_answers_are_not_compared(designer: Client, dataset: Dataset, crowd: Study) -> None:
     written = StudyOf(dataset, "caption", slug="written", controls={"per_hit": 0}).study
-    assert "cannot be compared" in words(designer.get(address(written)))
+    assert "cannot compare the study" in words(designer.get(address(written)))
     assert "written" not in designer.get(address(crowd)).content.decode()
 
 

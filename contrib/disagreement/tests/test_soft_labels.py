@@ -403,7 +403,7 @@ def test_an_infinite_cross_entropy_is_null_with_its_reason_at_each_door(
     file.write_text("".join(json.dumps({"unit": one.key, "distribution": least}) + "\n" for one in units))
     call_command("import_predictions", "dogs", str(file), name="sure", stdout=StringIO())
 
-    why = "it gives a share of 0 to what somebody answered, so that its cost is infinite"
+    why = "it gives probability 0 to an answer that somebody gave, so its cross-entropy is infinite"
     place, printed = tmp_path / "found.json", StringIO()
     call_command("soft_labels", "dogs", bootstraps=0, output=place, stdout=printed)
     written = {row["name"]: row for row in json.loads(place.read_text())["predictors"]}

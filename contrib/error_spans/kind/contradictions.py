@@ -32,16 +32,16 @@ def span_contradictions(design: StudyDesign) -> Iterator[str]:
             if count % TEXTS_ON_A_SCREEN:
                 yield pgettext(
                     "staff",
-                    "%(key)s is %(count)d, but it counts texts, and two of them stand side by side "
-                    "(spans.contrastive); expected an even number",
+                    "%(key)s is %(count)d, but it counts texts, which are shown in pairs (spans.contrastive); "
+                    "expected an even number",
                 ) % {"key": key, "count": count}
     if not table.documents:
         return
     if source != "outputs":
         yield pgettext(
             "staff",
-            "spans.documents is true, so that a document is one system's; "
-            "expected sampling.pairs_from = 'outputs', not %(source)r",
+            "spans.documents is true, so each document must come from one system; expected sampling.pairs_from "
+            "= 'outputs', not %(source)r",
         ) % {"source": source}
     if design.filter.bleu_pre or design.sampling.only:
         yield pgettext(
@@ -51,6 +51,6 @@ def span_contradictions(design: StudyDesign) -> Iterator[str]:
     if design.controls.per_hit and REPEATED in design.controls.kinds:
         yield pgettext(
             "staff",
-            "controls.kinds names 'repeated', which would repeat whole documents (spans.documents); "
-            "expected 'reference' or 'degraded'",
+            "controls.kinds contains 'repeated', which would repeat whole documents (spans.documents); expected "
+            "'reference' or 'degraded'",
         )

@@ -28,8 +28,8 @@ def reference_control(kind: Kind, slot: ControlSlot, image: Image) -> Group:
         raise DesignError(
             pgettext(
                 "staff",
-                "item %(name)r has no text of %(least)d words or more that others' words could stand in for, so "
-                "that it gives no check question; set controls.per_hit and quiz.items to 0.",
+                "item %(name)r has no text of at least %(least)d words that can be degraded with words of other "
+                "texts, so no check question can be made from it; set controls.per_hit and quiz.items to 0.",
             )
             % {"name": image.name, "least": LEAST_WORDS},
             field="controls.split",

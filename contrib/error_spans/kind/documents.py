@@ -59,8 +59,8 @@ def draw_documents(kind: Kind, design: StudyDesign, material: Material) -> Batch
         raise DesignError(
             pgettext(
                 "staff",
-                "The largest page has %(n)d texts, as documents stay whole, which at seconds_per_unit = "
-                "%(seconds)g take longer than crowd.lease_minutes = %(minutes)d; expected at least "
+                "The largest page has %(n)d texts, as documents are not split. At seconds_per_unit = "
+                "%(seconds)g it takes longer than crowd.lease_minutes = %(minutes)d; expected at least "
                 "%(least)d minutes.",
             )
             % {

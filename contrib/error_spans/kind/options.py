@@ -98,7 +98,7 @@ class SpanOptions:
         absent = start is None and end is None and self.missing
         if not placed and not absent:
             raise ValueError(
-                gettext("a span from %(start)s to %(end)s is none; expected 0 to %(length)d")
+                gettext("a span from %(start)s to %(end)s is not valid; positions run from 0 to %(length)d")
                 % {"start": start, "end": end, "length": length}
             )
         for key, allowed in ((SEVERITY, self.severities), (CATEGORY, tuple(dict(self.categories)))):

@@ -70,10 +70,14 @@ def test_an_answer_is_spans_in_code_points_and_a_score() -> None:
         ({"spans": []}, {}, "score is missing; expected a whole number from 0 to 100"),
         ({"spans": [], "score": True}, {}, "expected a whole number from 0 to 100"),
         ({"spans": [], "score": 101}, {}, "expected a whole number from 0 to 100"),
-        ({"spans": [{**MINOR, "end": 28}], "score": 1}, {}, "from 4 to 28 is none; expected 0 to 26"),
-        ({"spans": [{**MINOR, "start": 8}], "score": 1}, {}, "from 8 to 8 is none"),
-        ({"spans": [{**MINOR, "start": None}], "score": 1}, {}, "from None to 8 is none"),
-        ({"spans": [LACKING], "score": 1}, {"missing": False}, "from None to None is none"),
+        (
+            {"spans": [{**MINOR, "end": 28}], "score": 1},
+            {},
+            "from 4 to 28 is not valid; positions run from 0 to 26",
+        ),
+        ({"spans": [{**MINOR, "start": 8}], "score": 1}, {}, "from 8 to 8 is not valid"),
+        ({"spans": [{**MINOR, "start": None}], "score": 1}, {}, "from None to 8 is not valid"),
+        ({"spans": [LACKING], "score": 1}, {"missing": False}, "from None to None is not valid"),
         ({"spans": [{**MINOR, "severity": "critical"}], "score": 1}, {}, "critical; expected minor, major"),
         ({"spans": [MINOR], "score": 1}, {"categories": "mqm"}, "expected category, end, severity, start"),
         (

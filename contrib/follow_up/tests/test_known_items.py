@@ -95,4 +95,4 @@ def test_the_page_offers_them_to_designers_alone(django_assert_max_num_queries: 
     pk = shown.split('name="chosen" value="')[1].split('"')[0]
     answer = designer.post(do, {"chosen": [pk]}, follow=True).content.decode()
     assert "1 known item added to the design" in answer
-    assert "holds 1 known item now" in answer
+    assert "has 1 known item" in answer

@@ -213,8 +213,8 @@ def test_a_rehearsal_s_people_fare_on_control_items_as_they_are(tmp_path: Path, 
 @pytest.mark.parametrize(
     ("rows", "values", "said"),
     [
-        (ROWS[:8], {}, "no row of dataset 'tone' says what is expected of it; expected a column such as Expected.tone"),
-        (ROWS[8:], {}, "every row of dataset 'tone' says what is expected of it"),
+        (ROWS[:8], {}, "no row of dataset 'tone' has a right answer; expected a column such as Expected.tone"),
+        (ROWS[8:], {}, "every row of dataset 'tone' has a right answer"),
         (
             [*ROWS, {"id": "z", "text": "z", "Expected.tone": "fine"}], {},
             "row-13 of dataset 'tone' has in column 'Expected.tone' 'fine'; expected for “tone” one of pos, neg",
@@ -239,9 +239,13 @@ def test_rows_that_cannot_be_control_items_are_named_before_anything_is_drawn(
 @pytest.mark.parametrize(
     ("controls", "source", "said"),
     [
-        ({"kinds": ["reference"]}, TONE, "controls.kinds names 'reference', which a template does not have"),
-        ({"kinds": ["repeated"]}, '${id} ${text} <input name="a">', "the template asks for texts alone"),
-        ({"known": [{"image": "row-1", "expected": "pos"}]}, TONE, "controls.known names items"),
+        (
+            {"kinds": ["reference"]},
+            TONE,
+            "controls.kinds contains 'reference', which a template does not have",
+        ),
+        ({"kinds": ["repeated"]}, '${id} ${text} <input name="a">', "the template asks only for texts"),
+        ({"known": [{"image": "row-1", "expected": "pos"}]}, TONE, "controls.known must be empty"),
         ({"per_hit": 4}, TONE, "which leaves no item on a page of work of 4"),
     ],
 )

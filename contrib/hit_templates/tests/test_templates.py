@@ -312,7 +312,7 @@ def test_an_answer_is_kept_name_by_name_and_constants_are_the_templates_own():
         ({"tone": ""}, "expected an answer to “tone”"),
         ({"tone": "maybe"}, "expected for “tone” one of pos, neg"),
         ({"tone": ["pos"]}, "expected for “tone” one of pos, neg"),
-        ({"tone": "pos", "mood": "x"}, "“mood” is no question of it; expected tone, flags"),
+        ({"tone": "pos", "mood": "x"}, "“mood” is not a question of the form; expected tone, flags"),
         ({"tone": "pos", "flags": "rude"}, "expected for “flags” a list with some of irony, rude"),
         ({"tone": "pos", "flags": ["kind"]}, "expected for “flags” a list with some of"),
         ({"tone": "pos", "age": 121}, "expected for “age” a number from 0 to 120"),

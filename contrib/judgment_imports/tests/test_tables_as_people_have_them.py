@@ -156,7 +156,10 @@ def test_columns_that_have_our_names_are_left_out_when_asked_and_told_else(impor
     assert 'found "news"' in said
     assert "kind=- leaves the column out" in said
     said = imports(OURS, "--map", f"{COLUMNS},kind=-", "--dry-run")
-    assert "Column “invalidated” counts, as it has one of our names; COLUMN=- leaves it out." in said
+    assert (
+        "Column “invalidated” is imported, because its name is a standard one; COLUMN=- leaves it out."
+        in said
+    )
     assert "Column “kind”" not in said
     said = imports(OURS, "--map", f"{COLUMNS},kind=-,invalidated=-")
     assert "invalidated" not in said
@@ -296,8 +299,8 @@ def test_names_of_images_are_matched_when_asked(imports: Imports, name: str) -> 
 def test_names_that_differ_in_case_or_blanks_alone_are_told(imports: Imports) -> None:
     table = "image,cap,sys,rater,stars\nA.jpg,one,GPT-4,Ann,3\nA.jpg,two,gpt-4 ,ann,2\n"
     said = imports(table, "--map", f"{COLUMNS},system=sys")
-    assert 'alone count as different: "GPT-4" and "gpt-4".' in said
-    assert 'alone count as different: "Ann" and "ann".' in said
+    assert 'are treated as different: "GPT-4" and "gpt-4".' in said
+    assert 'are treated as different: "Ann" and "ann".' in said
 
 
 def test_items_are_named_by_their_texts(tmp_path: Path) -> None:

@@ -92,15 +92,15 @@ def _main_row(rows: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
 def _power_sentence(rows: Sequence[Mapping[str, Any]]) -> str:
     sentences = {
         (True, "systems"): _(
-            "Of 100 such studies, %(powers)s would name the better of two systems, where it wins %(differences)s of "
+            "Of 100 such studies, %(powers)s would name the better of two systems if it wins %(differences)s of "
             "the pairs."
         ),
         (True, "metrics"): _(
-            "Of 100 such studies, %(powers)s would name the better of two metrics, where it is right on "
+            "Of 100 such studies, %(powers)s would name the better of two metrics if it is right on "
             "%(differences)s more of the pairs."
         ),
         (False, "systems"): _(
-            "Of 100 such studies, %(powers)s would name the better of two systems, where their means differ by "
+            "Of 100 such studies, %(powers)s would name the better of two systems if their means differ by "
             "%(differences)s."
         ),
     }
@@ -146,7 +146,7 @@ def _power_point(launch: Launch, rows: Sequence[Mapping[str, Any]]) -> Point:
     if needed is None:
         remedy = _("More items or more participants increase the power.")
     else:
-        remedy = _("%(enough)s would with some %(needed)s pairs instead of %(pairs)s.") % {
+        remedy = _("For %(enough)s of 100, about %(needed)s pairs are needed instead of %(pairs)s.") % {
             "enough": round(100 * POWER_WANTED),
             "needed": thousands(needed),
             "pairs": thousands(row["pairs"]),

@@ -121,7 +121,9 @@ def delete(*, study: Study, by: User | None) -> Outcome:
     locked = Study.objects.select_for_update().get(pk=study.pk)
     if not locked.simulated or ORIGINAL_NOTE not in locked.notes:
         raise WrongState(
-            _("Study %(slug)r is no rehearsed copy; only such copies are deleted with answers.")
+            _(
+                "Study %(slug)r is not a rehearsed copy; only rehearsed copies can be deleted with their answers."
+            )
             % {"slug": study.slug}
         )
     if Job.objects.under_way().filter(kind="rehearse", args__study=study.slug).exists():
@@ -149,6 +151,6 @@ def delete(*, study: Study, by: User | None) -> Outcome:
         locked.delete()
     except ProtectedError:
         raise WrongState(
-            _("Something rests on study %(slug)r; it cannot be deleted.") % {"slug": study.slug}
+            _("Study %(slug)r cannot be deleted: other data depend on it.") % {"slug": study.slug}
         ) from None
     return Outcome(_("“%(name)s” is deleted with its simulated answers.") % {"name": study.name}, rehearsed)

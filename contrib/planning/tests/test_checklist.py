@@ -54,8 +54,8 @@ def test_a_rehearsal_tells_what_agreement_to_expect(designer: Client) -> None:
     readiness, sentence = checked(designer, study)["Power"]
     assert readiness == "doubtful"
     assert "Of 100 such studies, 2 and 4 would name the better of two metrics" in sentence
-    assert "where it is right on 5 % and 10 % more of the pairs." in sentence
-    assert "80 would with some 1,152 pairs instead of 36." in sentence
+    assert "if it is right on 5 % and 10 % more of the pairs." in sentence
+    assert "For 80 of 100, about 1,152 pairs are needed instead of 36." in sentence
     generate_hits(study=study)
     study.refresh_from_db()
     # what the study is for since the rehearsal decides what its power is about

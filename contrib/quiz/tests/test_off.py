@@ -16,7 +16,7 @@ from judgments.studies.study_page import study_page_address
 from tests.annotation.casting import make_dataset, make_study, with_person
 from tests.installations import Installation, Installations
 
-SENTENCE = "turn on quiz"
+SENTENCE = "turn on “quiz”"
 USED = """
 from contrib.quiz.tests.quizzing import take
 from tests.annotation.casting import joined, make_dataset, make_study

@@ -101,7 +101,7 @@ def exported_file(*, job: Job, by: User, manifest: bool = False) -> Download:
     path = Path(settings.EXPORT_ROOT) / Path(str(name)).name
     if not path.is_file():
         raise NotThere(
-            _("The file of export %(pk)s is not there any more; export the study again.") % {"pk": job.pk}
+            _("The file of export %(pk)s no longer exists; export the study again.") % {"pk": job.pk}
         )
     kind = "application/json" if manifest else chosen.content_type if chosen else "application/octet-stream"
     return Download(path=path, name=path.name, content_type=kind)

@@ -34,7 +34,7 @@ class ExportRequest(Parameters):
     task = serializers.ChoiceField(
         choices=sorted(TASKS),
         required=False,
-        help_text="qrels: an item asks for captions (annotation), or a caption for items (search).",
+        help_text="qrels: captions for an item (annotation), or items for a caption (search).",
     )
 
 

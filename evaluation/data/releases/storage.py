@@ -48,8 +48,8 @@ def release_file(release: Release) -> Path:
     if not is_stored(release):
         raise NotThere(
             _(
-                "The file of release %(version)s is not kept here; whoever has it can tell it by "
-                "its SHA-256 %(sha256)s."
+                "The file of release %(version)s is not stored on this server; a copy can be recognised by its "
+                "SHA-256 %(sha256)s."
             )
             % {"version": release.version, "sha256": release.sha256}
         )

@@ -365,7 +365,7 @@ def write_release(
     check_terms(study, terms)
     check_place(path)
     if path.exists():
-        raise ReleaseError(_("%(path)s exists already; a release is never written over.") % {"path": path})
+        raise ReleaseError(_("%(path)s already exists; a release is never overwritten.") % {"path": path})
     about = About(
         study=study.slug,
         title=terms.title or study.name,

@@ -56,7 +56,7 @@ def match_sources(first: SourceJudgments, second: SourceJudgments) -> MatchedSou
                 "yes or no, or choices between two captions."
             )
         if not len(source.unit):
-            raise EvaluationError(f"{source.name} holds no judgment that counts, expected one or more.")
+            raise EvaluationError(f"{source.name} has no used judgment; expected one or more.")
     for sided, unnamed, option in ((first, second, "--second-protocol"), (second, first, "--first-protocol")):
         if sided.two_sided and unnamed.kind is None:
             raise EvaluationError(

@@ -19,7 +19,7 @@ from quorum.statistics.crossed import ITEM, NAIVE, RATER
 
 STOPPED = gettext_noop("judgments of one source stopped where an outcome was decided")
 JOINED = gettext_noop(
-    "several units of one source are one here, so a rater may have answered it more than once"
+    "several units of one source were merged into one, so a rater may have answered that one more than once"
 )
 
 

@@ -122,9 +122,11 @@ def reopen(
             % {"slug": study.slug, "need": need}
         )
     count = reopen_units(study=study, units=chosen, votes=votes, why=why, by=by)
+    people = ngettext("one more participant", "%(n)s more participants", votes) % {"n": votes}
+    items = ngettext("%(n)s item", "%(n)s items", len(chosen)) % {"n": thousands(len(chosen))}
     sentence = ngettext(
-        "One page of work goes to %(votes)s more participants, to get more votes on these items: %(units)s.",
-        "%(n)s pages of work go to %(votes)s more participants, to get more votes on these items: %(units)s.",
+        "One page of work goes to %(people)s, to get more votes on %(items)s.",
+        "%(n)s pages of work go to %(people)s, to get more votes on %(items)s.",
         count,
     )
-    return Outcome(sentence % {"n": thousands(count), "votes": votes, "units": thousands(len(chosen))})
+    return Outcome(sentence % {"n": thousands(count), "people": people, "items": items})

@@ -17,8 +17,8 @@ def refuse_guessable_code(access: Access) -> None:
     if code and access.is_guessable:
         raise DesignError(
             gettext(
-                "access.code has %(n)s characters; expected %(shortest_code)s or more, or none: one "
-                "is made then."
+                "access.code has %(n)s characters; expected at least %(shortest_code)s. If it is empty, a code "
+                "is generated."
             )
             % {"n": len(code), "shortest_code": SHORTEST_CODE},
             field="access.code",
@@ -26,8 +26,8 @@ def refuse_guessable_code(access: Access) -> None:
     if access.join == "code" and (code.isdecimal() or code.lower() in _common_passwords()):
         raise DesignError(
             gettext(
-                "access.code is a common password or has digits alone; expected one that nobody guesses, or none: "
-                "one is made then."
+                "access.code is a common password or has only digits; expected a code that is hard to guess. If "
+                "it is empty, a code is generated."
             ),
             field="access.code",
         )

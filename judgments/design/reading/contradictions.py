@@ -24,7 +24,7 @@ from quorum.numeric.names import nearest_name
 
 
 def contradictions_of(design: StudyDesign) -> Iterator[str]:
-    """Yield the contradictions of a design; each clause begins with its key."""
+    """Yield the contradictions of a design; each clause begins with its key, or that in quotes."""
     kind = KINDS.get(design.protocol)
     if kind is None and isinstance(absent := KINDS[design.protocol], AbsentKind) and absent.feature:
         yield gettext("protocol is %(protocol)r, which is off; expected %(feature)s in CONTRIB_APPS") % {
@@ -48,8 +48,8 @@ def contradictions_of(design: StudyDesign) -> Iterator[str]:
         yield from contradictions_of_arena(design, kind)
     if design.by_hand and (design.arena.pages or design.chosen is not None):
         yield gettext(
-            "by_hand changes single items, but these are drawn while people work, or were chosen by chance; "
-            "expected no arena and no choice beside it"
+            "“by_hand” changes single items, so it cannot be combined with “arena” (items drawn while people "
+            "work) or “chosen” (items sampled)"
         )
     yield from _contradictions_of_scale(design, kind)
     yield from _contradictions_of_labels(design, kind)
@@ -77,36 +77,39 @@ def _contradictions_of_unused_tables(design: StudyDesign, kind: Kind) -> Iterato
         }
     of_pairs = design.answers.model_copy(update={"worst": True})
     if of_pairs != AnswerOptions() and not kind.compares_pairs:
-        yield gettext("answers is for pairs, and %(name)s compares none; expected no such table") % {
-            "name": kind.name
-        }
+        yield gettext(
+            "“answers” is for protocols that compare pairs; remove this table, as %(name)s compares none"
+        ) % {"name": kind.name}
     if not design.answers.worst and not kind.names_best:
         yield pgettext(
-            "staff", "answers.worst is false, but %(name)s asks for no worst; expected no such key"
+            "staff", "answers.worst is false, but %(name)s never asks for the worst; remove the key"
         ) % {"name": kind.name}
     if design.writing != Writing() and not kind.writes_captions:
         yield gettext(
-            "writing is for answers that people write, and %(name)s has none; expected no such table"
+            "“writing” is for answers that people write; remove this table, as %(name)s has none"
         ) % {"name": kind.name}
 
 
 def _contradictions_of_labels(design: StudyDesign, kind: Kind) -> Iterator[str]:
     if design.labels and design.scale is None and len(design.labels) != len(kind.labelled):
-        wanted = f"one for each of {', '.join(map(str, kind.labelled))}" if kind.labelled else "none"
-        yield gettext("labels has %(n)s texts; for %(name)s, expected %(wanted)s") % {
+        if kind.labelled:
+            clause = gettext("“labels” has %(n)s texts; for %(name)s, expected one for each of %(values)s")
+        else:
+            clause = gettext("“labels” has %(n)s texts; for %(name)s, expected none")
+        yield clause % {
             "n": len(design.labels),
             "name": kind.name,
-            "wanted": wanted,
+            "values": ", ".join(map(str, kind.labelled)),
         }
     elif len(set(design.labels)) < len(design.labels):
-        yield gettext("labels has the same text twice, so two answers could not be distinguished")
+        yield gettext("“labels” has the same text twice, so two answers could not be distinguished")
 
 
 def _contradictions_of_scale(design: StudyDesign, kind: Kind) -> Iterator[str]:
     if design.scale is None:
         return
     if kind.scale is None:
-        yield gettext("scale is for graded and slider, and %(name)s has none; expected no such table") % {
+        yield gettext("“scale” is for graded and slider; remove this table, as %(name)s has no scale") % {
             "name": kind.name
         }
         return
@@ -114,7 +117,7 @@ def _contradictions_of_scale(design: StudyDesign, kind: Kind) -> Iterator[str]:
         yield gettext("scale has %(n)s points; %(problem)s") % {"n": len(design.scale), "problem": problem}
     if design.labels:
         yield gettext(
-            "labels has %(n)s texts, but the words of a study's own scale stand in scale.labels; expected none"
+            "“labels” has %(n)s texts, but the labels of a custom scale are in scale.labels; expected none"
         ) % {"n": len(design.labels)}
     if len(set(design.scale.labels.values())) < len(design.scale.labels):
         yield gettext("scale.labels has the same text twice, so two answers could not be distinguished")

@@ -16,13 +16,13 @@ from judgments.kinds import Kind
 def contradictions_of_html_question(design: StudyDesign, kind: Kind) -> Iterator[str]:
     if design.writing != Writing():
         yield gettext(
-            "writing is set, but a page of Mechanical Turk's own (crowd.question = 'html') notices nothing and is the "
-            "same for everybody; expected 'external', or no such table"
+            "“writing” is set, but a page stored at Mechanical Turk (crowd.question = 'html') records nothing "
+            "and is the same for everybody; expected 'external', or no table “writing”"
         )
     if not kind.page.self_contained:
         yield (
             gettext(
-                "crowd.question is 'html', but %(name)s cannot be asked on a page that stands alone; "
+                "crowd.question is 'html', but %(name)s cannot be used on a page stored at Mechanical Turk; "
                 "expected 'external'"
             )
             % {"name": kind.name}
@@ -33,7 +33,7 @@ def contradictions_of_crowd(design: StudyDesign) -> Iterator[str]:
     name = design.crowd_name
     if feature := feature_of_crowd(name):
         yield pgettext(
-            "staff", "%(key)s asks for the crowd %(name)r, which is off; expected %(feature)s in CONTRIB_APPS"
+            "staff", "%(key)s needs the crowd %(name)r, which is off; expected %(feature)s in CONTRIB_APPS"
         ) % {"key": "panel.api" if design.panel.api else "crowd.backend", "name": name, "feature": feature}
     elif design.crowd.backend not in crowd_labels():
         yield gettext("crowd.backend: there is no crowd %(name)r; there are %(listed)s") % {
@@ -46,7 +46,7 @@ def contradictions_of_panel(design: StudyDesign) -> Iterator[str]:
     for other in installed_crowds().values():
         for key in other.keys if other.name != design.crowd_name else ():
             if key != "panel.api" and attrgetter(key)(design):
-                yield gettext("%(key)s is for %(crowd)s (%(named_by)s) alone") % {
+                yield gettext("%(key)s is only for %(crowd)s (%(named_by)s)") % {
                     "key": key,
                     "crowd": gettext(other.label),
                     "named_by": other.named_by,
@@ -67,5 +67,5 @@ def contradictions_of_panel(design: StudyDesign) -> Iterator[str]:
     with_api = [name for name, offer in installed_crowds().items() if offer.panel]
     if design.panel.api and (design.crowd.backend != "external" or design.panel.preset not in with_api):
         yield gettext(
-            'panel.api is true, which is for crowd.backend = "external" with panel.preset = %(presets)s alone'
+            'panel.api is true, which works only with crowd.backend = "external" and panel.preset = %(presets)s'
         ) % {"presets": " or ".join(f'"{name}"' for name in with_api) or "none"}

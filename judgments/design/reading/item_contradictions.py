@@ -19,8 +19,8 @@ def contradictions_of_sampling(design: StudyDesign, kind: Kind) -> Iterator[str]
     if design.chosen is not None and set(design.chosen.chances) != set(design.sampling.only):
         apart = min(set(design.chosen.chances) ^ set(design.sampling.only))
         yield gettext(
-            "chosen.chances and sampling.only name different items, such as %(apart)r; choose the items "
-            "again, or take the choice back"
+            "chosen.chances and sampling.only name different items, such as %(apart)r; choose the items again, "
+            "or undo the choice"
         ) % {"apart": apart}
     reads_list = kind.judges_one_caption and design.sampling.pairs_from == "list"
     if reads_list and not design.sampling.listed:
@@ -56,17 +56,17 @@ def contradictions_of_stopping(design: StudyDesign, kind: Kind) -> Iterator[str]
 
 def contradictions_of_arena(design: StudyDesign, kind: Kind) -> Iterator[str]:
     if not kind.compares_pairs:
-        yield gettext("arena is for pairs, and %(name)s compares none; expected no such table") % {
-            "name": kind.name
-        }
+        yield gettext(
+            "“arena” is for protocols that compare pairs; remove this table, as %(name)s compares none"
+        ) % {"name": kind.name}
     if others := sorted(set(design.sampling.pairs) - {"MM"}):
         yield gettext(
-            "sampling.pairs names %(kind)s, but an arena compares systems with one another; expected MM alone"
+            "sampling.pairs contains %(kind)s, but an arena compares systems with one another; expected only MM"
         ) % {"kind": others[0]}
     if design.stopping.rule != "none":
         yield gettext(
-            "stopping.rule is %(rule)r, but an arena draws each page by all answers so far, and decides no item; "
-            "expected 'none'"
+            "stopping.rule is %(rule)r, but an arena draws each page from all answers so far and does not "
+            "decide single items; expected 'none'"
         ) % {"rule": design.stopping.rule}
     if design.chosen is not None:
         yield gettext(
@@ -79,6 +79,6 @@ def contradictions_of_arena(design: StudyDesign, kind: Kind) -> Iterator[str]:
         )
     if design.crowd.backend == "mturk":
         yield gettext(
-            "crowd.backend is 'mturk', whose HITs are made before anybody asks for work; expected 'local' or "
-            "'external', where an arena can draw a page when it is taken"
+            "crowd.backend is 'mturk', whose HITs are created in advance; expected 'local' or 'external', where "
+            "an arena can draw a page when somebody takes it"
         )

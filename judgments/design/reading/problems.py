@@ -43,7 +43,7 @@ def design_errors(error: ValidationError) -> list[DesignError]:
 def sentence_error(path: list[str], sentence: str) -> DesignError:
     """Find the key in the sentence if ``path`` is empty."""
     key = ".".join(path)
-    named = re.findall(r"^[a-z_]+(?:\.[a-z_]+)?", sentence)
+    named = re.findall(r"^[“„]?([a-z_]+(?:\.[a-z_]+)?)", sentence)
     field = key or next((name for name in named if name.split(".")[0] in StudyDesign.model_fields), "")
     return DesignError(f"{key}: {sentence}." if key else f"{sentence}.", field=field)
 

@@ -36,7 +36,7 @@ def checked_address(address: str) -> str:
         )
     if unknown := sorted(names - PLACEHOLDERS):
         raise ValueError(
-            gettext("%(address)r asks for {%(unknown)s}; there are {code}, {worker} and {session}")
+            gettext("%(address)r contains {%(unknown)s}; expected {code}, {worker} or {session}")
             % {"address": address, "unknown": unknown[0]}
         )
     if re.search(r"survey_code=X+$", address):
@@ -125,7 +125,7 @@ class Panel(Part):
     def _check_distinct_names(self) -> Panel:
         if len(set(self.codes.values())) < len(self.codes):
             raise ValueError(
-                gettext("codes has one code for two outcomes; the panel could not tell them apart")
+                gettext("“codes” has the same code for two outcomes; the panel could not tell them apart")
             )
         named = [name for name in (self.worker, self.session, self.project, self.signature) if name]
         if len(set(named)) < len(named):
@@ -139,16 +139,16 @@ class Panel(Part):
         title = PANEL_PRESETS[self.preset].title
         if self.signature and self.preset != "plain":
             raise ValueError(
-                gettext('signature is for preset = "plain": %(title)s does not sign its links')
+                gettext('“signature” is only for preset = "plain": %(title)s does not sign its links')
                 % {"title": title}
             )
         if self.personal_codes and self.preset == "prolific":
             raise ValueError(
-                gettext("personal_codes cannot be true: %(title)s knows one code for each outcome")
+                gettext("“personal_codes” cannot be true: %(title)s accepts only one code for each outcome")
                 % {"title": title}
             )
         if self.personal_codes and self.codes:
-            raise ValueError(gettext("personal_codes makes the codes, so that codes stays empty"))
+            raise ValueError(gettext("“codes” must be empty, because “personal_codes” generates the codes"))
         return self
 
     @property

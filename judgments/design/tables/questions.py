@@ -16,10 +16,14 @@ class AnswerOptions(Part):
     """Optional parts of an answer: ties, strength and confidence for pairs, and the worst for lists."""
 
     no_difference: bool = Field(
-        False, title="“No difference” is an answer", description="Nobody needs to guess."
+        False,
+        title="“No difference” is an answer",
+        description="Lets participants say that they see no difference, instead of guessing.",
     )
     neither: bool = Field(
-        False, title="“Neither of the two” is an answer", description="For two bad candidates."
+        False,
+        title="“Neither of the two” is an answer",
+        description="Lets participants reject both candidates.",
     )
     strength: bool = Field(
         False, title="Ask how much better", description="Slightly or by far, instead of a plain choice."
@@ -69,7 +73,7 @@ def check_judged(value: Any) -> Any:
         return value
     near = nearest_name(value, JUDGED, cutoff=0.0)
     raise ValueError(
-        gettext("%(value)r is none of %(listed)s; the nearest one is %(near)r")
+        gettext("%(value)r is not one of %(listed)s; the nearest one is %(near)r")
         % {"value": value, "listed": ", ".join(JUDGED), "near": near}
     )
 

@@ -57,8 +57,8 @@ class ItemSampling(Part):
         json_schema_extra={
             "words": {
                 "both": "Both",
-                "annotation": "Annotation: an item asks, texts are ranked",
-                "search": "Search: a text asks, items are ranked",
+                "annotation": "Annotation: texts are ranked for an item",
+                "search": "Search: items are ranked for a text",
             }
         },
     )

@@ -84,7 +84,7 @@ def draw_pairs(
     if only:
         lacking = set(only) - {pair.key for pair in pairs}
         if lacking:
-            raise missing_ids_error(lacking, "candidate pair")
+            raise missing_ids_error(lacking)
         pairs = [pair for pair in pairs if pair.key in set(only)]
     if not pairs:
         raise DesignError(
@@ -124,15 +124,17 @@ def contests_of_systems(images: Sequence[Image]) -> int:
     return min(len(images) * comb(len(systems), 2), max(MOST_BY_DEFAULT, len(images)))
 
 
-def missing_ids_error(lacking: Collection[str], what: str) -> DesignError:
+def missing_ids_error(lacking: Collection[str]) -> DesignError:
     """Return the error about ids of ``sampling.only`` that were not found."""
-    many = f" and {len(lacking) - 1} more" if len(lacking) > 1 else ""
     return DesignError(
-        gettext(
-            "The design asks for %(what)s %(min)r%(many)s alone, which this design does not draw; ids "
-            "hold for the dataset, protocol, sampling and seed that they were drawn with."
+        ngettext(
+            "sampling.only contains %(key)r, which this design does not draw; an id is valid only for the dataset, "
+            "protocol, sampling and seed that it was drawn with.",
+            "sampling.only contains %(n)s ids that this design does not draw, such as %(key)r; an id is valid only "
+            "for the dataset, protocol, sampling and seed that it was drawn with.",
+            len(lacking),
         )
-        % {"what": what, "min": min(lacking), "many": many},
+        % {"key": min(lacking), "n": len(lacking)},
         field="sampling.only",
     )
 
@@ -206,16 +208,21 @@ class _Draw:
         if not short:
             return
         kind = min(short, key=PAIR_KINDS.index)
-        so_many = f" with {least} references" if drawn.passed_over else ""
-        raise DesignError(
-            gettext(
-                "The design asks for %(wanted)s %(kind)s pairs%(so_many)s, but dataset %(name)r "
+        if drawn.passed_over:
+            sentence = gettext(
+                "The design asks for %(wanted)s %(kind)s pairs with %(least)s references, but dataset %(name)r "
                 "gives %(n)s (from %(n2)s items)."
             )
+        else:
+            sentence = gettext(
+                "The design asks for %(wanted)s %(kind)s pairs, but dataset %(name)r gives %(n)s (from %(n2)s items)."
+            )
+        raise DesignError(
+            sentence
             % {
                 "wanted": self.wanted[kind],
                 "kind": kind,
-                "so_many": so_many,
+                "least": least,
                 "name": self.material.name,
                 "n": len(drawn.of_kind[kind]),
                 "n2": len(self.images),
@@ -228,8 +235,8 @@ class _Draw:
         if not short:
             return DesignError(
                 gettext(
-                    "The design asks for %(least)s references for each pair, but no candidate pair of "
-                    "dataset %(name)r has so many; expected at most %(fitting)s."
+                    "The design asks for %(least)s references for each pair, but no candidate pair of dataset "
+                    "%(name)r has that many; expected at most %(fitting)s."
                 )
                 % {"least": least, "name": self.material.name, "fitting": fitting},
                 field="sampling.references",
@@ -238,12 +245,12 @@ class _Draw:
         lost = sum(self.wanted[kind] - count for kind, count in short.items())
         return DesignError(
             ngettext(
-                "The design asks for %(least)s references for each pair, and dataset %(name)r has fewer pairs with so "
-                "many than are asked for; expected at most %(fitting)s for each, with which all pairs asked for can be "
-                "drawn, or %(lost)s pair fewer: %(listed)s.",
-                "The design asks for %(least)s references for each pair, and dataset %(name)r has fewer pairs with so "
-                "many than are asked for; expected at most %(fitting)s for each, with which all pairs asked for can be "
-                "drawn, or %(lost)s pairs fewer: %(listed)s.",
+                "Too few candidate pairs of dataset %(name)r have the %(least)s references that the design "
+                "needs for each pair. Expected at most %(fitting)s references for each pair, or %(lost)s pair "
+                "fewer: %(listed)s.",
+                "Too few candidate pairs of dataset %(name)r have the %(least)s references that the design "
+                "needs for each pair. Expected at most %(fitting)s references for each pair, or %(lost)s pairs "
+                "fewer: %(listed)s.",
                 lost,
             )
             % {

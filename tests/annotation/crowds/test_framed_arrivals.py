@@ -264,7 +264,7 @@ def test_who_did_as_many_hits_as_the_study_wants_of_one_person_is_told_to_return
     again.publication = second
     told = again.arrive()
     assert told.status_code == 403
-    assert "asks of one" in told.content.decode()
+    assert "one person may do" in told.content.decode()
     assert Assignment.objects.get().hit == first.hit
     assert Turker(study).arrive().status_code == 200  # the first is still theirs
 

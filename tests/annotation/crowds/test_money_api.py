@@ -145,7 +145,7 @@ def test_what_is_not_confirmed_as_it_was_shown_is_refused(
         ({}, "x" * 201, 400, "Idempotency-Key: is missing or none"),
         ({"confirm": None}, "k", 400, "confirm: "),
         ({"confirm": "made-up"}, "k", 409, "Look at the preview again"),
-        ({"cents": 51}, "k", 409, "now it would take 0.61"),
+        ({"cents": 51}, "k", 409, "it would now cost 0.61"),
         ({"cents": "50"}, "k", 400, "cents: "),
         ({"why": " "}, "k", 400, "why: "),
         ({"worker": "nobody"}, "k", 404, "no worker 'nobody' took part"),
@@ -213,7 +213,7 @@ def test_top_ups_are_paid_as_they_were_shown(
     refused(
         send(path, owner, {"why": "The floor.", "confirm": shown["confirm"]}),
         409,
-        "now it would take 0.48 USD",
+        "it would now cost 0.48 USD",
     )
     shown = look(path, owner).json()
     done = send(path, owner, {"why": "The floor.", "confirm": shown["confirm"]})
@@ -265,7 +265,7 @@ def test_a_budget_is_set_once_it_was_looked_at(study: Study, owner: dict[str, st
     assert (done.status_code, done.json()["left_cents"]) == (202, 12_050)
     assert Budget.objects.get(study=study).budget_cents == 12_050
     stale = send(path, owner, {"cents": 12_050, "confirm": shown["confirm"]}, key="k2")
-    refused(stale, 409, "not what was confirmed, or no longer")
+    refused(stale, 409, "this is not what was confirmed")
 
 
 def test_a_budget_below_what_is_kept_stays(study: Study, owner: dict[str, str], ada: str) -> None:
@@ -309,7 +309,7 @@ def test_of_what_nobody_can_tell_it_is_said_whether_it_was_done(
     study: Study, owner: dict[str, str], ada: str
 ) -> None:
     call = parked(study, unsure=True, kept=60)
-    refused(look(f"crowd-calls/{call.pk}/retry/", owner), 409, "expected was-done or was-not-done")
+    refused(look(f"crowd-calls/{call.pk}/retry/", owner), 409, "resolved as was-done or was-not-done")
     path = f"crowd-calls/{call.pk}/was-done/"
     shown = look(path, owner).json()
     assert shown["total_cents"] == 0

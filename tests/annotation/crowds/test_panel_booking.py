@@ -226,7 +226,7 @@ def test_each_bonus_is_in_one_list_which_can_be_had_again() -> None:
     study, _one, two = study_with_bonus()
     first = bonus_list(study=study)
     assert first == (1, [(ADA["SESSION_ID"], "1.20")])
-    with pytest.raises(WrongState, match="bonus is left"):
+    with pytest.raises(WrongState, match="every bonus is already"):
         bonus_list(study=study)
     pay_bonus(session=two, cents=5, why="Well done.")
     carry_out_calls(study=study)
@@ -429,7 +429,7 @@ def test_each_submission_is_told_apart_and_nothing_is_written() -> None:
     assert (said[ADA["PROLIFIC_PID"]].verdict, said[ADA["PROLIFIC_PID"]].odd) == ("pay", False)
     bob = said[BOB["PROLIFIC_PID"]]
     assert (bob.verdict, bob.odd) == ("pay", True)
-    assert "the code there is 'WRONG'" in bob.reason
+    assert "the panel has code 'WRONG'" in bob.reason
     assert said[EVE["PROLIFIC_PID"]].verdict == "wait"
     assert (said["nobody"].verdict, said["nobody"].odd) == ("only-there", True)
 
@@ -475,7 +475,7 @@ def test_a_code_that_was_passed_on_pays_nobody() -> None:
     at_work(study, ADA)
     one = found(study, line(ADA, "AWAITING REVIEW", completed(study).lower()))[ADA["PROLIFIC_PID"]]
     assert (one.verdict, one.odd) == ("no", True)
-    assert "Has the code of finished sessions with 0 of 2 pages" in one.reason
+    assert "has the code of finished ones, but only 0 of its 2 pages" in one.reason
 
 
 @pytest.mark.django_db

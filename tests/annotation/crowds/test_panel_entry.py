@@ -77,13 +77,13 @@ LINKS = (
     ({"SESSION_ID": " "}, "lacks SESSION_ID"),
     (
         {"PROLIFIC_PID": "<script>alert(1)</script>"},
-        "PROLIFIC_PID in the link that brought you here is no id",
+        "PROLIFIC_PID in the link that you followed is not a valid id",
     ),
-    ({"PROLIFIC_PID": "{{%PROLIFIC_PID%}}"}, "is no id"),
-    ({"PROLIFIC_PID": "a" * 10_000}, "is no id"),
-    ({"PROLIFIC_PID": "a\x00b"}, "is no id"),
-    ({"PROLIFIC_PID": "zoë"}, "is no id"),
-    ({"PROLIFIC_PID": "ada\u202egpj"}, "is no id"),
+    ({"PROLIFIC_PID": "{{%PROLIFIC_PID%}}"}, "is not a valid id"),
+    ({"PROLIFIC_PID": "a" * 10_000}, "is not a valid id"),
+    ({"PROLIFIC_PID": "a\x00b"}, "is not a valid id"),
+    ({"PROLIFIC_PID": "zoë"}, "is not a valid id"),
+    ({"PROLIFIC_PID": "ada\u202egpj"}, "is not a valid id"),
     ({"SESSION_ID": '=HYPERLINK("x")'}, "SESSION_ID in the link"),
     ({"SESSION_ID": "a b"}, "SESSION_ID in the link"),
 )
@@ -407,7 +407,7 @@ def test_nobody_can_hand_their_code_to_somebody_else() -> None:
     do_page(study, browser)
     listed = read_submissions(rows.replace("bob", "eve"), design_of(study).panel)
     eve_there = compare_panel_list(study=study, submissions=listed)[1]
-    assert f"the code there is {code!r} instead of" in eve_there.reason
+    assert f"the panel has code {code!r} instead of" in eve_there.reason
 
 
 def test_one_address_enters_with_so_many_ids_in_a_while(settings: Settings) -> None:

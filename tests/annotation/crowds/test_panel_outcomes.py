@@ -442,7 +442,7 @@ def test_an_uploaded_list_is_shown_and_changes_nothing_until_it_is_confirmed(des
     said = words(shown)
     assert "To pay 1" in said
     assert "Paid 1" in said
-    assert "Confirming sets it to approved here." in said
+    assert "Confirming sets the session to approved here." in said
     assert list(CrowdSession.objects.values()) == before
     sealed = hidden(shown, "sealed")
     paid = designer.post(do(study, "payment-list"), {"sealed": sealed})
