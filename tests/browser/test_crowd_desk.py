@@ -137,7 +137,7 @@ def test_a_study_at_mechanical_turk_from_opening_to_the_last_cent(
     bonus.get_by_label("Amount").fill("0.20")
     bonus.get_by_label("Message to the participant").fill("Thank you.")
     bonus.get_by_role("button", name="Pay the bonus").click()
-    expect(bonus.get_by_role("alert")).to_contain_text("no worker 'nobody' took part")
+    expect(bonus.get_by_role("alert")).to_contain_text("no participant 'nobody' took part")
     expect(bonus.get_by_label("Amount")).to_have_value("0.20")
 
     page.get_by_text("More", exact=True).click()

@@ -98,17 +98,17 @@ BAD = [
     ("extend-crowd", {"hours": "soon", "why": "x"}, "hours: "),
     ("extend-crowd", {"hours": "0", "why": "x"}, "hours: "),
     ("extend-crowd", {"hours": "9000", "why": "x"}, "hours: "),
-    ("bonus", {"worker": "nobody", "amount": "1.00", "why": "x"}, "no worker 'nobody' took part"),
+    ("bonus", {"worker": "nobody", "amount": "1.00", "why": "x"}, "no participant 'nobody' took part"),
     ("bonus", {"worker": "*", "amount": "0.005", "why": "x"}, "cents: Expected an amount"),
     ("bonus", {"worker": "*", "amount": "0", "why": "x"}, "cents: "),
     ("bonus", {"worker": "*", "amount": "1.00", "why": " "}, "why: "),
     ("bonus", {"worker": "*", "amount": "90.00", "why": "x"}, "108.00"),
-    ("write-workers", {"worker": "nobody", "subject": "a", "text": "b"}, "no worker 'nobody' took part"),
+    ("write-workers", {"worker": "nobody", "subject": "a", "text": "b"}, "no participant 'nobody' took part"),
     ("write-workers", {"worker": "*", "subject": "", "text": "b"}, "subject: "),
     ("qualify-worker", {"worker": "*", "qualification": "", "value": "1"}, "qualification: "),
     ("qualify-worker", {"worker": "*", "qualification": "trained", "value": "x"}, "value: "),
     ("block-worker", {"worker": "*", "why": ""}, "why: A block needs a reason"),
-    ("unblock-worker", {"worker": "nobody"}, "no worker 'nobody' took part"),
+    ("unblock-worker", {"worker": "nobody"}, "no participant 'nobody' took part"),
 ]
 
 

@@ -148,7 +148,7 @@ def test_what_is_not_confirmed_as_it_was_shown_is_refused(
         ({"cents": 51}, "k", 409, "it would now cost 0.61"),
         ({"cents": "50"}, "k", 400, "cents: "),
         ({"why": " "}, "k", 400, "why: "),
-        ({"worker": "nobody"}, "k", 404, "no worker 'nobody' took part"),
+        ({"worker": "nobody"}, "k", 404, "no participant 'nobody' took part"),
     ]
     for body, key, status, said in wrong:
         refused(bonus(study, owner, ada, body=body, key=key), status, said)
