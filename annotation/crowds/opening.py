@@ -133,7 +133,8 @@ def obstacles(study: Study, *, cents: int) -> list[Obstacle]:
         try:
             check()
         except WrongState as problem:
-            reasons.append(Obstacle(about, str(problem)))
+            if str(problem) not in {reason.sentence for reason in reasons}:  # a crowd may refuse the same
+                reasons.append(Obstacle(about, str(problem)))
     return reasons
 
 

@@ -6,7 +6,7 @@ import pytest
 from django.conf import settings
 from django.test import Client, override_settings
 
-from annotation.crowds.opening import open_study
+from annotation.crowds.opening import obstacles, open_study
 from annotation.errors import NotAdmitted
 from annotation.work.claims import claim_assignment
 from common.errors import DesignError, WrongState
@@ -14,6 +14,7 @@ from contrib.quiz.tests.quizzing import QUESTIONS, quizzed
 from judgments.models import Study
 from judgments.studies.study_page import study_page_address
 from tests.annotation.casting import make_dataset, make_study, with_person
+from tests.annotation.crowds.turking import CROWD
 from tests.installations import Installation, Installations
 
 SENTENCE = "turn on “quiz”"
@@ -97,6 +98,14 @@ def test_a_study_with_a_quiz_is_not_opened_and_its_checklist_says_why(admin_clie
         open_study(study=study)
     assert Study.objects.get().state == Study.State.GENERATED
     assert SENTENCE in admin_client.get(study_page_address(study, "launch")).content.decode()
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("off")
+def test_the_checklist_of_mechanical_turk_says_it_once(admin_client: Client) -> None:
+    study = make_study(make_dataset(), quiz={"questions": QUESTIONS}, crowd=CROWD, opened=False)
+    assert [one.about for one in obstacles(study, cents=0) if SENTENCE in one.sentence] == ["quiz"]
+    assert admin_client.get(study_page_address(study, "launch")).content.decode().count(SENTENCE) == 1
 
 
 @pytest.mark.django_db
