@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -30,7 +31,7 @@ from quorum.statistics.agreement import (
     ratings_of_judgments,
 )
 from quorum.statistics.agreement.both_orders import Exchange
-from quorum.statistics.agreement.coefficient import ClusteredCoefficient
+from quorum.statistics.agreement.coefficient import CARELESS_NOTE, ClusteredCoefficient
 from quorum.statistics.crossed import (
     CONFIDENCE,
     FEWEST,
@@ -426,6 +427,16 @@ def is_biased(bias: Mapping[str, Any] | None, *, drawn: bool) -> bool:
     In a file, better systems may have been on the left more often.
     """
     return drawn and bias is not None and bias["p"] is not None and bool(bias["p"] <= LEVEL)
+
+
+def translate_note(note: str) -> str:
+    """Translate a note on alpha, stored in English; the one on careless people comes last, with numbers."""
+    pattern = re.sub(r"%\\\((\w+)\\\)s", r"(?P<\1>.+?)", re.escape(CARELESS_NOTE))
+    careless = re.search(f"{pattern}$", note)
+    if careless is None:
+        return _(note)
+    before = note[: careless.start()].removesuffix("; ")
+    return "; ".join([*([_(before)] if before else []), _(CARELESS_NOTE) % careless.groupdict()])
 
 
 def side_sentence(bias: Mapping[str, Any], *, drawn: bool) -> str:

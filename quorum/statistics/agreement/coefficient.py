@@ -28,6 +28,10 @@ from quorum.statistics.resampling import RESAMPLES, Seed
 
 ALPHA = "krippendorff-alpha"
 CARELESS = 0.15  # the share of people who answer at random that a study should reckon with
+CARELESS_NOTE = (
+    "if %(careless)s of people answer at random, %(missed)s of groups of %(raters)s have none of them, as this one "
+    "may, and alpha is about %(alpha)s, below the interval; control items keep them out"
+)
 NO_PAIRS = "no unit has two judgments"
 CLUSTERED = (ITEM, RATER, BOTH, NAIVE)
 
@@ -165,10 +169,12 @@ def careless_note(value: float, low: float, raters: int, confidence: float) -> s
     none_careless, alpha = (1 - CARELESS) ** raters, value * (1 - CARELESS) ** 2
     if none_careless <= 1 - confidence or not low > alpha:
         return ""
-    return (
-        f"if {CARELESS:.0%} of people answer at random, {none_careless:.0%} of groups of {raters} have none of them, "
-        f"as this one may, and alpha is about {alpha:.2f}, below the interval; control items keep them out"
-    ).replace("%", " %")
+    return CARELESS_NOTE % {
+        "careless": f"{CARELESS * 100:.0f} %",
+        "missed": f"{none_careless * 100:.0f} %",
+        "raters": raters,
+        "alpha": f"{alpha:.2f}",
+    }
 
 
 def _clusters_of(influences: Influences, clusters: ClusterColumns | Clusters) -> Clusters:
