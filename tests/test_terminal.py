@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -15,6 +16,7 @@ import pytest
 from django.core.management import get_commands
 
 from config.commands import all_words, load_command
+from judgments.importers import IMPORT_FORMATS
 from quorum.command import main
 from tests.installations import ROOT, free_port
 from tests.refusals import assert_names
@@ -90,6 +92,17 @@ def test_every_command_of_ours_has_a_word_and_can_be_loaded() -> None:
     assert elsewhere == NOT_OURS
     assert sorted(all_words().paths) == sorted(all_words().names.values())
     assert all(load_command(name).help for name in all_words().paths)
+
+
+def test_examples_are_read_whatever_is_installed() -> None:
+    sets = {how.name.partition("-")[0] for how in IMPORT_FORMATS}  # of features
+    assert {"flickr8k", "pascal", "coco"} <= sets
+    for name in all_words().paths:
+        command = load_command(name)
+        for words in map(shlex.split, command.example.splitlines()):
+            assert not [word for word in words if word.partition("-")[0] in sets], command.example
+            if words[:2] == ["manage.py", name]:
+                command.create_parser("manage.py", name).parse_args(words[2:])
 
 
 def test_help_and_mistakes_speak_the_words_of_the_command(

@@ -23,7 +23,7 @@ class LeaveOneOut(QuorumCommand):
         "upper and lower bounds of every metric, Kendall's tau-b between metrics, and ranks of an item's captions "
         "(contrib/bounds/README.md)."
     )
-    example = "manage.py leave_one_out pascal-50s --others flickr8k --corpus brown/ --output bounds.json"
+    example = "manage.py leave_one_out photos --others more-photos --corpus brown/ --output bounds.json"
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("dataset")

@@ -20,7 +20,7 @@ from judgments.management.datasets import columns_offered
 class ImportJudgments(QuorumCommand):
     help = "Import judgments collected elsewhere as a study (contrib/judgment_imports/README.md)."
     example = (
-        "manage.py import_judgments flickr8k-expert ../Flickr8k --dataset flickr8k --study flickr8k-expert"
+        "manage.py import_judgments jsonl votes.jsonl --dataset photos --study elsewhere --protocol graded"
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -31,8 +31,7 @@ class ImportJudgments(QuorumCommand):
         parser.add_argument(
             "--protocol",
             choices=list(KINDS),
-            help="which judgments of a published set (pascal-50s: triplet, the default, or pairwise), "
-            "or what the answers of a table or a result file are",
+            help="what the answers of a table or a result file are; of a set with several kinds, which",
         )
         parser.add_argument("--encoding", help="for files that are neither UTF-8 nor marked")
         add_options(parser, *OPTIONS)

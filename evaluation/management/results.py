@@ -116,9 +116,7 @@ class Evaluate(OperationCommand):
         "Hold automatic metrics against the consensus of a study. Triplet and pairwise: accuracy by pair kind. "
         "Relevance and graded: Kendall's tau-b, Spearman's rho, and kappa on a grid of thresholds (docs/evaluation.md)."
     )
-    example = (
-        "manage.py evaluate pascal-triplets --metrics cider,bleu-4 --tokenizer v15 --output accuracy.json"
-    )
+    example = "manage.py evaluate triplets-50 --metrics cider,bleu-4 --tokenizer v15 --output accuracy.json"
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         super().add_arguments(parser)

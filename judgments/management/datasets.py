@@ -55,7 +55,7 @@ def columns_offered(use: str, options: dict[str, Any], dataset: str = "") -> Ite
 
 class ImportDataset(QuorumCommand):
     help = "Import images and reference captions (docs/formats.md)."
-    example = "manage.py import_dataset flickr8k ../Flickr8k --name flickr8k --images ../Flickr8k/images"
+    example = "manage.py import_dataset jsonl captions.jsonl --name photos --images photos"
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("format", choices=list(DATASET_FORMATS))
@@ -78,7 +78,7 @@ class ImportDataset(QuorumCommand):
 
 class ImportCandidates(QuorumCommand):
     help = "Import one system's captions, boxes or keywords (docs/formats.md)."
-    example = "manage.py import_candidates coco results.json --dataset coco --system my-model"
+    example = "manage.py import_candidates jsonl my-model.jsonl --dataset photos --system my-model"
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("format", choices=list(CANDIDATE_FORMATS))
@@ -104,9 +104,9 @@ Import systems' ranked lists: a TREC run, one item a line (docs/formats.md#ranki
   qid Q0 docid rank score system
 
 --task annotation: qid is an image, docid the id of a caption; --task search: the other way round.
-The caption ids are those of the dataset (Flickr8k: 1305564994_00513f9a5b.jpg#2).
+The caption ids are those of the dataset.
 """
-    example = "manage.py import_rankings tri5sem.run --dataset flickr8k --task annotation"
+    example = "manage.py import_rankings my-model.run --dataset photos --task annotation"
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("path", type=Path)
