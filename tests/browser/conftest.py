@@ -106,3 +106,12 @@ def empty_installation(installations: Installations) -> Iterator[Installation]:
         installation.start_server()
         installation.start_worker()
         yield installation
+
+
+@pytest.fixture
+def own_installation(installations: Installations) -> Iterator[Installation]:
+    """An installation of one walk's own: answers are drawn by row ids, which must not depend on walks before it."""
+    with installations.fresh("sqlite") as installation:
+        installation.start_server()
+        installation.start_worker()
+        yield installation

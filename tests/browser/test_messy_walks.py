@@ -1,11 +1,11 @@
-"""Messy files to an open study, by a new researcher in a browser: clicks, fields and wrong turns are counted.
+"""Messy files to an open study and its verdict, by a new researcher in a browser, with counted clicks and wrong turns.
 
 A table has a title above its header, or names its pictures in another spelling; all items of it are asked about.
 """
 
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,10 +15,12 @@ from playwright.sync_api import FilePayload, Locator, Page, expect
 from judgments.design.study_design import PURPOSES
 from tests.annotation.casting import picture_bytes
 from tests.browser.researching import ANIMALS, Counted, looked_at, make_researcher, opens, sign_in_by_hand
-from tests.installations import Installation, Installations
+from tests.browser.test_walks import CROWD
+from tests.installations import Installation
 from tests.judgments.results.test_layouts import workbook
 
-MOST_CLICKS, MOST_FIELDS = 10, 5
+MOST_CLICKS, MOST_FIELDS = 10, 5  # to the open study; two clicks more to the verdict
+QUALITIES = {"field": 3, "Something": 1}  # of the texts of the two systems
 NAMES = (*ANIMALS, "cat", "fox", "owl", "bear")
 PEOPLE = 4
 # what says that something went wrong
@@ -103,22 +105,19 @@ class MessyWalk:
     card: str
     asked: int
     says: str  # the page of what was understood
+    verdict: str  # the results begin with it
 
 
 WALKS = {
-    "pairwise, Excel": MessyWalk(excel, "systems", "Pairwise", 12, "The header is row 3"),
-    "graded, CSV": MessyWalk(wide, "systems", "Graded", 24, "The header is row 2"),
-    "triplet, Excel": MessyWalk(excel, "metrics", "Triplets", 48, "The header is row 3"),
-    "relevance, JSON": MessyWalk(crowd, "labels", "Relevance", 60, "12 match images"),
+    "pairwise, Excel": MessyWalk(
+        excel, "systems", "Pairwise", 12, "The header is row 3", "No winner yet: BLIP and GPT-4V"
+    ),
+    "graded, CSV": MessyWalk(wide, "systems", "Graded", 24, "The header is row 2", "The winner is Modell A"),
+    "triplet, Excel": MessyWalk(
+        excel, "metrics", "Triplets", 48, "The header is row 3", "No metric is ahead"
+    ),
+    "relevance, JSON": MessyWalk(crowd, "labels", "Relevance", 60, "12 match images", "120 of 120 items"),
 }
-
-
-@pytest.fixture(scope="module")
-def office(installations: Installations) -> Iterator[Installation]:
-    with installations.fresh("sqlite") as installation:
-        installation.start_server()
-        installation.start_worker()
-        yield installation
 
 
 def walk_through(me: Walked, walk: MessyWalk, folder: Path) -> str:
@@ -145,27 +144,49 @@ def walk_through(me: Walked, walk: MessyWalk, folder: Path) -> str:
     return page.locator("#link").inner_text().rstrip("/").rpartition("/")[2]
 
 
-@pytest.mark.long
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(name, marks=[pytest.mark.long] if number else []) for number, name in enumerate(WALKS)],
-)
-def test_messy_files_lead_to_an_open_study_without_a_wrong_turn(
-    page: Page, office: Installation, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
-) -> None:
-    account = f"walker-{list(WALKS).index(name)}"
-    make_researcher(office, account)
-    me = Walked(page)
-    sign_in_by_hand(me, office, account)
-    slug = walk_through(me, WALKS[name], tmp_path)
+def told(capsys: pytest.CaptureFixture[str], name: str, me: Walked, where: str) -> None:
     with capsys.disabled():
         sys.stdout.write(
-            f"\n{name:16} | {me.clicks} clicks | {me.fields} fields | {len(me.turns)} wrong turns "
+            f"\n{name:16} | {where:7} | {me.clicks} clicks | {me.fields} fields | {len(me.turns)} wrong turns "
         )
+
+
+def opened(me: Walked, installation: Installation, folder: Path, name: str) -> str:
+    """Walk to the open study as a new researcher; return its short name."""
+    account = f"walker-{list(WALKS).index(name)}"
+    make_researcher(installation, account)
+    sign_in_by_hand(me, installation, account)
+    slug = walk_through(me, WALKS[name], folder)
     assert me.turns == []
     assert me.clicks <= MOST_CLICKS
     assert me.fields <= MOST_FIELDS
-    assert office.python(ASKED.format(slug=slug)).split() == ["open", str(WALKS[name].asked), "True"]
+    assert installation.python(ASKED.format(slug=slug)).split() == ["open", str(WALKS[name].asked), "True"]
+    return slug
+
+
+def test_messy_files_lead_to_an_open_study_without_a_wrong_turn(
+    page: Page, own_installation: Installation, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    me = Walked(page)
+    opened(me, own_installation, tmp_path, "pairwise, Excel")
+    told(capsys, "pairwise, Excel", me, "open")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", WALKS)
+def test_messy_files_lead_to_a_verdict_without_a_wrong_turn(
+    page: Page, own_installation: Installation, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    me = Walked(page)
+    slug = opened(me, own_installation, tmp_path, name)
+    told(capsys, name, me, "open")
+    own_installation.python(CROWD.format(slug=slug, qualities=QUALITIES))
+    me.follow("results")
+    me.click(page.get_by_role("button", name="Compute now").first)
+    verdict = page.locator(".q-page .q-card").first
+    expect(verdict).to_contain_text(WALKS[name].verdict, timeout=60_000)
+    told(capsys, name, me, "verdict")
+    assert (me.turns, me.clicks <= MOST_CLICKS + 2, me.fields <= MOST_FIELDS) == ([], True, True)
 
 
 DROP = """([area, names]) => {
@@ -176,9 +197,9 @@ DROP = """([area, names]) => {
 
 
 @pytest.mark.long
-def test_files_are_dropped_listed_and_refused_in_place(page: Page, office: Installation) -> None:
-    make_researcher(office, "dropper")
-    sign_in_by_hand(Counted(page), office, "dropper")
+def test_files_are_dropped_listed_and_refused_in_place(page: Page, own_installation: Installation) -> None:
+    make_researcher(own_installation, "dropper")
+    sign_in_by_hand(Counted(page), own_installation, "dropper")
     page.get_by_role("link", name="Import a dataset").first.click()
     area = page.locator("[data-drop]").element_handle()
     page.evaluate(DROP, [area, ["table.csv", ".DS_Store"]])
