@@ -11,6 +11,7 @@ import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.core.management import get_commands
@@ -98,7 +99,7 @@ def test_examples_are_read_whatever_is_installed() -> None:
     sets = {how.name.partition("-")[0] for how in IMPORT_FORMATS}  # of features
     assert {"flickr8k", "pascal", "coco"} <= sets
     for name in all_words().paths:
-        command = load_command(name)
+        command: Any = load_command(name)
         for words in map(shlex.split, command.example.splitlines()):
             assert not [word for word in words if word.partition("-")[0] in sets], command.example
             if words[:2] == ["manage.py", name]:

@@ -128,7 +128,7 @@ def obstacles(study: Study, *, cents: int) -> list[Obstacle]:
             first = Budget(study=study, currency=design.currency, budget_cents=design.crowd.budget_cents)
             budget = at_crowd(Budget, study).first() if study.platform else None
             checks.append(("budget", partial(refuse_beyond_budget, budget or first, cents)))
-    reasons = []
+    reasons: list[Obstacle] = []
     for about, check in checks:
         try:
             check()
