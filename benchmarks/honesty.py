@@ -43,7 +43,7 @@ from judgments.kinds.caption import fold_text
 from quorum.statistics.meta import wilson_interval
 
 ANSWERS = AnswerFormat.from_values(
-    (), level="nominal", sided=False, written=True, recorded=True, hidden_line=True
+    (), level="nominal", sided=False, is_text=True, records_typing=True, hidden_line=True
 )
 SEED = 1
 PLACES, SIZE, EACH, STUDY = 5, 5, 20, 100  # captions of an image, of a page, of a worker; images of a study
