@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from django.utils.translation import gettext as _
 
-from common.errors import NotThere, QuorumError
+from common.errors import ObjectNotFound, QuorumError
 from common.rate_limits import TooMany
 
 
@@ -30,7 +30,7 @@ class CountryProblem(QuorumError):
     title = "The country is not valid"
 
 
-class NotJoined(NotThere):
+class NotJoined(ObjectNotFound):
     status = 403
     title = "Not joined"
 

@@ -14,8 +14,8 @@ from django.core.management.base import CommandError
 from annotation.models import CrowdSession, Erasure, Worker
 from common.amounts import counted
 from common.commands import QuorumCommand
-from common.errors import NotThere, WrongState
-from common.files import check_place, whole_file, write_json
+from common.errors import ObjectNotFound, WrongState
+from common.files import atomic_write, check_writable_path, write_json
 from judgments.jobs.claims import run_job
 from judgments.management.base import OperationCommand, add_parameters, as_text, operation_at
 from judgments.models import Study
@@ -34,7 +34,7 @@ class ReplayRules(OperationCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         if options["output"]:
-            check_place(Path(options["output"]))
+            check_writable_path(Path(options["output"]))
         study, values = self.study_and_values(options)
         replays = self.operation.run(study, values, by=None).value
         for replay in replays:
@@ -144,7 +144,7 @@ class ReconcilePanel(QuorumCommand):
 
         for name in ("output", "payments"):
             if options[name]:
-                check_place(options[name])
+                check_writable_path(options[name])
         study = find_study(options["study"])
         columns = {kind: options[f"{kind}_column"] for kind in reconciling.LIST_COLUMNS}
         text = read_whole(options["submissions"])
@@ -165,7 +165,7 @@ class ReconcilePanel(QuorumCommand):
                 {"study": study.slug, "submissions": [_as_json(submission) for submission in compared]},
             )
         if options["payments"]:
-            with whole_file(options["payments"]) as file:
+            with atomic_write(options["payments"]) as file:
                 file.write_text(reconciling.as_csv(reconciling.payment_list(study, compared)))
         if options["book"]:
             booked = reconciling.book_list(study=study, submissions=submissions, approve=options["approve"])
@@ -247,12 +247,12 @@ class ErasePerson(QuorumCommand):
         for study in Study.objects.order_by("pk"):
             try:
                 person = find_person(study, name)
-            except NotThere:
+            except ObjectNotFound:
                 continue
             erased |= person is None
             people += [(study, person)] if person else []
         if not people and not erased:
-            raise NotThere(f"Nothing was changed: {name!r} took part in no study.")
+            raise ObjectNotFound(f"Nothing was changed: {name!r} took part in no study.")
         if not people:
             self.say("The person was erased already.")
         return people

@@ -226,7 +226,7 @@ def time_of_a_draw(
             alone.append(time.process_time() - start)
             start = time.process_time()
             with transaction.atomic():
-                system_pairs.count_answers(
+                system_pairs.add_answers(
                     study=study, answers=[(page_unit.unit, 1) for page_unit in claim.page_units]
                 )
             submitted.append(time.process_time() - start)

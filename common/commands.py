@@ -20,7 +20,7 @@ from rest_framework.exceptions import ValidationError
 
 from common.audit import acting_as
 from common.errors import QuorumError, sentence_of
-from common.files import check_place, write_json
+from common.files import check_writable_path, write_json
 from quorum.numeric.names import nearest_name
 from quorum.numeric.parallel import LocalPool, using
 
@@ -77,7 +77,7 @@ class QuorumCommand(BaseCommand):
         try:
             with acting_as(lambda: None, door="command", call=self.name):
                 if options.get("writes_output") and options["output"]:
-                    check_place(options["output"])
+                    check_writable_path(options["output"])
                 if not self.workers_option:
                     return super().execute(*args, **options)
                 with using(LocalPool(options.get("processes", 1), _close_connections)):

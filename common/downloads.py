@@ -1,7 +1,8 @@
 """Responses with downloads that can be resumed (RFC 9110).
 
 The strong ETag of a file consists of its size and its modification time in nanoseconds, which is enough because files
-are replaced as a whole (common.files.whole_file). A request for several ranges gets the whole file, as the RFC allows.
+are replaced as a whole (common.files.atomic_write). A request for several ranges gets the whole file, as the RFC
+allows.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ class DataConflict(QuorumError):
     title = "Conflicts with stored data"
 
 
-class NotThere(QuorumError):
+class ObjectNotFound(QuorumError):
     """An object does not exist, or the person may not see it."""
 
     status = 404
@@ -58,11 +58,11 @@ class FeatureIsOff(WrongState):
     """Something needs a feature that is off, or whose package is not installed."""
 
 
-class Busy(WrongState):
+class ServiceBusy(WrongState):
     """Another process is doing the same at the moment; a job tries again later."""
 
 
-class Changed(QuorumError):
+class EditConflict(QuorumError):
     """Somebody else changed the object since it was read."""
 
     status = 412

@@ -53,7 +53,7 @@ class HashedFile:
         self._file.flush()
 
     def close(self) -> None:
-        """Flush without closing; ``whole_file`` closes the file."""
+        """Flush without closing; ``atomic_write`` closes the file."""
         self.flush()
 
     def readable(self) -> bool:
@@ -66,7 +66,7 @@ class HashedFile:
         return False
 
 
-def check_place(path: Path) -> None:
+def check_writable_path(path: Path) -> None:
     """Raise FileProblem if a file cannot be written at the path. Call it before any work is done."""
     if path.is_dir():
         raise FileProblem(f"{path} is a folder; expected the name of a file to write.")
@@ -75,9 +75,9 @@ def check_place(path: Path) -> None:
 
 
 @contextmanager
-def whole_file(path: Path) -> Iterator[HashedFile]:
+def atomic_write(path: Path) -> Iterator[HashedFile]:
     """Open a temporary file, which replaces ``path`` if the block ends without an error. Raise FileProblem."""
-    check_place(path)
+    check_writable_path(path)
     beside = path.with_name(f".{path.name}.{uuid4().hex[:8]}.part")
     try:
         with beside.open("wb", buffering=1 << 20) as raw:
@@ -106,7 +106,7 @@ def remove_stale_files(folder: Path, *patterns: str, but: Collection[str] = ()) 
 
 def write_json(path: Path, value: Any) -> None:
     """Write a value as indented JSON with ``FiguresEncoder``."""
-    with whole_file(path) as file:
+    with atomic_write(path) as file:
         file.write_text(f"{indented(value)}\n")
 
 
@@ -153,7 +153,7 @@ def _encoder(start: str) -> json.JSONEncoder:
 
 
 def write_lines(path: Path, lines: Iterable[str]) -> None:
-    with whole_file(path) as file:
+    with atomic_write(path) as file:
         for line in lines:
             file.write_text(f"{line}\n")
 

@@ -5,7 +5,7 @@ from pathlib import Path
 STATUS = Path("/proc/self/status")
 
 
-def data_taken() -> int:
+def data_segment_bytes() -> int:
     """Return the bytes that count towards RLIMIT_DATA, reserved memory included; 0 if the system does not tell."""
     if not STATUS.exists():
         return 0

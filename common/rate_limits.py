@@ -105,7 +105,7 @@ def count(name: str, *of: str) -> None:
     _use(name, of, counted=True)
 
 
-def guess(attempt: Callable[[], Result | None], *limits: tuple[str, ...]) -> Result | None:
+def limit_failed_attempts(attempt: Callable[[], Result | None], *limits: tuple[str, ...]) -> Result | None:
     """Return the result of ``attempt``, which is None if it fails; failed attempts count. Raise TooMany."""
     for name, *of in limits:
         check(name, *of)

@@ -124,12 +124,12 @@ def _prepare_worker(**_: Any) -> None:
     """Import what jobs need before worker processes are forked, so that they share its memory."""
     from django.utils.module_loading import import_string
 
-    from judgments.jobs.registry import registered_kinds
+    from judgments.jobs.registry import registered_job_kinds
     from judgments.jobs.runs import share_stopping
 
     log_exposed_files()
     share_stopping()
-    for kind in registered_kinds().values():
+    for kind in registered_job_kinds().values():
         import_string(kind.handler)
     gc.collect()
     gc.freeze()  # otherwise, garbage collection would copy the shared pages

@@ -20,7 +20,7 @@ FIRST_MIGRATION = "0001_version_0_5_0"  # in each app, the migration that replac
 
 
 @checks.register(checks.Tags.database)
-def check_sqlite_keeps_its_word(**_: object) -> Iterator[checks.CheckMessage]:
+def check_sqlite_transactions(**_: object) -> Iterator[checks.CheckMessage]:
     if connection.vendor != "sqlite":
         return
     options = connection.settings_dict["OPTIONS"]

@@ -46,7 +46,7 @@ class LimitedBackend(ModelBackend):
         limits = [("login", account, *known), ("account", account, *known), *([] if known else [("logins",)])]
         attempt = partial(super().authenticate, request, username, password, **more)
         try:
-            return rate_limits.guess(attempt, *limits)
+            return rate_limits.limit_failed_attempts(attempt, *limits)
         except rate_limits.TooMany as error:
             raise ValidationError(str(error), code="too_many") from None  # the form shows the message
 

@@ -28,10 +28,10 @@ from rest_framework import serializers
 from rest_framework.utils.html import is_html_input
 
 from common.amounts import thousands
-from common.errors import NotThere, WrongState
+from common.errors import ObjectNotFound, WrongState
 from common.parameters import Parameters, RowId
 from judgments.access.rights import Right
-from judgments.access.roles import give_role, person_named, take_role
+from judgments.access.roles import give_role, person_named, revoke_role
 from judgments.cached_figures import has_many_rows
 from judgments.design import saved_presets
 from judgments.jobs.queues import enqueue
@@ -39,7 +39,7 @@ from judgments.models import Job, Study, StudyRole
 from judgments.studies.designs import design_of
 from judgments.studies.discarding import discard_hits
 from judgments.studies.generation.hand_changes import change_by_hand
-from judgments.studies.generation.hits import generate_hits, generated_already
+from judgments.studies.generation.hits import already_generated_error, generate_hits
 from judgments.studies.generation.plans import plan_study
 from judgments.studies.generation.progress import Progress
 from judgments.studies.studies import duplicate_study
@@ -187,20 +187,20 @@ def operation_of(kind: str) -> Operation | None:
 
 
 def row_of(rows: QuerySet[Row], key: str) -> Row:
-    """Return the row with this key. Raise NotThere if there is none."""
+    """Return the row with this key. Raise ObjectNotFound if there is none."""
     try:
         row = rows.filter(pk=key).first()
     except (ValueError, ValidationError):  # the key is no number, or no UUID
         row = None
     if row is None:
-        raise NotThere(
+        raise ObjectNotFound(
             gettext("Nothing was changed: there is no such %(verbose_name)s in this study.")
             % {"verbose_name": rows.model._meta.verbose_name}
         )
     return row
 
 
-class Declared(TypedDict, total=False):
+class OperationOptions(TypedDict, total=False):
     """The fields of an ``Operation`` that a decorator can set."""
 
     parameters: type[Parameters]
@@ -217,17 +217,17 @@ class Declared(TypedDict, total=False):
 
 
 def operation(
-    name: str, summary: str, **fields: Unpack[Declared]
+    name: str, summary: str, **fields: Unpack[OperationOptions]
 ) -> Callable[[Callable[..., Outcome]], Operation]:
     """Declare a function as an operation on a study; its docstring becomes the description."""
     return lambda do: Operation(name, summary, inspect.getdoc(do) or "", do=do, **fields)
 
 
 def background_operation(
-    name: str, summary: str, **fields: Unpack[Declared]
+    name: str, summary: str, **fields: Unpack[OperationOptions]
 ) -> Callable[[Callable[..., Mapping[str, Any]]], Operation]:
     """Declare an operation that a job does. The function checks the study, and returns the job's arguments."""
-    of_results: Declared = {"right": Right.VIEW, "scope": "reports"}
+    of_results: OperationOptions = {"right": Right.VIEW, "scope": "reports"}
     return lambda prepare: Operation(
         name, summary, inspect.getdoc(prepare) or "", prepare=prepare, **(of_results | fields)
     )
@@ -236,7 +236,7 @@ def background_operation(
 def _can_be_drawn(study: Study) -> None:
     """Raise an error if the study is not a draft or, for a small dataset, cannot be drawn from it."""
     if study.state != Study.State.DRAFT:
-        raise generated_already(study)
+        raise already_generated_error(study)
     if not has_many_rows(study.dataset.captions.all()):
         plan_study(design_of(study), study.dataset, maker=study.created_by_id)
 
@@ -413,7 +413,9 @@ class RoleRequest(PersonRequest):
 
 
 @operation("give-role", "Give a role", parameters=RoleRequest, right=Right.OWN)
-def give(*, study: Study, by: User | None, role: str, user: int = 0, username: str = "") -> Outcome:
+def grant_role_operation(
+    *, study: Study, by: User | None, role: str, user: int = 0, username: str = ""
+) -> Outcome:
     """Replaces the role that the person has."""
     person = person_named(user, username)
     if not (person.is_active and person.is_staff):
@@ -429,8 +431,8 @@ def give(*, study: Study, by: User | None, role: str, user: int = 0, username: s
 
 
 @operation("take-role", "Remove a role", parameters=PersonRequest, right=Right.OWN)
-def take(*, study: Study, by: User | None, user: int = 0, username: str = "") -> Outcome:
+def revoke_role_operation(*, study: Study, by: User | None, user: int = 0, username: str = "") -> Outcome:
     """Take a person's role. A study keeps an owner."""
     person = person_named(user, username)
-    take_role(study=study, user=person, by=by)
+    revoke_role(study=study, user=person, by=by)
     return Outcome(gettext("%(name)s no longer has a role in this study.") % {"name": person.get_username()})

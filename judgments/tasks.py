@@ -11,7 +11,7 @@ from celery.exceptions import SoftTimeLimitExceeded
 from django.conf import settings
 from django.utils.module_loading import import_string
 
-from common.incoming.apart import at_most_memory
+from common.incoming.apart import memory_limit
 from judgments.jobs import claims, queues, registry, runs, sweep
 from judgments.jobs.pool import BROKER_FAILURES, PART_TASK, QUEUE, AllWorkers
 from judgments.jobs.registry import READING
@@ -53,7 +53,7 @@ def add_job_task(kind: str, queue: str) -> None:
 def _as_task(run: JobRun) -> Iterator[None]:
     try:
         memory = settings.JOB_MEMORY_MB if run.queue == READING else 0
-        with using(AllWorkers(run)), runs.interrupt_regularly(), at_most_memory(memory):
+        with using(AllWorkers(run)), runs.interrupt_regularly(), memory_limit(memory):
             yield
     except SoftTimeLimitExceeded:
         raise runs.TookTooLong(run.queue) from None
@@ -89,7 +89,7 @@ def _add_round(scheduled: registry.PeriodicTask) -> None:
         import_string(scheduled.function)()
 
 
-for _kind, _registered in registry.registered_kinds().items():
+for _kind, _registered in registry.registered_job_kinds().items():
     add_job_task(_kind, _registered.queue)
 for _round in registry.scheduled_rounds():
     _add_round(_round)

@@ -10,7 +10,7 @@ import pytest
 import redis
 from playwright.sync_api import sync_playwright
 
-from quorum.metrics.meteor.tables import tables_there
+from quorum.metrics.meteor.tables import available_tables
 from scripts.checks import chromium_on_path
 
 REQUIRED = os.environ.get("QUORUM_REQUIRE_SERVICES") == "1"
@@ -135,7 +135,7 @@ def _missing_shared() -> str | None:
 
 
 def _missing_meteor() -> str | None:
-    return None if tables_there().paraphrases else "install requirements-meteor.txt"
+    return None if available_tables().paraphrases else "install requirements-meteor.txt"
 
 
 @cache

@@ -149,14 +149,14 @@ def test_characters_of_parquet_are_counted_and_not_their_bytes(tmp_path: Path) -
 
 def test_each_job_of_a_process_gets_the_memory_that_is_its_own() -> None:
     program = """
-from common.incoming.apart import at_most_memory
+from common.incoming.apart import memory_limit
 kept = []
 for job in range(2):
-    with at_most_memory(300):
+    with memory_limit(300):
         import pyarrow
         pyarrow.array(range(1_000)).cast("string")
         kept.append(bytearray(200_000_000))
-with at_most_memory(300):
+with memory_limit(300):
     try:
         print(len(bytearray(400_000_000)))
     except MemoryError:

@@ -32,7 +32,7 @@ from annotation.models import (
     WrittenCaption,
 )
 from annotation.work.operations import invite
-from common.errors import NotThere
+from common.errors import ObjectNotFound
 from judgments.access.permissions import IsStaff, VisibleRows
 from judgments.api.resources import (
     Related,
@@ -182,7 +182,7 @@ class AssignmentView(APIView):
         """The row, for staff."""
         assignment = _find_by_uuid(VisibleRows().filter_queryset(request, ASSIGNMENTS, self), id)
         if assignment is None:
-            raise NotThere("There is no such assignment.")
+            raise ObjectNotFound("There is no such assignment.")
         return Response(AssignmentSerializer(assignment).data)
 
     @work.worker_call(

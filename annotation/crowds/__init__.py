@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 
-from annotation.crowds.absent import AbsentBackend
+from annotation.crowds.absent import UnavailableBackend
 from annotation.crowds.base import Ability, CrowdBackend, LocalBackend
 from annotation.crowds.mturk.backend import MTurkBackend
 from annotation.crowds.panel.backend import ExternalBackend
@@ -23,13 +23,13 @@ BACKENDS: tuple[CrowdBackend, ...] = (
 
 
 def backend_for(design: StudyDesign) -> CrowdBackend:
-    """Return the crowd backend of a design; an ``AbsentBackend`` if its feature is off or not installed."""
+    """Return the crowd backend of a design; an ``UnavailableBackend`` if its feature is off or not installed."""
     name = design.crowd_name
     for backend in BACKENDS:
         if backend.name == name:
             return backend
     feature, crowd = _crowds_of_apps().get(name, ("", None))
-    return AbsentBackend(name, feature, crowd)
+    return UnavailableBackend(name, feature, crowd)
 
 
 def backend_of(study: Study) -> CrowdBackend:
@@ -42,4 +42,4 @@ def _crowds_of_apps() -> Mapping[str, tuple[str, CrowdBackend]]:
     return {crowd.name: (feature, crowd()) for feature, crowd in of_apps("crowds")}
 
 
-__all__ = ["BACKENDS", "Ability", "AbsentBackend", "CrowdBackend", "backend_for", "backend_of"]
+__all__ = ["BACKENDS", "Ability", "CrowdBackend", "UnavailableBackend", "backend_for", "backend_of"]

@@ -7,14 +7,14 @@ from typing import Any, NoReturn
 
 from django.utils.translation import pgettext
 
-from annotation.crowds.base import CrowdBackend, HITPlan, LocalBackend, Price, SeenPublication, TryLater
+from annotation.crowds.base import CrowdBackend, CrowdPublication, HITPlan, LocalBackend, Price, RetryLater
 from annotation.models import CrowdCall, Publication
 from common.errors import FeatureIsOff
 from judgments.design.study_design import StudyDesign
 from judgments.models import Study
 
 
-class AbsentBackend(CrowdBackend):
+class UnavailableBackend(CrowdBackend):
     """The backend of a crowd whose feature is off, or whose package is not installed.
 
     Its studies can be listed, worked on, exported, erased and deleted. Outbox messages wait until the feature is
@@ -74,7 +74,7 @@ class AbsentBackend(CrowdBackend):
         raise self.error()
 
     def carry_out(self, call: CrowdCall) -> dict[str, Any]:
-        raise TryLater(str(self.error()), undone=True, final=True)
+        raise RetryLater(str(self.error()), undone=True, final=True)
 
-    def fetch_publications(self, study: Study, *, known: Iterable[Publication]) -> Iterator[SeenPublication]:
-        raise TryLater(str(self.error()), undone=True, final=True)
+    def fetch_publications(self, study: Study, *, known: Iterable[Publication]) -> Iterator[CrowdPublication]:
+        raise RetryLater(str(self.error()), undone=True, final=True)

@@ -66,11 +66,11 @@ class CrowdProblem(Exception):
     had_no_effect = True
 
 
-class Refused(CrowdProblem):
+class CrowdRefusal(CrowdProblem):
     """The crowd will never do this. The call fails, and its reservation is released."""
 
 
-class TryLater(CrowdProblem):
+class RetryLater(CrowdProblem):
     """The call is tried again later. It may have had an effect, unless ``undone``.
 
     Attributes:
@@ -89,7 +89,7 @@ class OutOfFunds(CrowdProblem):
     """The account at the crowd cannot pay: calls that cost money wait for a person."""
 
 
-class Unsure(CrowdProblem):
+class UnknownOutcome(CrowdProblem):
     """It is unknown whether the call had an effect, and repeating it is unsafe: a person has to check."""
 
     had_no_effect = False
@@ -122,7 +122,7 @@ class HITPlan:
 
 
 @dataclass(frozen=True, slots=True)
-class SeenWork:
+class CrowdWork:
     """A piece of work, as the crowd reports it.
 
     Attributes:
@@ -144,7 +144,7 @@ class SeenWork:
 
 
 @dataclass(frozen=True, slots=True)
-class SeenPublication:
+class CrowdPublication:
     """An external HIT, as the crowd reports it.
 
     Attributes:
@@ -166,7 +166,7 @@ class SeenPublication:
 
 
 @dataclass(frozen=True, slots=True)
-class HandedIn:
+class SubmittedAnswers:
     """Answers given on a page that the crowd shows; ``missing`` are the positions without an answer."""
 
     layout: Layout
@@ -205,8 +205,8 @@ class CrowdBackend(ABC):
         """Ask the crowd whether it supports the design, before opening and outside a transaction.
 
         Raises:
-            Refused: it does not.
-            TryLater: the crowd did not tell; publishing asks again.
+            CrowdRefusal: it does not.
+            RetryLater: the crowd did not tell; publishing asks again.
         """
         return
 
@@ -251,11 +251,11 @@ class CrowdBackend(ABC):
         (ISO 8601).
 
         Raises:
-            Refused, TryLater, OutOfFunds, Unsure.
+            CrowdRefusal, RetryLater, OutOfFunds, UnknownOutcome.
         """
-        raise Refused(f"The crowd {self.title} cannot be asked to {call.kind}.")
+        raise CrowdRefusal(f"The crowd {self.title} cannot be asked to {call.kind}.")
 
-    def fetch_publications(self, study: Study, *, known: Iterable[Publication]) -> Iterator[SeenPublication]:
+    def fetch_publications(self, study: Study, *, known: Iterable[Publication]) -> Iterator[CrowdPublication]:
         """Yield the study's external HITs at the crowd, and those of ``known`` that still exist."""
         return iter(())
 
@@ -280,11 +280,11 @@ class CrowdBackend(ABC):
         """Return the ids of all work on an external HIT (``CrowdSession.external_id``); None if unknown."""
         return None
 
-    def fetch_answers(self, publication: Publication, work: SeenWork) -> HandedIn | None:
+    def fetch_answers(self, publication: Publication, work: CrowdWork) -> SubmittedAnswers | None:
         """Return answers given on a page that the crowd shows; None if Quorum's own page took them."""
         return None
 
-    def fetch_work(self, publication: Publication) -> Iterator[SeenWork]:
+    def fetch_work(self, publication: Publication) -> Iterator[CrowdWork]:
         """Yield the submitted work of an external HIT, whether decided on or not."""
         return iter(())
 

@@ -11,7 +11,7 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 
 from annotation.crowds import Ability, CrowdBackend, backend_for
-from annotation.crowds.base import CrowdProblem, Refused
+from annotation.crowds.base import CrowdProblem, CrowdRefusal
 from annotation.crowds.outbox.delivery import DeliveryResult, carry_out_calls
 from annotation.crowds.publishing import ask_to_expire, plan_publications, refuse_beyond_budget
 from annotation.crowds.sync import close_if_all_refused, sync_if_calls_wait
@@ -33,8 +33,8 @@ from judgments.studies.studies import lock_study, mark_closed, mark_open, refuse
 
 ObstacleTopic = Literal["state", "requirements", "quiz", "crowd", "budget"]
 
-DoubtCheck = Callable[[Study, User | None], str]
-DOUBT_CHECKS: list[DoubtCheck] = []  # filled by the apps
+OpeningCheck = Callable[[Study, User | None], str]
+OPENING_CHECKS: list[OpeningCheck] = []  # filled by the apps
 
 
 def open_study(*, study: Study, by: User | None = None, progress: Progress | None = None) -> str:
@@ -68,7 +68,7 @@ def check_design_at_crowd(*, study: Study) -> None:
     design = design_of(study)
     try:
         backend_for(design).check_at_crowd(design)
-    except Refused as problem:
+    except CrowdRefusal as problem:
         raise WrongState(
             _("Study %(slug)r was not opened. %(problem)s") % {"slug": study.slug, "problem": problem}
         ) from problem
@@ -210,9 +210,9 @@ def _carry_out_now(study: Study) -> str:
 ASK_THE_CROWD = FollowUp(carry_out=_carry_out_now, enqueue=sync_if_calls_wait)
 
 
-def add_doubt(doubt: DoubtCheck) -> None:
+def add_opening_warning(doubt: OpeningCheck) -> None:
     """Register a function that returns a sentence about why a study should not be opened, or "".
 
     A person can open the study despite it.
     """
-    DOUBT_CHECKS.append(doubt)
+    OPENING_CHECKS.append(doubt)

@@ -9,7 +9,7 @@ from rest_framework import serializers
 
 from annotation.crowds.opening import (
     ASK_THE_CROWD,
-    DOUBT_CHECKS,
+    OPENING_CHECKS,
     begin_closing,
     begin_opening,
     carry_out_opening,
@@ -43,7 +43,9 @@ class OpenRequest(Parameters):
 def open_to_workers(*, study: Study, by: User | None, anyway: bool = False) -> Outcome:
     """Publish the study to its crowd; twice is harmless."""
     doubts = (
-        [] if anyway or study.state != Study.State.GENERATED else [doubt(study, by) for doubt in DOUBT_CHECKS]
+        []
+        if anyway or study.state != Study.State.GENERATED
+        else [doubt(study, by) for doubt in OPENING_CHECKS]
     )
     if sentence := " ".join(filter(None, doubts)):
         raise WrongState(

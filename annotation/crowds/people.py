@@ -56,7 +56,7 @@ def session_pseudonym(platform: str, raw: str) -> str:
     return f"s-{_mark('session', platform, raw)[:24]}"
 
 
-def installation_word() -> str:
+def installation_id() -> str:
     """Return a word that distinguishes this installation's calls from others of the same crowd account."""
     return _mark("installation")[:12]
 
@@ -66,13 +66,13 @@ def worker_token(platform: str, name: str) -> str:
     return _mark("token", platform, name)
 
 
-def installation_mark(*parts: str) -> str:
+def keyed_hash(*parts: str) -> str:
     """Return 64 hexadecimal digits that only this installation can derive from the parts."""
     return _mark("mark", *parts)
 
 
-def erased_mark(source: str, platform: str, name: str) -> str:
-    return installation_mark("erased", source, platform, name)
+def erased_worker_hash(source: str, platform: str, name: str) -> str:
+    return keyed_hash("erased", source, platform, name)
 
 
 def erased_people(study: Study) -> frozenset[str]:
@@ -88,7 +88,7 @@ def is_session_of(session: CrowdSession, name: str, erased: Collection[str]) -> 
         erased: ``erased_people`` of the session's study.
     """
     if session.worker.erased:
-        return erased_mark(session.worker.source, session.platform, name) in erased
+        return erased_worker_hash(session.worker.source, session.platform, name) in erased
     return session.worker.name == name
 
 

@@ -69,7 +69,7 @@ def _record(worker: Worker, name: str, value: int) -> None:
 
 
 @transaction.atomic
-def people_by_ids(*, study: Study, ids: Collection[str]) -> list[Worker]:
+def workers_by_crowd_ids(*, study: Study, ids: Collection[str]) -> list[Worker]:
     """Return the workers with these ids at the study's crowd; create those who have never come."""
     backend = backend_for(design_of(study))
     if not backend.sends_people:

@@ -14,7 +14,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from annotation.crowds import CrowdBackend, backend_of
-from annotation.crowds.base import HandedIn, SeenWork
+from annotation.crowds.base import CrowdWork, SubmittedAnswers
 from annotation.crowds.outbox.effects import DECIDED_STATUSES, settle_session
 from annotation.crowds.people import erased_people, is_session_of, pseudonym
 from annotation.errors import ArrivalRefused, RequirementNotMet, SlotTaken, StoredTooLate, TooLate
@@ -300,7 +300,7 @@ class IncompleteWork(QuorumError):
     """The crowd has work whose answers are not completely stored in the database."""
 
 
-def record_work(*, backend: CrowdBackend, publication: Publication, work: SeenWork) -> CrowdSession:
+def record_work(*, backend: CrowdBackend, publication: Publication, work: CrowdWork) -> CrowdSession:
     """Store the crowd's report about a piece of work; a repeated call changes nothing.
 
     Raises:
@@ -335,7 +335,7 @@ def record_work(*, backend: CrowdBackend, publication: Publication, work: SeenWo
     return session
 
 
-def _session(backend: CrowdBackend, publication: Publication, work: SeenWork) -> CrowdSession:
+def _session(backend: CrowdBackend, publication: Publication, work: CrowdWork) -> CrowdSession:
     study, platform = publication.study, publication.platform
     external_id = backend.session_id(platform, work.external_id)
     name, erased = pseudonym(platform, work.worker), erased_people(study)
@@ -368,7 +368,7 @@ def _move(session: CrowdSession, publication: Publication) -> None:
 
 
 @transaction.atomic
-def _take_over(session: CrowdSession, publication: Publication, work: SeenWork) -> None:
+def _take_over(session: CrowdSession, publication: Publication, work: CrowdWork) -> None:
     locked = CrowdSession.objects.select_for_update().get(pk=session.pk)
     locked.confirmed, locked.seen_at = True, timezone.now()
     locked.submitted_at = work.submitted_at or locked.submitted_at
@@ -381,7 +381,7 @@ def _take_over(session: CrowdSession, publication: Publication, work: SeenWork) 
 
 
 def _bring_answers(
-    backend: CrowdBackend, session: CrowdSession, publication: Publication, work: SeenWork
+    backend: CrowdBackend, session: CrowdSession, publication: Publication, work: CrowdWork
 ) -> None:
     last = Assignment.objects.filter(session=session).order_by("-accepted_at").first()
     if last is not None and last.state == Assignment.State.APART:
@@ -409,7 +409,7 @@ def _is_complete(assignment: Assignment) -> bool:
     )
 
 
-def _store_handed_in(session: CrowdSession, publication: Publication, handed_in: HandedIn) -> None:
+def _store_handed_in(session: CrowdSession, publication: Publication, handed_in: SubmittedAnswers) -> None:
     if handed_in.missing:
         listed = ", ".join(map(str, handed_in.missing[:10]))
         raise IncompleteWork(f"It leaves {listed} without an answer.")

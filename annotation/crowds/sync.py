@@ -16,11 +16,11 @@ from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Sum
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from annotation.crowds import BACKENDS, Ability, AbsentBackend, CrowdBackend, backend_of
-from annotation.crowds.base import SeenPublication, TryLater
+from annotation.crowds import BACKENDS, Ability, CrowdBackend, UnavailableBackend, backend_of
+from annotation.crowds.base import CrowdPublication, RetryLater
 from annotation.crowds.outbox.delivery import carry_out_calls, finish_call
 from annotation.crowds.outbox.messages import ask_to_delete
-from annotation.crowds.panel.people import tidy_up
+from annotation.crowds.panel.people import end_abandoned_sessions
 from annotation.crowds.sessions import (
     IncompleteWork,
     end_session,
@@ -84,7 +84,7 @@ def sync_what_is_due() -> list[str]:
     slugs = []
     for study in crowds.filter(Exists(up) | Q(asks=True) | over).order_by("pk"):
         pause = every if study.state == Study.State.OPEN or study.asks else every * CLOSED_INTERVAL_FACTOR
-        if isinstance(backend_of(study), AbsentBackend):
+        if isinstance(backend_of(study), UnavailableBackend):
             continue
         if Job.objects.under_way().filter(kind=SYNC, args__study=study.slug).exists():
             continue
@@ -93,7 +93,7 @@ def sync_what_is_due() -> list[str]:
     return slugs
 
 
-def note_hint(*, platform: str, external_id: str) -> bool:
+def record_notification(*, platform: str, external_id: str) -> bool:
     """Store that an external HIT may have changed. Return False if it is unknown."""
     rows = Publication.objects.filter(platform=platform, external_id=external_id)
     publication = rows.select_related("study").first()
@@ -218,10 +218,10 @@ def sync_with_crowd(
             comparison = _Comparison(study, backend, thorough, discrepancies)
             try:
                 comparison.run(progress)
-            except TryLater as problem:
+            except RetryLater as problem:
                 comparison.note("not-looked-at", f"Not all could be looked at: {problem}")
         else:
-            tidy_up(study=study)
+            end_abandoned_sessions(study=study)
         approve_what_is_due(study=study)
         delete_what_is_over(study=study)
         discrepancies += _carry_out(study, wait, progress)
@@ -288,7 +288,7 @@ class _Comparison:
             try:
                 self.sync_publication(publication, there)
                 unread = 0
-            except TryLater as problem:  # the next sync reads it again, as nothing was stored as seen
+            except RetryLater as problem:  # the next sync reads it again, as nothing was stored as seen
                 unread += 1
                 name = publication.external_id
                 self.note("not-looked-at", f"{name}: {problem}", publication=name)
@@ -310,7 +310,7 @@ class _Comparison:
                 )
         remove_extra_slots(study=self.study)
 
-    def publication_of(self, there: SeenPublication) -> Publication | None:
+    def publication_of(self, there: CrowdPublication) -> Publication | None:
         """Return the row of an external HIT, if need be of the call with unknown outcome that created it."""
         rows, name = at_crowd(Publication, self.study), there.external_id
         publication = rows.filter(external_id=name).first()
@@ -342,7 +342,7 @@ class _Comparison:
         publication.refresh_from_db()
         return publication if publication.external_id else None
 
-    def sync_publication(self, publication: Publication, there: SeenPublication) -> None:
+    def sync_publication(self, publication: Publication, there: CrowdPublication) -> None:
         self.compare(publication, there)
         began = timezone.now()
         # read the work before unconfirmed work is excluded
@@ -359,7 +359,7 @@ class _Comparison:
             _end(publication, began_before=began, asked_at=self.asked_at)
         Publication.objects.filter(pk=publication.pk).update(seen=dict(there.facts), looked_at=began)
 
-    def compare(self, publication: Publication, there: SeenPublication) -> None:
+    def compare(self, publication: Publication, there: CrowdPublication) -> None:
         name, title = publication.external_id, self.backend.title
         spelled = partial(spell_cents, currency=design_of(publication.study).currency)
         if not there.readable:
@@ -376,7 +376,7 @@ class _Comparison:
             self.note("places", f"{name} is for {people} by our rows.", publication=name)
 
 
-def _has_news(publication: Publication, there: SeenPublication) -> bool:
+def _has_news(publication: Publication, there: CrowdPublication) -> bool:
     last = publication.looked_at
     if last is None or publication.seen != dict(there.facts) or timezone.now() - last > FULL_READ_INTERVAL:
         return True

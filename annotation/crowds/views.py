@@ -23,13 +23,13 @@ from django.views.decorators.http import require_POST
 from pydantic import TypeAdapter
 from unfold.decorators import display
 
-from annotation.crowds import Ability, AbsentBackend, backend_of, operations, worker_operations
+from annotation.crowds import Ability, UnavailableBackend, backend_of, operations, worker_operations
 from annotation.crowds.base import ABILITY_PHRASES
 from annotation.crowds.mturk import notifications
 from annotation.crowds.mturk.frames import SITES
 from annotation.crowds.mturk.notifications import Subscription, read_sns
 from annotation.crowds.people import uses_public_link
-from annotation.crowds.sync import SYNC, note_hint
+from annotation.crowds.sync import SYNC, record_notification
 from annotation.models import (
     Budget,
     CrowdCall,
@@ -255,7 +255,7 @@ def _concerns_a_crowd(study: Study) -> bool:
 )
 def show_crowd(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     backend, design = backend_of(study), design_of(study)
-    if isinstance(backend, AbsentBackend):
+    if isinstance(backend, UnavailableBackend):
         raise backend.error()
     calls = CrowdCall.objects.filter(study=study)
     spending = at_crowd(Budget, study).first()
@@ -548,5 +548,5 @@ def mturk(request: HttpRequest) -> HttpResponse:
         return HttpResponse(str(problem), status=503, content_type="text/plain; charset=utf-8")
     for hit in message:
         for platform in SITES:
-            note_hint(platform=platform, external_id=hit)
+            record_notification(platform=platform, external_id=hit)
     return HttpResponse(status=204)

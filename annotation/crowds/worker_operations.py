@@ -11,7 +11,7 @@ from rest_framework import serializers
 
 from annotation.crowds import qualifications
 from annotation.crowds.outbox import messages
-from annotation.crowds.qualifications import people_by_ids
+from annotation.crowds.qualifications import workers_by_crowd_ids
 from annotation.crowds.sync import SYNC_LATER
 from annotation.models import CrowdSession, Worker, at_crowd
 from annotation.work.joining import find_worker
@@ -104,7 +104,7 @@ def qualify(
     ids: Collection[str] = (),
 ) -> Outcome:
     """Give people a qualification, here and at their crowd. Studies require or forbid it by its name."""
-    people = [find_worker(study, worker)] if worker else people_by_ids(study=study, ids=ids)
+    people = [find_worker(study, worker)] if worker else workers_by_crowd_ids(study=study, ids=ids)
     qualifications.give_qualification(study=study, workers=people, name=qualification, value=value, by=by)
     who = str(people[0]) if len(people) == 1 else _("%(n)s people") % {"n": len(people)}
     message = (

@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from annotation.models import Budget, Commitment, SpendingLimit
 from annotation.money.limits import cents_committed_today, committed_cents, entries_of_today
 from common.audit import current_act
-from common.errors import NotThere, WrongState
+from common.errors import ObjectNotFound, WrongState
 
 MOST_SHOWN = 30
 
@@ -35,7 +35,7 @@ def set_limits(*, account: str = "", currency: str, by: User, **sums: int | None
     """Set all limits of an account, or of the installation (""), in one currency; None is no limit."""
     whose = User.objects.filter(username=account, is_staff=True).first() if account else None
     if account and whose is None:
-        raise NotThere(
+        raise ObjectNotFound(
             _("Nothing was changed: there is no account of staff %(account)r.") % {"account": account[:80]}
         )
     refuse_rules_of_one_account(whose, sums)

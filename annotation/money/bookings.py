@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import F
 
-from annotation.crowds.people import installation_mark
+from annotation.crowds.people import keyed_hash
 from annotation.models import Budget, CrowdCall, CrowdSession, LedgerEntry, Publication
 from annotation.money.ledger import book, budget_of
 from annotation.money.limits import one_order
@@ -56,7 +56,7 @@ def _set_reservation(call: CrowdCall, cents: int) -> None:
     call.reserved_cents = cents
 
 
-def release_call(*, call: CrowdCall) -> None:
+def release_reservation(*, call: CrowdCall) -> None:
     if call.reserved_cents:
         _book_for(call, "release", -call.reserved_cents, budget_of(call.study, call.platform))
         _set_reservation(call, 0)
@@ -169,7 +169,7 @@ def pay_session(*, session: CrowdSession, fact: bool = False) -> bool:
 
 def unmatched_key(platform: str, worker: str, external_id: str) -> str:
     """Return the ledger key of a payment without a session, from pseudonyms, as the person may be erased."""
-    return f"{platform}:{installation_mark('unmatched', worker)[:16]}:{external_id}:unmatched"
+    return f"{platform}:{keyed_hash('unmatched', worker)[:16]}:{external_id}:unmatched"
 
 
 def pay_unmatched(

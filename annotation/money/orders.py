@@ -21,7 +21,7 @@ from annotation.money.limits import NeedsConfirmation, OverLimit, without_second
 from annotation.money.previews import Preview, left_cents
 from common.amounts import spell_cents
 from common.audit import acting_as, current_act
-from common.errors import NotThere, QuorumError, WrongState
+from common.errors import ObjectNotFound, QuorumError, WrongState
 from judgments.access.rights import Right, has_right
 from judgments.access.study_log import note_event
 from judgments.drawing.keys import content_key
@@ -168,7 +168,7 @@ def _lock_waiting_request(pk: int) -> SpendingRequest:
         SpendingRequest.objects.select_for_update(of=("self",)).select_related("study").filter(pk=pk).first()
     )
     if order is None:
-        raise NotThere(_("There is no spending request %(pk)s.") % {"pk": pk})
+        raise ObjectNotFound(_("There is no spending request %(pk)s.") % {"pk": pk})
     if order.state != State.WAITING:
         raise WrongState(
             _("Nothing was done: request %(pk)s is %(state)s.")

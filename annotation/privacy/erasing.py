@@ -29,7 +29,7 @@ from django.utils.translation import gettext_noop
 from annotation.crowds import backend_of
 from annotation.crowds.base import Ability
 from annotation.crowds.panel.reconciling import unlisted_bonuses
-from annotation.crowds.people import erased_mark, pseudonym
+from annotation.crowds.people import erased_worker_hash, pseudonym
 from annotation.models import (
     AppealNote,
     Assignment,
@@ -60,7 +60,7 @@ from annotation.privacy.receipts import canonical_json, commitment_to, new_recei
 from annotation.work.slots.release import release_slots
 from annotation.work.stopping import lock_for_settling, reopen_slots
 from annotation.work.system_pairs import recount
-from common.errors import Busy, NotThere, WrongState
+from common.errors import ObjectNotFound, ServiceBusy, WrongState
 from judgments.access.study_log import note_event
 from judgments.jobs.queues import enqueue
 from judgments.kinds import installed_kind
@@ -151,20 +151,20 @@ class ErasureResult:
 
 
 def erasure_mark_of(worker: Worker) -> str:
-    return erased_mark(worker.source, worker.platform, worker.name)
+    return erased_worker_hash(worker.source, worker.platform, worker.name)
 
 
 def find_person(study: Study, name: str) -> Worker | None:
     """Return the person of a study by name, pseudonym or the crowd's own id; None if they were erased.
 
     Raises:
-        NotThere: no such person took part.
+        ObjectNotFound: no such person took part.
     """
     name = name.strip()
     names = [name, pseudonym(study.platform, name)]
     person = people_of(study).filter(name__in=names).first()
     if person is None and erasure_of(study, name) is None:
-        raise NotThere(
+        raise ObjectNotFound(
             _("Nothing was changed: no participant %(name)r took part in study %(slug)r.")
             % {"name": name[:80], "slug": study.slug}
         )
@@ -185,7 +185,7 @@ def _any_of(parts: Iterable[QuerySet[Any, Any]]) -> Q:
 
 def erasure_of(study: Study, name: str) -> Erasure | None:
     marks = [
-        erased_mark(source, platform, identity)
+        erased_worker_hash(source, platform, identity)
         for source, platform, identity in _possible_identities(study, name.strip())
     ]
     return Erasure.objects.filter(study=study, mark__in=marks).first()
@@ -273,13 +273,13 @@ def _bonuses_to_list(study: Study) -> QuerySet[CrowdCall]:
 
 @contextmanager
 def _growing_chain() -> Iterator[None]:
-    """Open a transaction; raise Busy if another one adds to the chain of erasures at the same time."""
+    """Open a transaction; raise ServiceBusy if another one adds to the chain of erasures at the same time."""
     try:
         with transaction.atomic():
             yield
     except IntegrityError as error:
         if "previous" in str(error):
-            raise Busy(_("Nothing was changed: somebody else is being erased; try again.")) from None
+            raise ServiceBusy(_("Nothing was changed: somebody else is being erased; try again.")) from None
         raise
 
 
@@ -307,7 +307,7 @@ def erase_person(
     """
     locked = next(iter(_locked(study, [worker])), None)
     if locked is None:
-        raise Busy(_("Nothing was changed: the person was erased at the same moment."))
+        raise ServiceBusy(_("Nothing was changed: the person was erased at the same moment."))
     refusal = why_not_erasable(study, locked)
     if refusal:
         raise WrongState(_("Nothing was changed. %(why)s") % {"why": refusal})

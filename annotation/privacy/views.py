@@ -28,7 +28,7 @@ from annotation.privacy.retention import retention_of
 from annotation.views.common import FORM, WORKER_COOKIE, member_of, member_page, see_other, worker_page
 from annotation.work.joining import require_participation
 from annotation.work.sheet.texts import read_design
-from common.errors import NotThere, WrongState
+from common.errors import ObjectNotFound, WrongState
 from common.markup import render_markdown
 from common.parameters import Parameters
 from judgments.access.permissions import study_for
@@ -184,7 +184,7 @@ class ErasurePreviewView(APIView):
             raise WrongState(f"way is {way[:40]!r}; expected one of {', '.join(Erasure.Way.values)}.")
         worker = find_person(study, request.query_params.get("worker", ""))
         if worker is None:
-            raise NotThere("The person was erased already.")
+            raise ObjectNotFound("The person was erased already.")
         seen = preview_erasure(study=study, worker=worker, way=way)
         rows = {
             name: [{"what": label, "count": n} for label, n in getattr(seen, name)]
@@ -286,7 +286,7 @@ def _erasure_context(request: HttpRequest, study: Study, context: Context) -> di
     shown: dict[str, Any] = {"name": name, "way": way, "ways": Erasure.Way.choices}
     try:
         person = find_person(study, name)
-    except NotThere as error:
+    except ObjectNotFound as error:
         return shown | {"nobody": str(error)}
     if person is None:
         before = erasure_of(study, name)

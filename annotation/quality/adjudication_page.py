@@ -20,7 +20,7 @@ from annotation.work.answers.form_answers import answers_of_form, undecided_posi
 from annotation.work.sheet.pictures import preview_picture_url
 from annotation.work.sheet.texts import translated_text
 from annotation.work.worksheet import steps_of
-from common.errors import NotThere, QuorumError
+from common.errors import ObjectNotFound, QuorumError
 from common.files import can_be_stored
 from common.markup import render_markdown
 from judgments.admin.base import signed_in
@@ -62,7 +62,7 @@ def decide(request: HttpRequest, pk: int) -> HttpResponse:
     _require_adjudicator(request)
     try:
         adjudication = services.own_adjudication(user=signed_in(request), pk=pk)
-    except NotThere as error:
+    except ObjectNotFound as error:
         raise Http404(str(error)) from None
     if request.method == "POST":
         try:

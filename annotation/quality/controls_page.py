@@ -18,7 +18,7 @@ from annotation.quality.control_figures import (
     describe_control_item,
     sum_used_up_alarms,
 )
-from annotation.quality.operations import strike
+from annotation.quality.operations import withdraw_control_items
 from judgments.admin.base import picture_address
 from judgments.cached_figures import cached_figures, required_figures
 from judgments.kinds import Kind
@@ -102,4 +102,4 @@ def show_controls(request: HttpRequest, study: Study, context: Context) -> HttpR
     return TemplateResponse(request, "admin/annotation/study_controls.html", context)
 
 
-add_operation(strike, label="Withdraw check questions", fields=())
+add_operation(withdraw_control_items, label="Withdraw check questions", fields=())

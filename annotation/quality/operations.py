@@ -25,7 +25,7 @@ from annotation.quality.flags import exclude_worker
 from annotation.work.joining import find_worker
 from annotation.work.stopping import settle_study
 from common.amounts import thousands
-from common.errors import NotThere, WrongState
+from common.errors import ObjectNotFound, WrongState
 from common.parameters import KeysField, Parameters, PlainNumberField, Reason
 from judgments.access.rights import Right
 from judgments.models import Study, Unit
@@ -160,7 +160,7 @@ def readmit(*, study: Study, by: User | None, worker: str, why: str) -> Outcome:
     person = find_worker(study, worker)
     last = Exclusion.objects.filter(study=study, worker=person).order_by("-pk").first()
     if last is None:
-        raise NotThere(
+        raise ObjectNotFound(
             _("%(name)s was never excluded from study %(slug)r.") % {"name": person.name, "slug": study.slug}
         )
     lifted = flags.readmit_worker(exclusion=last, why=why, by=by)
@@ -316,7 +316,7 @@ def send_units(*, study: Study, by: User | None, units: Collection[str], adjudic
     pks = dict(Unit.objects.filter(study=study, key__in=units).values_list("key", "pk"))
     lacking = [key for key in units if key not in pks]
     if lacking:
-        raise NotThere(
+        raise ObjectNotFound(
             _("Nothing was sent: study %(slug)r has no item %(lacking)r.")
             % {"slug": study.slug, "lacking": lacking[0][:80]}
         )
@@ -335,7 +335,7 @@ def send_units(*, study: Study, by: User | None, units: Collection[str], adjudic
 
 
 @operation("withdraw", "Withdraw", right=Right.REVIEW, scope="workers", row="adjudication")
-def withdraw(*, study: Study, by: User | None, adjudication: str) -> Outcome:
+def withdraw_adjudication(*, study: Study, by: User | None, adjudication: str) -> Outcome:
     """Withdraw a unit, decided or not: workers' votes count again. Twice is harmless."""
     row = row_of(Adjudication.objects.filter(study=study), adjudication)
     sentence = _("Withdrawn: the participants' answers count again once the consensus is computed.")
@@ -359,7 +359,7 @@ class StrikeRequest(Parameters):
 
 
 @operation("strike", "Withdraw control items", parameters=StrikeRequest)
-def strike(*, study: Study, by: User | None, units: Collection[str]) -> Outcome:
+def withdraw_control_items(*, study: Study, by: User | None, units: Collection[str]) -> Outcome:
     """Withdraw all of the control items or none. Workers' answers to them stay, but do not count."""
     with transaction.atomic():
         for key in units:

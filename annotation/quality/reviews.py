@@ -35,7 +35,7 @@ from annotation.money.payments import ENDED_STATES, decide_session
 from annotation.quality.controls import ControlTally, control_tallies, records_from_tallies
 from annotation.quality.detectors import RULES, describe_evidence
 from annotation.work.sheet.units import PageUnit
-from common.errors import NotThere, WrongState
+from common.errors import ObjectNotFound, WrongState
 from judgments.access.rights import RIGHTS, Right
 from judgments.access.study_log import note_event
 from judgments.drawing.draws import rng_for
@@ -236,7 +236,7 @@ def _lock_finished(study: Study, assignments: Collection[UUID]) -> dict[UUID, st
 def store_appeal(*, assignment: Assignment, worker: Worker, text: str) -> AppealNote:
     """Store a worker's appeal against a rejection. Sending the same text again changes nothing."""
     if assignment.worker_id != worker.pk:
-        raise NotThere(pgettext("staff", "There is no such assignment."))
+        raise ObjectNotFound(pgettext("staff", "There is no such assignment."))
     if assignment.state != Assignment.State.REJECTED:
         raise WrongState(_("Nothing was sent: this page of work was not rejected."))
     checked = _checked_note(text)
@@ -362,7 +362,7 @@ def own_adjudication(*, user: User, pk: int) -> Adjudication:
     )
     adjudication = rows.filter(pk=pk, adjudicator=user).first()
     if adjudication is None:
-        raise NotThere(pgettext("staff", "There is no such item for you to decide."))
+        raise ObjectNotFound(pgettext("staff", "There is no such item for you to decide."))
     return adjudication
 
 
@@ -407,7 +407,7 @@ def withdraw_adjudication(*, study: Study, pk: int, by: User | None = None) -> A
     """Withdraw a unit from adjudication, decided or not, so that its votes count again."""
     adjudication = Adjudication.objects.filter(study=study, pk=pk).select_related("unit").first()
     if adjudication is None:
-        raise NotThere(pgettext("staff", "There is no such adjudication in this study."))
+        raise ObjectNotFound(pgettext("staff", "There is no such adjudication in this study."))
     moved = (
         Adjudication.objects.filter(pk=pk)
         .exclude(state=State.WITHDRAWN)

@@ -21,7 +21,7 @@ from judgments.models import Study
 
 
 @dataclass(frozen=True, slots=True)
-class FoundWorker:
+class FlaggedWorker:
     """A worker whom a detector would have flagged after ``answers`` answers.
 
     Excluding them now would invalidate ``judgments`` and reopen ``slots``.
@@ -52,7 +52,7 @@ class Replay:
     workers: int
     judgments: int
     slots: int
-    found: tuple[FoundWorker, ...]
+    found: tuple[FlaggedWorker, ...]
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -130,7 +130,7 @@ def _build_replay(
         finding = findings[rule.name]
         name, simulated = people.names[worker]
         hits.append(
-            FoundWorker(
+            FlaggedWorker(
                 worker=name,
                 answers=finding.judgments,
                 words=finding.sentence,

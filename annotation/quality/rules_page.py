@@ -17,7 +17,7 @@ from annotation.models import Case, Judgment, QualityRule
 from annotation.quality.detectors import RULES, describe_evidence
 from annotation.quality.histories import answer_format_of, finished_judgments
 from annotation.quality.operations import RuleSettingsRequest, set_rule, settings_from_query
-from annotation.quality.rule_replays import FoundWorker, Replay, replay_rule
+from annotation.quality.rule_replays import FlaggedWorker, Replay, replay_rule
 from annotation.quality.rules import RECOMMENDED, make_study_rule
 from common.errors import QuorumError, WrongState, sentence_of
 from judgments.design.editing.rows import DETECTORS
@@ -150,7 +150,7 @@ def show_replay(request: HttpRequest, study: Study, context: Context) -> HttpRes
     return TemplateResponse(request, "admin/annotation/study_replay.html", context)
 
 
-def _evidence_of(replay: Replay, worker: FoundWorker) -> str:
+def _evidence_of(replay: Replay, worker: FlaggedWorker) -> str:
     return describe_evidence(
         replay.rule, {"words": worker.words, "numbers": worker.numbers, "settings": replay.settings}
     )

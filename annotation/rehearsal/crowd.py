@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from annotation.models import Participation, Worker
-from annotation.rehearsal.sorts import SORTS
+from annotation.rehearsal.sorts import CARELESS_TYPES
 from common.errors import WrongState
 from judgments.drawing.draws import rng_for
 from judgments.kinds import Kind
@@ -54,9 +54,9 @@ class RehearsalCrowd:
             )
             if not right
         ]
-        unknown = [name for name in self.sort_names if name not in SORTS]
+        unknown = [name for name in self.sort_names if name not in CARELESS_TYPES]
         if unknown:
-            wrong.append(f"sorts names {unknown[0]!r}; expected some of {', '.join(SORTS)}")
+            wrong.append(f"sorts names {unknown[0]!r}; expected some of {', '.join(CARELESS_TYPES)}")
         if wrong:
             raise WrongState(f"The rehearsal was not begun: {'; '.join(wrong)}.")
 
@@ -72,7 +72,7 @@ class Person:
     number: int = 0
 
     def ticks(self, kind: Kind, position: int, drawn: Any) -> Any:
-        return SORTS[self.sort].tick(kind, position, self.number, drawn) if self.sort else drawn
+        return CARELESS_TYPES[self.sort].tick(kind, position, self.number, drawn) if self.sort else drawn
 
 
 def rehearsal_people(study: Study, crowd: RehearsalCrowd) -> list[Person]:
@@ -111,7 +111,7 @@ def _person(
     )
     Participation.objects.get_or_create(study=study, worker=worker, defaults={"completion_code": "REHEARSE"})
     if sort:
-        pace = SORTS[sort].pace * (1.0 if SORTS[sort].constant_pace else pace)
+        pace = CARELESS_TYPES[sort].pace * (1.0 if CARELESS_TYPES[sort].constant_pace else pace)
     return Person(
         worker=worker,
         accuracy=None if sort else min(max(accuracy, 0.0), 1.0),

@@ -21,7 +21,7 @@ CAREFUL = "careful"
 
 
 @dataclass(frozen=True, slots=True)
-class SortReport:
+class CarelessTypeReport:
     """The results of one sort of simulated workers; "careful" are the honest ones.
 
     Attributes:
@@ -40,7 +40,7 @@ class SortReport:
     kept: int
 
 
-def reports_by_sort(study: Study, sort_of: Mapping[int, str]) -> tuple[SortReport, ...]:
+def reports_by_sort(study: Study, sort_of: Mapping[int, str]) -> tuple[CarelessTypeReport, ...]:
     """Return one report per sort, careful workers first; () if no detector is enabled."""
     if not QualityRule.objects.filter(study=study, enabled=True).exists():
         return ()
@@ -72,7 +72,7 @@ def reports_by_sort(study: Study, sort_of: Mapping[int, str]) -> tuple[SortRepor
         took = [stopped_at[worker] for worker in workers if worker in stopped_at and worker not in active]
         low, middle, high = np.quantile(took, [0.25, 0.5, 0.75]).tolist() if took else (0.0, 0.0, 0.0)
         reports.append(
-            SortReport(
+            CarelessTypeReport(
                 sort=sort,
                 people=len(workers),
                 stopped=len(took),
@@ -112,7 +112,7 @@ class RehearsalReport:
     controls_spammers: float | None
     seed: int
     invalidated: int = 0
-    by_sort: tuple[SortReport, ...] = ()
+    by_sort: tuple[CarelessTypeReport, ...] = ()
 
 
 def report_of_rehearsal(

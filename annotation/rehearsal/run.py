@@ -26,7 +26,7 @@ from annotation.work.claims import claim_assignment
 from annotation.work.sheet.units import page_units_of
 from annotation.work.slots.release import expire_overdue, return_assignment
 from annotation.work.submissions import submit_assignment
-from common.errors import Busy, WrongState
+from common.errors import ServiceBusy, WrongState
 from judgments.access.study_log import note_event
 from judgments.drawing.controls.dealing import REPEATS
 from judgments.drawing.controls.makers import REPEATED
@@ -62,7 +62,7 @@ def _locked(study: Study) -> Iterator[None]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise Busy(f"Study {study.slug!r} is being rehearsed at this moment.") from None
+            raise ServiceBusy(f"Study {study.slug!r} is being rehearsed at this moment.") from None
         yield
 
 

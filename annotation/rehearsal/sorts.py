@@ -21,7 +21,7 @@ PASTED_TEXTS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Sort:
+class CarelessType:
     """A sort of careless worker.
 
     Attributes:
@@ -53,21 +53,23 @@ def _paste_text(kind: Kind, position: int, person: int, drawn: Any) -> Any:
     return PASTED_TEXTS[(position + person) % len(PASTED_TEXTS)] if kind.writes_captions else drawn
 
 
-SORTS: dict[str, Sort] = {
+CARELESS_TYPES: dict[str, CarelessType] = {
     sort.name: sort
     for sort in (
-        Sort("fast", "answers at random, five times as fast as others", 0.2, True, _draw),
-        Sort("random", "answers at random, at the speed of others", 1.0, False, _draw),
-        Sort(
+        CarelessType("fast", "answers at random, five times as fast as others", 0.2, True, _draw),
+        CarelessType("random", "answers at random, at the speed of others", 1.0, False, _draw),
+        CarelessType(
             "one-sided",
             "always gives the same answer, twice as fast as others",
             0.5,
             False,
             _repeat_value,
         ),
-        Sort(
+        CarelessType(
             "alternating", "gives two answers in turn, twice as fast as others", 0.5, False, _alternate_values
         ),
-        Sort("pasting", "pastes text written by a program, if texts are asked for", 0.3, True, _paste_text),
+        CarelessType(
+            "pasting", "pastes text written by a program, if texts are asked for", 0.3, True, _paste_text
+        ),
     )
 }

@@ -47,7 +47,7 @@ from annotation.work.sheet.texts import read_design, script_words, spell_left, t
 from annotation.work.sheet.units import PageUnit, page_units_of
 from annotation.work.submissions import SubmissionResult, save_answers, submit_assignment
 from annotation.work.worksheet import Step, shows_pictures, steps_of
-from common.errors import NotThere, QuorumError
+from common.errors import ObjectNotFound, QuorumError
 from common.markup import render_markdown
 from common.rate_limits import TooMany
 from judgments.design.study_design import StudyDesign
@@ -156,14 +156,14 @@ def see_other(to: str, *args: Any, fragment: str = "") -> SeeOther:
 
 
 def errors_as_pages(view: View) -> View:
-    """Show QuorumErrors of a view as pages; NotThere becomes a 404."""
+    """Show QuorumErrors of a view as pages; ObjectNotFound becomes a 404."""
 
     @wraps(view)
     def wrapped(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         try:
             return view(request, *args, **kwargs)
         except QuorumError as error:
-            if isinstance(error, NotThere) and not isinstance(error, NotJoined):
+            if isinstance(error, ObjectNotFound) and not isinstance(error, NotJoined):
                 raise Http404(str(error)) from None
             response = render(
                 request,
@@ -230,14 +230,14 @@ def own_assignment_of(request: HttpRequest, slug: str, assignment_id: UUID) -> A
             )
         )
     if worker is None:
-        raise NotThere("There is no such assignment.")
+        raise ObjectNotFound("There is no such assignment.")
     assignment = own_assignment(worker=worker, assignment_id=assignment_id)
     if assignment.study.slug != slug:
-        raise NotThere("There is no such assignment.")
+        raise ObjectNotFound("There is no such assignment.")
     frame = frame_of(request)
     if frame is not None:
         if assignment.session_id != frame.session.pk:
-            raise NotThere("There is no such assignment.")
+            raise ObjectNotFound("There is no such assignment.")
         refuse_returned_session(frame.session)
     return assignment
 

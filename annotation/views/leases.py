@@ -69,7 +69,7 @@ extend = never_cache(require_POST(view_by_content_type(_extend_json, _extend_for
 
 
 @worker_page(FORM)
-def give_back(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpResponse:
+def return_page(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpResponse:
     assignment = own_assignment_of(request, slug, assignment_id)
     if request.method == "POST" and "confirm" in request.POST:
         return_assignment(assignment=assignment)

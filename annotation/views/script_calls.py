@@ -10,7 +10,7 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.utils.translation import gettext as _
 
 from annotation.errors import AlreadyEnded, AnswerProblem, AnswersMissing, SlotTaken, TooLate, TooLateToChange
-from common.errors import NotThere, QuorumError
+from common.errors import ObjectNotFound, QuorumError
 from common.files import can_be_stored
 from common.incoming.json_documents import load_json
 
@@ -22,7 +22,7 @@ ERROR_CODES: dict[type[QuorumError], str] = {
     SlotTaken: "taken",
     AlreadyEnded: "over",
     TooLateToChange: "fixed",
-    NotThere: "unknown",
+    ObjectNotFound: "unknown",
 }
 View = Callable[..., HttpResponse]
 

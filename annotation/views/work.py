@@ -41,7 +41,7 @@ from annotation.work.sheet.texts import read_design
 from annotation.work.sheet.units import PageUnit, page_units_of
 from annotation.work.slots.candidates import RETRY_SECONDS, free_a_page, waits_for_a_page
 from annotation.work.submissions import report_problem
-from common.errors import NotThere
+from common.errors import ObjectNotFound
 from judgments.models import Study
 from judgments.studies.designs import design_of, kind_of
 from judgments.studies.studies import find_study
@@ -131,7 +131,7 @@ def report_item(request: HttpRequest, slug: str, assignment_id: UUID, position: 
         (candidate for candidate in page_units_of(assignment) if candidate.position == position), None
     )
     if page_unit is None:
-        raise NotThere(f"There is no position {position}.")
+        raise ObjectNotFound(f"There is no position {position}.")
     if request.method == "POST" and "what" not in request.POST:
         save_form_draft(request, assignment)
         return see_other("annotation:report", slug, assignment_id, position)

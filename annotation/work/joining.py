@@ -34,7 +34,7 @@ from annotation.work.quiz import quiz_backend
 from common import rate_limits
 from common.amounts import spell_number
 from common.audit import log_about
-from common.errors import NotThere, WrongState
+from common.errors import ObjectNotFound, WrongState
 from common.rows import PreparedQuery, query_parameter
 from judgments.access.study_log import note_event
 from judgments.design.countries import COUNTRIES, country_name
@@ -399,7 +399,7 @@ def _use_invitation(study: Study, worker: Worker, code: str) -> None:
 def find_worker(study: Study, name: str) -> Worker:
     worker = Worker.objects.filter(participations__study=study, name=name.strip()).first()
     if worker is None:
-        raise NotThere(
+        raise ObjectNotFound(
             f"Nothing was changed: no participant {name[:80]!r} took part in study {study.slug!r}."
         )
     return worker

@@ -45,7 +45,7 @@ from annotation.work.seats import take_pause_lock
 from annotation.work.slots.release import release_reserved, release_slots
 from annotation.work.stopping import lock_for_settling, update_outcomes
 from common.amounts import thousands
-from common.errors import NotThere, WrongState
+from common.errors import ObjectNotFound, WrongState
 from common.parameters import KeysField, Parameters, Reason
 from common.rows import batched
 from judgments.access.study_log import note_event
@@ -175,7 +175,7 @@ def _hits_of(study: Study, keys: Collection[str] | None) -> list[int]:
         by_key.update(study.hits.filter(key__in=some).values_list("key", "pk"))
     unknown = sorted(set(keys) - by_key.keys())
     if unknown:
-        raise NotThere(
+        raise ObjectNotFound(
             _("Nothing was changed: study %(slug)r has no page of work %(unknown)r.")
             % {"slug": study.slug, "unknown": unknown[0]}
         )
@@ -300,7 +300,7 @@ def reopen_units(
         hits.update(rows.values_list("key", "places__hit__key"))
     unknown = sorted(set(units) - hits.keys())
     if unknown:
-        raise NotThere(
+        raise ObjectNotFound(
             _("Nothing was changed: study %(slug)r has no judged item %(unknown)r.")
             % {"slug": study.slug, "unknown": unknown[0]}
         )

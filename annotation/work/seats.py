@@ -16,7 +16,7 @@ from django.db import connection
 from django.db.models import CharField, Count, DateTimeField, OuterRef, Q, QuerySet, Subquery, Sum
 from django.utils import timezone
 
-from annotation.crowds.people import installation_mark
+from annotation.crowds.people import keyed_hash
 from annotation.models import Assignment, CrowdSession, Seat
 from annotation.models.assignments import LEASED_STATES
 from common import rate_limits
@@ -93,7 +93,7 @@ def note_seat(study: Study, seat: Assignment | CrowdSession) -> None:
         insert_rows(Seat, ("study_id", "address", holder, "taken_at"), [row])
 
 
-def people_beside(holder: str) -> Subquery:
+def people_at_same_address(holder: str) -> Subquery:
     """Return a subquery for the number of people with seats at the same address as a row's seat.
 
     Addresses of IPv6 count by their /64. The value is null if no address is stored.
@@ -126,7 +126,7 @@ def _mark(study: Study, *, besides: tuple[str, ...] = ()) -> str:
     networks = rate_limits.visitor()
     if not networks or networks[-1].startswith(besides) or design_of(study).access.address_share == 1:
         return ""
-    marks = (installation_mark("seat", str(study.pk), network) for network in reversed(networks))
+    marks = (keyed_hash("seat", str(study.pk), network) for network in reversed(networks))
     return "".join(mark[: MARK_DIGITS // len(networks)] for mark in marks)
 
 

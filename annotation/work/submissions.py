@@ -33,7 +33,7 @@ from annotation.work.sheet.units import page_units_of
 from annotation.work.slots.acceptance import SlotLost
 from annotation.work.slots.candidates import Claim, find_candidate
 from annotation.work.stopping import settle_submission
-from annotation.work.system_pairs import count_answers
+from annotation.work.system_pairs import add_answers
 from common.errors import QuorumError
 from common.rows import PreparedUpdate, insert_rows, query_parameter
 from judgments.kinds import KINDS
@@ -232,7 +232,7 @@ def _store_judgments(
     assignment_submitted.send(Assignment, assignment=assignment, judgments=len(judgments))
     if draws_at_claim(study):  # last, as all workers lock these rows, and after sessions by the lock order
         answered = zip(sheet.page_units, judgments, strict=True)
-        count_answers(
+        add_answers(
             study=study, answers=((page_unit.unit, judgment.value) for page_unit, judgment in answered)
         )
 

@@ -20,7 +20,7 @@ from quorum.statistics.aggregation.pair_answers import FIRST, MUCH, SECOND
 RESULTS = {FIRST: "wins", SECOND: "losses"}
 
 
-def count_answers(*, study: Study, answers: Iterable[tuple[Unit, float | None]]) -> None:
+def add_answers(*, study: Study, answers: Iterable[tuple[Unit, float | None]]) -> None:
     """Add a submission's answers to the counters of system pairs, in the transaction that stores them."""
     judged = [(unit.pair_id, value) for unit, value in answers if unit.pair_id is not None]
     rows = CandidatePair.objects.filter(pk__in={pair for pair, _ in judged})
@@ -43,10 +43,10 @@ def recount(study: Study) -> None:
         rows = SystemPair.objects.filter(study=study)
         list(rows.select_for_update().order_by("pk").values_list("pk"))
         rows.update(wins=0, ties=0, losses=0)
-        _add_counts(study, count_answers_by_pair(study))
+        _add_counts(study, tally_answers(study))
 
 
-def count_answers_by_pair(study: Study) -> Counter[tuple[int, int, str]]:
+def tally_answers(study: Study) -> Counter[tuple[int, int, str]]:
     """Return (first system, second system, side) -> number of current judgments.
 
     The two systems are in the order of the candidate pair.

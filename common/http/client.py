@@ -49,7 +49,7 @@ class CallFailed(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class HTTPReply:
     status: int
     headers: Mapping[str, str]
     content: bytes = b""
@@ -130,7 +130,7 @@ class Client:
         retries: Retries = Retries(),
         repeatable: bool | None = None,
         before_next: Callable[[], None] = lambda: None,
-    ) -> Answer:
+    ) -> HTTPReply:
         """Return the response, whatever its status. Raise CallFailed if there is none.
 
         Args:
@@ -182,7 +182,7 @@ class Client:
         content: Payload | None,
         headers: Mapping[str, str],
         parameters: Mapping[str, str | int] | None,
-    ) -> Answer:
+    ) -> HTTPReply:
         import httpx
 
         ends = time.monotonic() + self._seconds
@@ -202,7 +202,7 @@ class Client:
             raise _failure(error, "breaks the call off", sent=True) from error
         # some services repeat what they were sent
         answer = bytes(written).replace(self._secret, b"***") if self._secret else bytes(written)
-        return Answer(response.status_code, response.headers, answer)
+        return HTTPReply(response.status_code, response.headers, answer)
 
 
 def _failure(error: Exception, what: str, *, sent: bool) -> CallFailed:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from common.incoming import LimitExceeded, limits
-from common.memory import data_taken
+from common.memory import data_segment_bytes
 
 PARQUET = Path(__file__).with_name("parquet.py")
 DATA_SHARE = 0.6  # share of the memory limit for data; the rest is for libraries
@@ -23,11 +23,11 @@ BYTES_A_CHARACTER = 4  # most bytes of a character in UTF-8
 
 
 @contextmanager
-def at_most_memory(megabytes: int) -> Iterator[None]:
+def memory_limit(megabytes: int) -> Iterator[None]:
     """Limit the memory for data that this process takes in the block, in addition to what it has; 0 for no limit."""
     before = resource.getrlimit(resource.RLIMIT_DATA)
     if megabytes:
-        most = data_taken() + megabytes * 10**6
+        most = data_segment_bytes() + megabytes * 10**6
         resource.setrlimit(resource.RLIMIT_DATA, (most, before[1]))
     try:
         yield

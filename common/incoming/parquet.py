@@ -21,7 +21,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from common.memory import data_taken
+from common.memory import data_segment_bytes
 
 MOST_COLUMNS = 16_384
 ROWS_AT_ONCE = 256
@@ -97,7 +97,7 @@ def excess_of(path: str, limits: dict[str, int]) -> tuple[str, str] | None:
 
 def main(path: str, limits: dict[str, int]) -> None:
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    most = data_taken() + limits["memory"]
+    most = data_segment_bytes() + limits["memory"]
     resource.setrlimit(resource.RLIMIT_DATA, (most, most))
     resource.setrlimit(resource.RLIMIT_CPU, (limits["seconds"], limits["seconds"]))
     try:

@@ -27,7 +27,7 @@ from django.utils import timezone
 
 from common.features import feature_settings
 from common.http.addresses import THIS_MACHINE, host_of, keeps_secrets
-from common.http.client import Answer, CallFailed, Client, Payload, Retries
+from common.http.client import CallFailed, Client, HTTPReply, Payload, Retries
 from common.incoming.json_documents import load_json
 from contrib.archives.describing import DepositFile, DepositPlan
 from contrib.archives.errors import PublishingError
@@ -132,7 +132,7 @@ class Site(Client):
     def is_own(self, address: str) -> bool:
         return address.startswith(f"{self.url}/")
 
-    def _sent(self, method: str, address: str, what: str, *, again: bool, **call: Any) -> Answer:
+    def _sent(self, method: str, address: str, what: str, *, again: bool, **call: Any) -> HTTPReply:
         retries = Retries(MOST_TRIES, feature_settings.PUBLISHING_BACKOFF_SECONDS)
         try:
             answer = self.send(method, address, retries=retries, repeatable=again, **call)

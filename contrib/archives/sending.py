@@ -17,7 +17,7 @@ from django.utils.translation import gettext as _
 from rest_framework import serializers
 
 from common.audit import acting_person
-from common.errors import DataConflict, NotThere
+from common.errors import DataConflict, ObjectNotFound
 from common.features import feature_settings
 from common.parameters import Parameters
 from contrib.archives import archives
@@ -59,12 +59,12 @@ class SentRelease:
 
 
 def release_to_publish(study: Study, version: str = "") -> Release:
-    """Return the release of this version, or the newest one. Raise NotThere if there is none."""
+    """Return the release of this version, or the newest one. Raise ObjectNotFound if there is none."""
     if version:
         return find_release(study, version)
     newest = Release.objects.filter(study=study).order_by("-pk").first()
     if newest is None:
-        raise NotThere(f"Study {study.slug!r} has no release yet; expected one to be made first.")
+        raise ObjectNotFound(f"Study {study.slug!r} has no release yet; expected one to be made first.")
     return newest
 
 
@@ -74,7 +74,7 @@ def plan_publication(
     """Return what would be sent; send nothing. ``bundle`` is the release's file if the server lacks it."""
     release = release_to_publish(study, version)
     if bundle is None and not is_stored(release):
-        raise NotThere(
+        raise ObjectNotFound(
             f"The file of release {release.version} is not kept here; expected it with --bundle, SHA-256 "
             f"{release.sha256}."
         )

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from django.db.models import Q
 
-from annotation.work.system_pairs import count_answers_by_pair, counts_for_pair
+from annotation.work.system_pairs import counts_for_pair, tally_answers
 from judgments.models import HITUnit, Study, SystemPair
 
 
@@ -17,7 +17,7 @@ def arenas_say_how_they_drew() -> Iterator[str]:
     for slug, hit, unit in places.values_list("hit__study__slug", "hit__key", "unit__key"):
         yield f"Study {slug}: unit {unit} stands in HIT {hit} without the chance it was drawn by."
     for study in Study.objects.filter(pk__in=arenas).order_by("slug"):
-        counted = count_answers_by_pair(study)
+        counted = tally_answers(study)
         for row in SystemPair.objects.filter(study=study).order_by("position"):
             stored = {"wins": row.wins, "ties": row.ties, "losses": row.losses}
             expected = counts_for_pair(counted, row.first_system_id, row.second_system_id)

@@ -21,7 +21,7 @@ from django.utils import timezone
 from django.utils.translation import gettext
 
 from common.audit import acting_person
-from common.errors import NotThere, WrongState
+from common.errors import ObjectNotFound, WrongState
 from contrib.challenges.errors import ChallengeError
 from contrib.challenges.models import Challenge, ChallengeEvent, Standing, Submission, SubmissionContent
 from evaluation.errors import as_sentence
@@ -49,7 +49,7 @@ _PREPARED: dict[tuple[str, tuple[str, ...], str], PreparedReferences] = {}
 def find_challenge(slug: str) -> Challenge:
     challenge = Challenge.objects.filter(slug=slug).first()
     if challenge is None:
-        raise NotThere(f"There is no challenge {slug!r}.")
+        raise ObjectNotFound(f"There is no challenge {slug!r}.")
     return challenge
 
 
@@ -399,7 +399,7 @@ def compute_scores(*, submission_id: int, progress: Progress) -> ScoredSubmissio
         .first()
     )
     if content is None:
-        raise NotThere(f"There is no submission {submission_id}.")
+        raise ObjectNotFound(f"There is no submission {submission_id}.")
     challenge = content.submission.challenge
     progress(0.1, "preparing the references")
     try:

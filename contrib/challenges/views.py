@@ -33,7 +33,7 @@ from rest_framework.reverse import reverse as api_reverse
 from rest_framework.viewsets import GenericViewSet
 
 from common.amounts import thousands
-from common.errors import NotThere, QuorumError
+from common.errors import ObjectNotFound, QuorumError
 from common.markup import render_markdown
 from common.parameters import Parameters
 from contrib.challenges.challenges import find_challenge, leaderboard, score_cells_of
@@ -247,7 +247,7 @@ def is_too_large(request: HttpRequest, challenge: Challenge) -> bool:
 def _find_challenge(slug: str) -> Challenge:
     try:
         return find_challenge(slug)
-    except NotThere:
+    except ObjectNotFound:
         raise Http404 from None
 
 

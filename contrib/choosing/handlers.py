@@ -7,7 +7,7 @@ from typing import Any
 from common.audit import acting_person
 from contrib.choosing.savings import compute_savings
 from contrib.choosing.selecting import ALL, compute_choice, store_choice
-from contrib.choosing.weighing import compute_weighed
+from contrib.choosing.weighing import compute_weighted_estimates
 from judgments.jobs.runs import JobRun
 from judgments.studies.studies import find_study
 
@@ -23,7 +23,7 @@ def select_items(run: JobRun, *, study: str, method: str, **options: Any) -> Non
 
 
 def weigh_back(run: JobRun, *, study: str, **options: Any) -> dict[str, Any]:
-    return compute_weighed(study=find_study(study), **options, progress=run.progress)
+    return compute_weighted_estimates(study=find_study(study), **options, progress=run.progress)
 
 
 def choice_savings(run: JobRun, *, study: str, **options: Any) -> dict[str, Any]:

@@ -30,7 +30,7 @@ class WeighBack(OperationCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         from contrib.choosing.savings import compute_savings
-        from contrib.choosing.weighing import compute_weighed
+        from contrib.choosing.weighing import compute_weighted_estimates
 
         study, values = self.study_and_values(options)
         if not options["savings"] and (options["draws"] or options["seed"]):
@@ -42,7 +42,7 @@ class WeighBack(OperationCommand):
             if options["savings"]:
                 result = compute_savings(study=study, **values, **of_draws, progress=progress)
             else:
-                result = compute_weighed(study=study, **values, progress=progress)
+                result = compute_weighted_estimates(study=study, **values, progress=progress)
         self.write_output(options, result)
         (self._savings if options["savings"] else self._weighed)(result)
 

@@ -114,7 +114,7 @@ def _best_savings(result: dict[str, Any]) -> list[dict[str, Any]]:
 
 def _savings_plot(result: dict[str, Any]) -> Any:
     # Imported lazily: matplotlib costs every process 60 MB and 0.3 s.
-    from evaluation.presentation.content import Curve, CurvePanel, Curves, Level
+    from evaluation.presentation.content import Curve, CurvePanel, Level, LinePlot
     from evaluation.presentation.plots.canvas import to_svg
     from evaluation.presentation.plots.figures import curves_figure
 
@@ -133,7 +133,7 @@ def _savings_plot(result: dict[str, Any]) -> Any:
             )
         level = Level(_(METHOD_LABELS[EVEN]), 0.0)
         panels.append(CurvePanel(_(GROUP_LABELS[group]), tuple(curves), (level,)))
-    drawing = Curves(
+    drawing = LinePlot(
         tuple(panels),
         x_axis=pgettext("staff", "Items chosen"),
         y_axis=pgettext("staff", "Items saved for the same error, % of a uniform sample"),

@@ -39,7 +39,7 @@ def choice_of_study(study: Study) -> Chosen:
     return chosen
 
 
-def compute_weighed(
+def compute_weighted_estimates(
     *,
     study: Study,
     metrics: Sequence[str] = USUAL_METRICS,

@@ -9,7 +9,7 @@ from django.utils import translation
 from django.utils.translation import gettext as _
 
 from annotation.snapshots import has_many_assignments
-from common.errors import NotThere
+from common.errors import ObjectNotFound
 from evaluation.errors import EvaluationError
 from evaluation.results.comparing.comparison import MISSING, compare_sources
 from evaluation.results.comparing.studies import source_of_study
@@ -84,11 +84,11 @@ def _comparison_figures(second: Study, missing: str) -> Figures[dict[str, Any]]:
 
 
 def _figures_named(name: str) -> Figures[dict[str, Any]]:
-    """Return the figures with a name made by ``_comparison_figures``. Raise NotThere if a study does not exist."""
+    """Return the figures with a name made by ``_comparison_figures``. Raise ObjectNotFound if a study is missing."""
     _prefix, pk, missing = name.split(":")
     second = Study.objects.select_related("dataset").filter(pk=int(pk)).first()
     if second is None:
-        raise NotThere(_("The study to compare with no longer exists."))
+        raise ObjectNotFound(_("The study to compare with no longer exists."))
     return _comparison_figures(second, missing)
 
 

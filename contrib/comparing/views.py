@@ -18,7 +18,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 from unfold.widgets import UnfoldAdminSelectWidget
 
-from common.errors import NotThere, did_you_mean
+from common.errors import ObjectNotFound, did_you_mean
 from contrib.comparing.metrics import JOB_KIND, describe_comparison, start_metric_comparison
 from contrib.comparing.studies import cached_comparison, comparable_studies
 from evaluation.data.metrics_page import METRICS
@@ -207,5 +207,5 @@ class ComparisonView(APIView):
         second = comparable.filter(slug=other).first()
         if second is None:
             hint = did_you_mean(other, comparable.values_list("slug", flat=True))
-            raise NotThere(f"There is no study {other!r} to compare {slug!r} with.{hint}")
+            raise ObjectNotFound(f"There is no study {other!r} to compare {slug!r} with.{hint}")
         return Response(cached_comparison(first=study, second=second, missing=missing))

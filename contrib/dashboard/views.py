@@ -15,7 +15,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from common.errors import NotThere
+from common.errors import ObjectNotFound
 from contrib.dashboard.counters import (
     ChangeMark,
     change_mark,
@@ -223,7 +223,7 @@ class BoardView(APIView):
         """As its page: looking has a snapshot made anew where the last one is old; ask again with the ETag."""
         study = study_for(request, slug)
         if not has_dashboard(study):
-            raise NotThere(f"Study {slug!r} was never open to participants; it has no dashboard.")
+            raise ObjectNotFound(f"Study {slug!r} was never open to participants; it has no dashboard.")
         mark = change_mark(study)
         if is_stale(study, mark):
             request_snapshot(study)

@@ -10,7 +10,7 @@ from django.db.models import Q
 from django.utils.translation import gettext as _
 
 from annotation.models import Judgment
-from common.errors import NotThere
+from common.errors import ObjectNotFound
 from common.texts import one_text
 from evaluation.data.judgment_sets import loaders
 from evaluation.models import Analysis, Consensus, MetricScore
@@ -39,7 +39,7 @@ class Inspection:
 
 
 def find_inspection(study: Study, key: str) -> Inspection:
-    """Return a candidate pair or image-caption unit by id. Raise NotThere."""
+    """Return a candidate pair or image-caption unit by id. Raise ObjectNotFound."""
     kind = KINDS[study.protocol]
     if kind.compares_pairs:
         pair = (
@@ -48,7 +48,7 @@ def find_inspection(study: Study, key: str) -> Inspection:
             .first()
         )
         if pair is None:
-            raise NotThere(
+            raise ObjectNotFound(
                 _("Study %(slug)r has no candidate pair %(key)r.") % {"slug": study.slug, "key": key}
             )
         units = list(pair.units.filter(control=False).select_related("reference").order_by("position"))
@@ -60,7 +60,9 @@ def find_inspection(study: Study, key: str) -> Inspection:
         )
     unit = Unit.objects.filter(study=study, key=key, control=False).select_related("item", "first").first()
     if unit is None or unit.first is None:
-        raise NotThere(_("Study %(slug)r has no judged text %(key)r.") % {"slug": study.slug, "key": key})
+        raise ObjectNotFound(
+            _("Study %(slug)r has no judged text %(key)r.") % {"slug": study.slug, "key": key}
+        )
     # As in the evaluation, exclude a reference equal to the caption.
     references = tuple(
         text for _, text in _references_of(unit.item_id) if one_text(text) != one_text(unit.first.text)

@@ -13,7 +13,7 @@ import numpy as np
 from django.db.models import Exists, OuterRef
 from django.utils.translation import gettext as _
 
-from common.errors import NotThere
+from common.errors import ObjectNotFound
 from contrib.error_analysis.ranking import Ranking, rank_captions, rank_pairs
 from evaluation.models import Analysis, Consensus, MetricScore
 from judgments.cached_figures import cached_figures, has_many_rows, required_figures
@@ -48,11 +48,11 @@ def find_disagreements(
         wait: rank now whatever the size; for pages a job ranks large studies.
 
     Raises:
-        NotThere: the analysis lacks the metric. FiguresPending: the job is running.
+        ObjectNotFound: the analysis lacks the metric. FiguresPending: the job is running.
     """
     if metric not in analysis.result["metrics"]:
         known = ", ".join(analysis.result["metrics"])
-        raise NotThere(
+        raise ObjectNotFound(
             _("Metric %(metric)r was not computed for study %(slug)r; computed are %(known)s.")
             % {"metric": metric, "slug": study.slug, "known": known}
         )

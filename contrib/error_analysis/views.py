@@ -22,7 +22,7 @@ from rest_framework.views import APIView
 from unfold.widgets import UnfoldAdminSelectWidget
 
 from common.amounts import as_json, coefficient, percent, percent_number
-from common.errors import NotThere
+from common.errors import ObjectNotFound
 from common.incoming.json_documents import load_json
 from contrib.error_analysis.disagreements import MetricDisagreement, disagreements_at
 from contrib.error_analysis.inspection import Inspection, find_inspection, other_scores
@@ -145,7 +145,7 @@ def _format_score(value: float) -> str:
 def show_inspection(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     try:
         inspection = find_inspection(study, request.GET.get("id", "")[:80])
-    except NotThere:
+    except ObjectNotFound:
         raise Http404 from None
     analysis = newest_evaluation(study)
     metric = request.GET.get("metric", "")
@@ -268,7 +268,7 @@ def _scores(scores: Scores) -> dict[str, list[float]]:
 def _evaluation(study: Study) -> Analysis:
     analysis = newest_evaluation(study)
     if analysis is None:
-        raise NotThere(
+        raise ObjectNotFound(
             f"No metric has been compared with people in study {study.slug!r} yet; evaluate it first."
         )
     return analysis

@@ -8,8 +8,16 @@ from typing import Any
 from contrib.error_spans.results.scores import system_scores
 from contrib.error_spans.results.segments import marks_errors, outputs_of, segments_of
 from contrib.error_spans.results.tables import scores_table
-from evaluation.presentation.content import DotPanel, Dots, Estimate, Level, Section, estimate_of, join_names
-from evaluation.presentation.rendering import plot, say, section, table
+from evaluation.presentation.content import (
+    DotPanel,
+    DotPlot,
+    Estimate,
+    Level,
+    Section,
+    estimate_of,
+    join_names,
+)
+from evaluation.presentation.rendering import plot, render_sentence, section, table
 from evaluation.reports.sections.correlations import FULL_AGREEMENT
 from evaluation.results.standings import MEAN, compared_table
 from judgments.models import Study
@@ -58,8 +66,8 @@ def span_agreement_section(figures: Mapping[str, Any]) -> Section:
         tuple(estimate_of(coefficient) for coefficient in coefficients.values()),
         (Level("chance, of alpha", 0.0), FULL_AGREEMENT),
     )
-    sentence = say("spans", f1=spans["f1"]["value"], alpha=spans["alpha_u"]["value"])
-    drawing = Dots(tuple(coefficients), (panel,), "coefficient, 95 % interval")
+    sentence = render_sentence("spans", f1=spans["f1"]["value"], alpha=spans["alpha_u"]["value"])
+    drawing = DotPlot(tuple(coefficients), (panel,), "coefficient, 95 % interval")
     tables = [data, errors] if errors.rows else [data]
     return section("spans", [sentence], [plot(sentence, drawing, data)], tables)
 
@@ -78,7 +86,7 @@ def marked_systems_section(study: Study) -> Section | None:
     standings = outputs.standings(MEAN)
     best = standings.compare()
     leaders = best.leaders
-    sentence = say(
+    sentence = render_sentence(
         "systems-by-errors",
         best=scores[0],
         names=join_names(leaders),
@@ -86,7 +94,7 @@ def marked_systems_section(study: Study) -> Section | None:
         systems=len(scores),
         known=scores[0].low is not None,
     )
-    drawing = Dots(
+    drawing = DotPlot(
         tuple(score.system for score in scores),
         (DotPanel("", tuple(Estimate(score.score, score.low, score.high) for score in scores)),),
         "mean score of the segments, 95 % interval",

@@ -15,7 +15,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from annotation.launch.views.checks import NO_CONSENT
-from annotation.launch.views.launch import Launch, Point, Readiness
+from annotation.launch.views.launch import ChecklistItem, Launch, Readiness
 from annotation.launch.views.points import add_consent_check
 from common.markup import render_markdown
 from contrib.ethics.checklist import build_checklist, count_open_lines
@@ -32,15 +32,15 @@ from judgments.studies.study_page import add_page_part, study_page, study_page_a
 MAY_BE_FILLED = (Study.State.DRAFT, Study.State.GENERATED)  # on the page "Launch"
 
 
-def _consent_points(launch: Launch) -> Iterable[Point]:
+def _consent_points(launch: Launch) -> Iterable[ChecklistItem]:
     ready_texts = f"{study_page_address(launch.study, 'launch')}#{READY_TEXTS}"
     if not launch.design.consent.strip():
         if launch.study.state in MAY_BE_FILLED:
             words = _("Fill in a ready text")
-            yield Point(_("Consent"), Readiness.MISSING, _(NO_CONSENT), ready_texts, words)
+            yield ChecklistItem(_("Consent"), Readiness.MISSING, _(NO_CONSENT), ready_texts, words)
     elif is_outdated(launch.study, launch.design):
         sentence = _("The design has changed since the ready text was filled in.")
-        yield Point(_("Consent"), Readiness.MISSING, sentence, ready_texts, _("Fill it in again"))
+        yield ChecklistItem(_("Consent"), Readiness.MISSING, sentence, ready_texts, _("Fill it in again"))
 
 
 add_consent_check(_consent_points)

@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy
 from rest_framework import serializers
 
 from common.amounts import thousands
-from common.errors import NotThere, WrongState
+from common.errors import ObjectNotFound, WrongState
 from common.parameters import LONGEST_REASON, Parameters
 from evaluation.results.systems import items_left
 from judgments.access.study_log import note_event
@@ -42,7 +42,7 @@ def make_next_batch(*, study: Study, keys: Sequence[str], why: str = "", by: Use
 
     Raises:
         WrongState: nothing is selected, or nothing could be drawn again.
-        NotThere: an id is unknown.
+        ObjectNotFound: an id is unknown.
     """
     kind = KINDS[study.protocol]
     chosen = list(dict.fromkeys(keys))
@@ -69,7 +69,7 @@ def make_next_batch(*, study: Study, keys: Sequence[str], why: str = "", by: Use
     existing = set(rows.filter(key__in=chosen).values_list("key", flat=True))
     lacking = [key for key in chosen if key not in existing]
     if lacking:
-        raise NotThere(
+        raise ObjectNotFound(
             _("No batch was made: study %(slug)r has no %(lacking)r.")
             % {"slug": study.slug, "lacking": lacking[0]}
         )

@@ -31,8 +31,8 @@ from judgments.drawing.draws import draw_images, rng_for
 from judgments.drawing.keys import content_key
 from judgments.drawing.material import Batch, Group, Image, Material, UnitSpec
 from judgments.kinds.base import (
+    AnswerFileFormat,
     Consensus,
-    Exchange,
     IncludedJudgment,
     Kind,
     KindResults,
@@ -219,7 +219,7 @@ class ResultsByQuestion(TemplatePart, Results):
         )
 
 
-class TemplateColumns(TemplatePart, Exchange):
+class TemplateColumns(TemplatePart, AnswerFileFormat):
     def fields(self, content: Mapping[str, Any]) -> dict[str, str]:
         return dict(content.get("fields", {}))
 

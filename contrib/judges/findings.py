@@ -25,7 +25,7 @@ from evaluation.models import Analysis
 from evaluation.presentation.content import (
     Cell,
     DotPanel,
-    Dots,
+    DotPlot,
     Estimate,
     Plot,
     Section,
@@ -33,7 +33,7 @@ from evaluation.presentation.content import (
     estimate_of,
     rows_as_json,
 )
-from evaluation.presentation.rendering import plot, say, section, table
+from evaluation.presentation.rendering import plot, render_sentence, section, table
 from evaluation.results.agreement import alpha_of_ratings, exchange_of
 from judgments.drawing.keys import text_key
 from judgments.kinds import KINDS, Kind
@@ -622,7 +622,7 @@ def judges_section(study: Study) -> Section | None:
     judges, people = analysis.result["judges"], analysis.result["people"]
     sentences = [sentence for judge in judges for sentence in sentences_of(judge)]
     if analysis.judgments != str(signature_of_study(study)):
-        sentences.append(say("judges-old"))
+        sentences.append(render_sentence("judges-old"))
     tables = [_agreement_table(judges, people)]
     # Where people judged every item, a judge adds nothing.
     rows = [(judge["name"], row) for judge in judges for row in judge["estimates"] if row["unlabelled"]]
@@ -644,7 +644,7 @@ def _agreement_table(judges: Sequence[Mapping[str, Any]], people: Mapping[str, A
     rows: list[tuple[Cell, ...]] = []
     if people.get("agreement"):
         agreement = estimate_of(people["agreement"])
-        rows.append((PEOPLE_LABEL, say("judges-figure", figure="agreement"), agreement, ""))
+        rows.append((PEOPLE_LABEL, render_sentence("judges-figure", figure="agreement"), agreement, ""))
     for judge in judges:
         test, side = judge["test"], judge["side"] or {}
         figures: dict[str, Mapping[str, Any] | None] = {
@@ -660,7 +660,7 @@ def _agreement_table(judges: Sequence[Mapping[str, Any]], people: Mapping[str, A
         rows += [
             (
                 judge["name"],
-                say("judges-figure", figure=name),
+                render_sentence("judges-figure", figure=name),
                 estimate_of(figure),
                 describe_unbiased_share(side) if name == "first" else UNBIASED_VALUES.get(name, ""),
             )
@@ -701,7 +701,7 @@ def _plot(rows: Sequence[tuple[str, Mapping[str, Any]]], shows: str, data: Table
     panels = {"people alone": {row["of"]: _people_estimate(row) for _, row in rows}}
     for judge, row in rows:
         panels.setdefault(f"with {judge}", {})[row["of"]] = estimate_of(row)
-    drawing = Dots(
+    drawing = DotPlot(
         tuple(name or ALL_ITEMS for name in names),
         tuple(
             DotPanel(title, tuple(estimates.get(name, Estimate(None)) for name in names))
@@ -710,4 +710,4 @@ def _plot(rows: Sequence[tuple[str, Mapping[str, Any]]], shows: str, data: Table
         "what people would say, 95 % interval",
         shows,
     )
-    return plot(say("judges-estimates"), drawing, data)
+    return plot(render_sentence("judges-estimates"), drawing, data)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from common.commands import progress_bar
-from common.errors import NotThere
+from common.errors import ObjectNotFound
 from contrib.judges.models import Judge
 from evaluation.presentation.content import Cell, Estimate, estimate_of, plain_table
 from judgments.management.base import FileOperationCommand, OperationCommand, operation_at
@@ -108,7 +108,7 @@ class RemoveJudge(OperationCommand):
         study, _ = self.study_and_values(options)
         judge = Judge.objects.filter(study=study, name=options["judge"]).first()
         if judge is None:
-            raise NotThere(f"Study {study.slug!r} has no judge {options['judge']!r}.")
+            raise ObjectNotFound(f"Study {study.slug!r} has no judge {options['judge']!r}.")
         self.say(self.operation.run(study, {"judge": str(judge.pk)}, by=None).message)
 
 

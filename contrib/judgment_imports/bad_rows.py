@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
-from common.files import as_cell, check_place, csv_line, guard_formula, write_lines
+from common.files import as_cell, check_writable_path, csv_line, guard_formula, write_lines
 from judgments.importers.judgment_tables import TableJudgments
 from judgments.importers.records.record import Record
 from judgments.importers.records.sources import JudgmentSource
@@ -16,7 +16,7 @@ class BadRows:
     """The rows that the import of a table leaves out, for all of its criteria."""
 
     def __init__(self, path: Path) -> None:
-        check_place(path)
+        check_writable_path(path)
         self._path = path
         self._lines: list[str] = []
 

@@ -11,7 +11,7 @@ import numpy as np
 from contrib.multiverse.analyses import LABELS
 from contrib.multiverse.conclusions import AGREEMENT, BEST, passes_threshold
 from evaluation.presentation.content import Estimate, Level, Plot, Section, Specifications, Table
-from evaluation.presentation.rendering import add_wording, plot, say, section, table
+from evaluation.presentation.rendering import add_wording, plot, render_sentence, section, table
 
 add_wording(Path(__file__).parent / "wording.toml")
 
@@ -42,7 +42,9 @@ def multiverse_section(result: Result) -> Section:
 def _claim_sentence(claim: Result) -> str:
     figures = {name: claim[name] for name in ("better", "worse", "threshold", "below")}
     accuracy = claim["axis"] == "accuracy"
-    return say("multiverse-claim", agreement=claim["name"] == AGREEMENT, accuracy=accuracy, **figures)
+    return render_sentence(
+        "multiverse-claim", agreement=claim["name"] == AGREEMENT, accuracy=accuracy, **figures
+    )
 
 
 def _conclusion_sentence(result: Result, claim: Result) -> str:
@@ -57,7 +59,7 @@ def _conclusion_sentence(result: Result, claim: Result) -> str:
         name: [option for option, figures in options.items() if figures["n"] and not figures["holds"]]
         for name, options in choices.items()
     }
-    return say(
+    return render_sentence(
         "multiverse",
         claim=_claim_sentence(claim),
         holds=claim["holds"],
@@ -116,10 +118,12 @@ def _curve_plot(result: Result, claim: Result, *, explained: bool) -> Plot:
             "no difference" if claim["name"] != AGREEMENT else f"{claim['threshold']:g}".lstrip("0"),
             claim["threshold"],
         ),
-        axis=say("multiverse-axis", axis=claim["axis"], better=claim["better"], worse=claim["worse"]),
+        axis=render_sentence(
+            "multiverse-axis", axis=claim["axis"], better=claim["better"], worse=claim["worse"]
+        ),
         shows=claim["shows"],
     )
-    sentence = say(
+    sentence = render_sentence(
         "multiverse-curve",
         sentence=_conclusion_sentence(result, claim),
         explained=explained,

@@ -10,7 +10,7 @@ import numpy as np
 import scipy
 
 from common.amounts import json_float
-from evaluation.presentation.content import DASH, Curve, Estimate, Heat, HeatPanel, Plot, plain_table
+from evaluation.presentation.content import DASH, Curve, Estimate, Heatmap, HeatPanel, Plot, plain_table
 from quorum.numeric.arrays import Flags, Floats
 from quorum.statistics.crossed import CONFIDENCE, share_of_rows
 from quorum.statistics.meta import ReferenceCurve
@@ -82,4 +82,4 @@ def heat_plot(
         for row, values in zip(panel.rows, panel.values, strict=True)
         for column, value in zip(panel.columns, values, strict=True)
     )
-    return Plot(name, title, sentence, Heat(tuple(panels), *axes), plain_table(title, columns, rows, name))
+    return Plot(name, title, sentence, Heatmap(tuple(panels), *axes), plain_table(title, columns, rows, name))

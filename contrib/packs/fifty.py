@@ -28,7 +28,7 @@ TOKENIZER = "v15"
 
 
 @dataclass(frozen=True, slots=True)
-class Fifty:
+class FiftySentenceData:
     """PASCAL-50S or ABSTRACT-50S (V15), with P candidate pairs.
 
     Attributes:
@@ -82,7 +82,7 @@ class Fifty:
         return scores, {name: figures.signature for name, figures in scored.scores.items()}
 
 
-def read_fifty(name: str, folder: Path) -> Fifty:
+def read_fifty(name: str, folder: Path) -> FiftySentenceData:
     references = references_by_image(
         open_dataset(name, folder).rows(), lambda row: row.position < TRIPLET_REFERENCES
     )
@@ -100,7 +100,7 @@ def read_fifty(name: str, folder: Path) -> Fifty:
         PairTexts(position, row.kind, row.image, row.first_text, row.second_text, (), winners[row.pair])
         for position, row in enumerate(rows)
     )
-    return Fifty(
+    return FiftySentenceData(
         pairs,
         tuple((row.first_system, row.second_system) for row in rows),
         references,
@@ -137,14 +137,14 @@ def _majorities(votes: Sequence[tuple[str, int]]) -> dict[str, int]:
     return dict(zip(result.pairs.tolist(), result.winner.tolist(), strict=True))
 
 
-def accuracy_of_all(data: Fifty, scores: Floats) -> dict[str, Estimate]:
+def accuracy_of_all(data: FiftySentenceData, scores: Floats) -> dict[str, Estimate]:
     """Return the accuracy of (P, 2) scores by kind of pair, and over all pairs as "all"; a tie counts half."""
     accuracy = accuracy_over_all(scores, data.people, data.kinds)
     return {kind: estimate_of(share) for kind, share in accuracy.items()}
 
 
 def scores_by_shared_subsets(
-    data: Fifty,
+    data: FiftySentenceData,
     metrics: Sequence[str],
     sizes: Sequence[int],
     *,
@@ -169,6 +169,6 @@ def scores_by_shared_subsets(
     return scores
 
 
-def curve_of_all(data: Fifty, scores: Mapping[int, tuple[Floats, Floats]]) -> ReferenceCurve:
+def curve_of_all(data: FiftySentenceData, scores: Mapping[int, tuple[Floats, Floats]]) -> ReferenceCurve:
     """Return the accuracy on all decided pairs by the number of references."""
     return accuracy_by_references(scores, data.winners, data.kinds, clusters=data.clusters)["all"]

@@ -8,8 +8,8 @@ from http import HTTPStatus
 from http.client import responses
 from typing import Any
 
-from annotation.crowds.base import CrowdProblem, OutOfFunds, Refused, TryLater
-from common.http.client import Answer
+from annotation.crowds.base import CrowdProblem, CrowdRefusal, OutOfFunds, RetryLater
+from common.http.client import HTTPReply
 from common.incoming.json_documents import load_json
 
 _LONGEST_DETAIL = 400
@@ -21,48 +21,48 @@ def column_of(name: str) -> str:
     return " ".join(name.replace("_", " ").split()).lower()
 
 
-def rows_of_answer(answer: Answer, path: str) -> list[dict[str, Any]]:
+def rows_of_answer(answer: HTTPReply, path: str) -> list[dict[str, Any]]:
     try:
         read = load_json(answer.content)
     except ValueError as error:
-        raise TryLater(f"Prolific's answer to POST {path} was cut short.") from error
+        raise RetryLater(f"Prolific's answer to POST {path} was cut short.") from error
     rows = read.get("results") if isinstance(read, dict) else read
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        raise TryLater(f"Prolific's answer to POST {path} holds no rows; expected a list of objects.")
+        raise RetryLater(f"Prolific's answer to POST {path} holds no rows; expected a list of objects.")
     return rows
 
 
-def object_of_answer(answer: Answer, request: str) -> dict[str, Any]:
+def object_of_answer(answer: HTTPReply, request: str) -> dict[str, Any]:
     try:
         read = load_json(answer.content, parse_float=Decimal)
     except ValueError as error:
-        raise TryLater(f"Prolific's answer to {request} was cut short.") from error
+        raise RetryLater(f"Prolific's answer to {request} was cut short.") from error
     if not isinstance(read, dict):
-        raise TryLater(f"Prolific's answer to {request} is no object.")
+        raise RetryLater(f"Prolific's answer to {request} is no object.")
     return read
 
 
-def not_configured(why: str) -> TryLater:
-    return TryLater(f"Nothing was asked of Prolific: {why}", after=60.0, undone=True, final=True)
+def not_configured(why: str) -> RetryLater:
+    return RetryLater(f"Nothing was asked of Prolific: {why}", after=60.0, undone=True, final=True)
 
 
-def failure_of(method: str, path: str, answer: Answer) -> CrowdProblem:
+def failure_of(method: str, path: str, answer: HTTPReply) -> CrowdProblem:
     status = answer.status
     if status == HTTPStatus.TOO_MANY_REQUESTS:
         message = f"{method} {path} was not carried out: Prolific asks to wait."
-        return TryLater(message, after=answer.wait, undone=True)
+        return RetryLater(message, after=answer.wait, undone=True)
     if status >= 500 or status == HTTPStatus.REQUEST_TIMEOUT:
-        return TryLater(
+        return RetryLater(
             f"{method} {path} was answered with {status}; Prolific may have carried it out or not."
         )
     detail = _detail(answer)[:_LONGEST_DETAIL]
     message = f"Prolific refused {method} {path} ({status}): {detail}"
     if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
-        return TryLater(f"{message} Check PROLIFIC_TOKEN.", after=60.0, undone=True, final=True)
-    return OutOfFunds(message) if _OUT_OF_FUNDS.search(detail) else Refused(message)
+        return RetryLater(f"{message} Check PROLIFIC_TOKEN.", after=60.0, undone=True, final=True)
+    return OutOfFunds(message) if _OUT_OF_FUNDS.search(detail) else CrowdRefusal(message)
 
 
-def _detail(answer: Answer) -> str:
+def _detail(answer: HTTPReply) -> str:
     """Return the API's error message, which may be bare or in ``error``, as text, list or fields."""
     try:
         read = load_json(answer.content)

@@ -11,7 +11,15 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.utils.translation import pgettext
 
-from annotation.crowds.base import Ability, OutOfFunds, Price, Refused, SeenPublication, SeenWork, TryLater
+from annotation.crowds.base import (
+    Ability,
+    CrowdPublication,
+    CrowdRefusal,
+    CrowdWork,
+    OutOfFunds,
+    Price,
+    RetryLater,
+)
 from annotation.crowds.panel.backend import ExternalBackend
 from annotation.crowds.people import session_pseudonym
 from annotation.models import CrowdCall, CrowdSession, Publication, at_crowd
@@ -117,8 +125,8 @@ class ProlificBackend(ExternalBackend):
         try:
             with open_client() as client:
                 return client.balance_cents(feature_settings.PROLIFIC_WORKSPACE)
-        except Refused as problem:  # for instance another account's workspace
-            raise TryLater(f"{problem} Check PROLIFIC_WORKSPACE.", final=True) from problem
+        except CrowdRefusal as problem:  # for instance another account's workspace
+            raise RetryLater(f"{problem} Check PROLIFIC_WORKSPACE.", final=True) from problem
 
     def carry_out(self, call: CrowdCall) -> dict[str, Any]:
         with open_client() as client:
@@ -142,9 +150,9 @@ class ProlificBackend(ExternalBackend):
                     return change_group(client, call, name=name, add=add)
                 case Ability.MESSAGE:
                     return send_message(client, call)
-        raise Refused(f"Prolific cannot be asked to {call.kind}.")
+        raise CrowdRefusal(f"Prolific cannot be asked to {call.kind}.")
 
-    def fetch_publications(self, study: Study, *, known: Iterable[Publication]) -> Iterator[SeenPublication]:
+    def fetch_publications(self, study: Study, *, known: Iterable[Publication]) -> Iterator[CrowdPublication]:
         ours = {
             publication.external_id: publication.token for publication in known if publication.external_id
         }
@@ -167,9 +175,9 @@ class ProlificBackend(ExternalBackend):
         try:
             with open_client(timeout=VISITOR_SECONDS) as client:
                 submission = client.submission(work)
-        except (TryLater, OutOfFunds):
+        except (RetryLater, OutOfFunds):
             return None
-        except Refused:
+        except CrowdRefusal:
             return False
         mine = (submission.participant, submission.study) == (worker, publication.external_id)
         return mine and (submission.state in WORKING_STATES or not at_work)
@@ -178,11 +186,11 @@ class ProlificBackend(ExternalBackend):
         try:
             with open_client(timeout=VISITOR_SECONDS) as client:
                 there = client.submissions(publication.external_id)
-        except (TryLater, OutOfFunds, Refused):
+        except (RetryLater, OutOfFunds, CrowdRefusal):
             return None
         return frozenset(self.session_id(publication.platform, submission.id) for submission in there)
 
-    def fetch_work(self, publication: Publication) -> Iterator[SeenWork]:
+    def fetch_work(self, publication: Publication) -> Iterator[CrowdWork]:
         """Yield the work of people with a session, and of others who were paid or rejected at Prolific.
 
         At Prolific, anybody who returns with a code waits for review, even if the code was copied. So work counts
@@ -200,7 +208,7 @@ class ProlificBackend(ExternalBackend):
                     continue
                 if status == Status.SUBMITTED and ours not in FINISHED_HERE:
                     status = Status.WORKING
-                yield SeenWork(
+                yield CrowdWork(
                     external_id=submission.id,
                     worker=submission.participant,
                     status=str(status),

@@ -1,6 +1,6 @@
 """A client of Prolific's public API, version 1 (docs.prolific.com): each method makes one call, once.
 
-All methods raise ``Refused``, ``OutOfFunds`` or ``TryLater``. According to the reference, transitions of
+All methods raise ``CrowdRefusal``, ``OutOfFunds`` or ``RetryLater``. According to the reference, transitions of
 submissions are idempotent, but *paying bonuses is not*: paying a set-up twice pays the people twice.
 """
 
@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl, urlsplit
 
-from annotation.crowds.base import Refused, TryLater
+from annotation.crowds.base import CrowdRefusal, RetryLater
 from common.features import feature_settings
 from common.http.addresses import keeps_secrets
-from common.http.client import Answer, CallFailed, Client
+from common.http.client import CallFailed, Client, HTTPReply
 from contrib.prolific.answers import (
     column_of,
     failure_of,
@@ -133,7 +133,7 @@ class ProlificClient(Client):
 
     def reject(self, submission: str, *, message: str) -> None:
         if len(message) < SHORTEST_REJECTION:
-            raise Refused(
+            raise CrowdRefusal(
                 f"Not asked of Prolific: the reason of a rejection has {len(message)} characters; "
                 f"expected {SHORTEST_REJECTION} or more."
             )
@@ -202,7 +202,7 @@ class ProlificClient(Client):
             rows = list(csv.DictReader(io.StringIO(text)))
         # A file that was cut short, or none.
         if any(None in row or None in row.values() or len(row) < 2 for row in rows):
-            raise TryLater(f"Prolific's answer to POST {path} is no table of demographics.")
+            raise RetryLater(f"Prolific's answer to POST {path} is no table of demographics.")
         return [{column_of(name): str(value or "") for name, value in row.items()} for row in rows]
 
     def hook_secret(self, workspace: str) -> str:
@@ -248,7 +248,7 @@ class ProlificClient(Client):
             answer = self._answered("GET", path, parameters=query)
             rows = answer.get("results")
             if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-                raise TryLater(f"Prolific's list of {path} holds no results; expected a list of objects.")
+                raise RetryLater(f"Prolific's list of {path} holds no results; expected a list of objects.")
             if rows == before:  # the endpoint does not page and repeated itself
                 return
             yield rows
@@ -264,22 +264,22 @@ class ProlificClient(Client):
                 return
             else:
                 query = {**query, "page": number}
-        raise TryLater(f"Prolific's list of {path} did not end after {MOST_PAGES} pages.")
+        raise RetryLater(f"Prolific's list of {path} did not end after {MOST_PAGES} pages.")
 
     def _answered(self, method: str, path: str, **request: Any) -> dict[str, Any]:
         """Return the JSON object of a response; a truncated response counts as lost."""
         return object_of_answer(self._ask(method, path, **request), f"{method} {path}")
 
-    def _ask(self, method: str, path: str, **call: Any) -> Answer:
+    def _ask(self, method: str, path: str, **call: Any) -> HTTPReply:
         """Send a call once, with a ``body`` or ``parameters``; the outbox decides what is repeated, and when."""
         try:
             answer = self.send(method, path, **call)
         except CallFailed as error:
             if not error.sent:
-                raise TryLater(
+                raise RetryLater(
                     f"{method} {path} was not sent: no connection to Prolific ({error.reason}).", undone=True
                 ) from error
-            raise TryLater(
+            raise RetryLater(
                 f"{method} {path} was sent and no answer came ({type(error.__cause__).__name__}); "
                 "Prolific may have carried it out or not."
             ) from error

@@ -15,7 +15,7 @@ from decimal import ROUND_CEILING, Decimal
 from enum import StrEnum
 from typing import Any, TypeVar
 
-from annotation.crowds.base import Refused, TryLater
+from annotation.crowds.base import CrowdRefusal, RetryLater
 
 # Every id in the reference has 24 hexadecimal digits; bulk payments and pools have longer ones. A participant can
 # write the id that comes by the browser, so only these characters may reach a path or a CSV row.
@@ -183,26 +183,26 @@ def known_id(value: object, what: str) -> str:
     """Return a valid id; raise an error for text that could change the meaning of a path or a CSV row."""
     if isinstance(value, str) and _ID.fullmatch(value):
         return value
-    raise Refused(f"Not asked of Prolific: {str(value)[:60]!r} is no id of a {what}.")
+    raise CrowdRefusal(f"Not asked of Prolific: {str(value)[:60]!r} is no id of a {what}.")
 
 
 def read_id(value: object, what: str) -> str:
     if isinstance(value, str) and _ID.fullmatch(value):
         return value
-    raise TryLater(f"Prolific's id of a {what} is {str(value)[:60]!r}; expected letters and digits.")
+    raise RetryLater(f"Prolific's id of a {what} is {str(value)[:60]!r}; expected letters and digits.")
 
 
 def decimal_text(cents: int) -> str:
     """Return cents as the decimal text of a bonus CSV: 150 is "1.50"."""
     if cents <= 0:
-        raise Refused(f"Not asked of Prolific: a bonus of {cents} cents; expected one cent or more.")
+        raise CrowdRefusal(f"Not asked of Prolific: a bonus of {cents} cents; expected one cent or more.")
     return f"{cents // 100}.{cents % 100:02d}"
 
 
 def read_whole_number(value: object, what: str) -> int:
     number = _number(value, what)
     if number != number.to_integral_value():
-        raise TryLater(f"Prolific's {what} is {value}; expected a whole number.")
+        raise RetryLater(f"Prolific's {what} is {value}; expected a whole number.")
     return int(number)
 
 
@@ -214,7 +214,7 @@ def read_cents_rounded_up(value: object, what: str) -> int:
 def _number(value: object, what: str) -> Decimal:
     if isinstance(value, (int, Decimal)) and not isinstance(value, bool):
         return Decimal(value)
-    raise TryLater(f"Prolific's {what} is {str(value)[:60]!r}; expected a number.")
+    raise RetryLater(f"Prolific's {what} is {str(value)[:60]!r}; expected a number.")
 
 
 def _time(value: object) -> datetime | None:
@@ -225,7 +225,7 @@ def _time(value: object) -> datetime | None:
     try:
         return datetime.fromisoformat(text)
     except ValueError as error:
-        raise TryLater(f"Prolific's time {value[:60]!r} is none; expected ISO 8601.") from error
+        raise RetryLater(f"Prolific's time {value[:60]!r} is none; expected ISO 8601.") from error
 
 
 def _state(kind: type[State], value: object, otherwise: State) -> State:

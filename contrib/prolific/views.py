@@ -7,7 +7,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST
 
-from annotation.crowds.sync import note_hint
+from annotation.crowds.sync import record_notification
 from annotation.crowds.views import CrowdForm, add_crowd_form
 from common.errors import QuorumError
 from common.features import feature_settings
@@ -32,7 +32,7 @@ def take_notification(request: HttpRequest) -> HttpResponse:
     except QuorumError as problem:
         return HttpResponse(str(problem), status=problem.status, content_type="text/plain; charset=utf-8")
     for study in studies:
-        note_hint(platform="prolific", external_id=study)
+        record_notification(platform="prolific", external_id=study)
     return HttpResponse(status=204)
 
 

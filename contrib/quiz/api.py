@@ -14,7 +14,7 @@ from annotation.api.work import WorkView, calling_worker, private_response
 from annotation.models import QuizAttempt, Worker
 from annotation.work.joining import require_participation
 from annotation.work.sheet.units import PageUnit
-from common.errors import NotThere
+from common.errors import ObjectNotFound
 from common.parameters import Parameters, PlainNumberField
 from contrib.quiz.attempts import answer_attempt, own_attempt, quiz_status, start_attempt
 from contrib.quiz.sheets import explain_answer, may_explain, question_at, quiz_picture_url, sheet_of
@@ -162,7 +162,9 @@ class QuizView(WorkView):
         if number is None:  # the attempt is over if its last answers are sent again
             last = quiz_status(study=study, worker=worker).last
             if last is None:
-                raise NotThere("No attempt at the test is under way; start one by a call without answers.")
+                raise ObjectNotFound(
+                    "No attempt at the test is under way; start one by a call without answers."
+                )
             number = last.number
         answer_attempt(
             attempt=own_attempt(study=study, worker=worker, number=number), answers=body["answers"]

@@ -17,7 +17,7 @@ from django.utils.translation import gettext as _
 from annotation.errors import AlreadyEnded, AnswerProblem, NotJoined
 from annotation.models import Participation, QuizAttempt, Worker
 from annotation.work.answers.checks import abbreviate, answer_key, checked_answers
-from common.errors import NotThere
+from common.errors import ObjectNotFound
 from contrib.quiz.errors import QuizFailed
 from contrib.quiz.questions import draw_questions, questions_of, reaches_pass_mark
 from contrib.quiz.sheets import QuizSheet, quiz_units, sheet_of
@@ -67,13 +67,13 @@ def start_attempt(*, study: Study, worker: Worker) -> QuizAttempt:
     """Return the running attempt or start the next one.
 
     Raises:
-        NotThere, NotJoined, AlreadyEnded, QuizFailed: no attempt can be started.
+        ObjectNotFound, NotJoined, AlreadyEnded, QuizFailed: no attempt can be started.
     """
     if not Participation.objects.filter(study=study, worker=worker).exists():
         raise NotJoined(_("You have not joined this study."))
     status = quiz_status(study=study, worker=worker)
     if not status.needed:
-        raise NotThere(_("This study has no test."))
+        raise ObjectNotFound(_("This study has no test."))
     if status.running is not None:
         return status.running
     if status.passed:
@@ -136,7 +136,7 @@ def own_attempt(*, study: Study, worker: Worker, number: int | None = None) -> Q
     rows = QuizAttempt.objects.filter(worker=worker, qualification=named).select_related("study__dataset")
     attempt = (rows.filter(number=number) if number is not None else rows.filter(finished_at=None)).last()
     if attempt is None:
-        raise NotThere(_("You have no attempt at the test in progress."))
+        raise ObjectNotFound(_("You have no attempt at the test in progress."))
     return attempt
 
 

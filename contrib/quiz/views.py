@@ -27,7 +27,7 @@ from annotation.work.sheet.pictures import picture_response
 from annotation.work.sheet.texts import read_design
 from annotation.work.worksheet import shows_pictures, steps_of
 from common.amounts import spell_number
-from common.errors import NotThere
+from common.errors import ObjectNotFound
 from contrib.quiz.attempts import QuizStatus, answer_attempt, own_attempt, quiz_status, start_attempt
 from contrib.quiz.questions import questions_asked
 from contrib.quiz.sheets import (
@@ -204,9 +204,9 @@ def quiz_picture(request: HttpRequest, slug: str, number: int, position: int) ->
     study = Study.objects.filter(slug=slug).first()
     try:
         if worker is None or study is None:
-            raise NotThere("There is no such picture.")
+            raise ObjectNotFound("There is no such picture.")
         page_unit = sheet_of(own_attempt(study=study, worker=worker, number=number)).page_units.get(position)
-    except NotThere:
+    except ObjectNotFound:
         page_unit = None
     if page_unit is None:
         raise Http404("There is no such picture.")

@@ -7,7 +7,7 @@ from argparse import ArgumentParser
 from typing import TYPE_CHECKING, Any
 
 from common.commands import QuorumCommand, progress_bar
-from common.files import whole_file
+from common.files import atomic_write
 from contrib.ranking_systems.systems import IMAGE_KERNELS, IMAGE_POWERS, JOINED, SYSTEMS
 from evaluation.errors import EvaluationError
 from evaluation.presentation.content import Cell, plain_table
@@ -90,7 +90,7 @@ Systems: {", ".join(SYSTEMS)}. {JOINED} joins the rankings of the others.
                 seed=options["seed"],
                 progress=progress,
             )
-        with whole_file(options["output"]) as file:
+        with atomic_write(options["output"]) as file:
             for line in ranked.run_lines():
                 file.write_text(f"{line}\n")
         self._summary(ranked)

@@ -13,7 +13,7 @@ from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.utils.translation import gettext as _
 
-from annotation.launch.views.launch import Launch, Point, Readiness
+from annotation.launch.views.launch import ChecklistItem, Launch, Readiness
 from annotation.launch.views.points import add_check
 from annotation.quality.detectors import RULES
 from common.amounts import p_in_text, percent_number, thousands
@@ -133,7 +133,7 @@ def _register(request: HttpRequest, study: Study) -> HttpResponse:
 add_step(StudyStep(name="register", label="Register", run=_register, inline=True))
 
 
-def _registration_point(launch: Launch) -> Iterable[Point]:
+def _registration_point(launch: Launch) -> Iterable[ChecklistItem]:
     study = launch.study
     if study.state in (Study.State.DRAFT, Study.State.OPEN):
         return

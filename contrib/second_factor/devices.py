@@ -106,7 +106,7 @@ def _check(user: User, device: TOTPDevice | StaticDevice | None, code: str) -> N
     account = f"code of {user.pk}"
     name = device.persistent_id if device is not None else ""
     attempt = partial(verify_token, user, name, "".join(code.split()))
-    if rate_limits.guess(attempt, ("login", account), ("account", account)) is None:
+    if rate_limits.limit_failed_attempts(attempt, ("login", account), ("account", account)) is None:
         raise WrongCode(
             gettext(
                 "The code is wrong. Wait for the next code of the app, and check the clock of its device."

@@ -7,8 +7,8 @@ from pathlib import Path
 from contrib.strengths.choices import LUCE
 from contrib.strengths.strengths import strengths_of
 from evaluation.errors import EvaluationError
-from evaluation.presentation.content import DotPanel, Dots, Estimate, Level, Section
-from evaluation.presentation.rendering import add_wording, plot, say, section, table
+from evaluation.presentation.content import DotPanel, DotPlot, Estimate, Level, Section
+from evaluation.presentation.rendering import add_wording, plot, render_sentence, section, table
 from judgments.design.tables.questions import AnswerOptions
 from judgments.kinds import KINDS
 from judgments.models import Study
@@ -38,8 +38,8 @@ def ranking_section(study: Study) -> Section | None:
     data = table("ranking", rows, luce=luce)
     best = [name for name, _, best_rank, _ in rows if best_rank == 1]
     counts = {name: strengths[name] for name in ("comparisons", "ties", "weighted")}
-    sentence = say("ranking", best=best, luce=luce, **counts)
-    drawing = Dots(
+    sentence = render_sentence("ranking", best=best, luce=luce, **counts)
+    drawing = DotPlot(
         tuple(name for name, *_ in rows),
         (DotPanel("", tuple(strength for _, strength, *_ in rows), (Level("mean", 0.0),)),),
         "log-strength, 95 % interval",

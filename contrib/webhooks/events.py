@@ -8,7 +8,7 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
-from annotation.crowds.people import installation_mark
+from annotation.crowds.people import keyed_hash
 from annotation.models import Assignment, Exclusion, Worker
 from annotation.models.assignments import LEASED_STATES
 from annotation.privacy.receipts import replacer
@@ -65,7 +65,7 @@ def pseudonym_for_webhook(study: Study, worker: Worker, **_: Any) -> str:
     """Return a crowd worker's name, which is a pseudonym; for other workers, derive a pseudonym."""
     if worker.source == Worker.Source.CROWD:
         return worker.name
-    return f"w-{installation_mark('webhook', str(study.pk), str(worker.pk))[:16]}"
+    return f"w-{keyed_hash('webhook', str(study.pk), str(worker.pk))[:16]}"
 
 
 def is_complete(study: Study) -> bool:

@@ -12,7 +12,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from rest_framework import serializers
 
-from common.errors import DataConflict, DesignError, NotThere, WrongState
+from common.errors import DataConflict, DesignError, ObjectNotFound, WrongState
 from common.http.addresses import BadAddress
 from common.parameters import Parameters
 from contrib.webhooks.delivery import give_up_waiting
@@ -105,7 +105,7 @@ def rotate(*, study: Study, by: User | None, webhook: str) -> Outcome:
     row = _webhook(study, webhook)
     row.salt = secrets.token_hex(32)
     if not Webhook.objects.filter(pk=row.pk).update(salt=row.salt):
-        raise NotThere(_("This webhook no longer exists."))
+        raise ObjectNotFound(_("This webhook no longer exists."))
     sentence = "The secret of a webhook was changed."
     note_event(study=study, what="webhook-rotated", sentence=sentence, by=by, webhook=row.pk)
     return Outcome(_("The webhook has a new secret."), row)

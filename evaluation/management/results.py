@@ -33,7 +33,7 @@ class Aggregate(OperationCommand):
             consensus_tables,
             run_aggregation,
             scale_sentence,
-            workers_table,
+            workers_report_table,
         )
         from evaluation.results.systems import systems_sentence
 
@@ -62,7 +62,7 @@ class Aggregate(OperationCommand):
 
         tables = consensus_tables(result)
         if result["workers"]:
-            tables.append(workers_table(result["workers"]))
+            tables.append(workers_report_table(result["workers"]))
         if verdict := aggregation.result["systems_verdict"]:
             self.say(systems_sentence(verdict))
         self.say_tables(tables)

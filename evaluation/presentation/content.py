@@ -164,7 +164,7 @@ class DotPanel:
 
 
 @dataclass(frozen=True, slots=True)
-class Dots:
+class DotPlot:
     labels: tuple[str, ...]
     panels: tuple[DotPanel, ...]
     axis: str
@@ -193,7 +193,7 @@ class CurvePanel:
 
 
 @dataclass(frozen=True, slots=True)
-class Curves:
+class LinePlot:
     panels: tuple[CurvePanel, ...]
     x_axis: str
     y_axis: str
@@ -217,7 +217,7 @@ class HeatPanel:
 
 
 @dataclass(frozen=True, slots=True)
-class Heat:
+class Heatmap:
     """Matrices that share one scale from ``least`` to 1."""
 
     panels: tuple[HeatPanel, ...]
@@ -253,7 +253,7 @@ class Plot:
     name: str
     title: str
     sentence: str
-    drawing: Dots | Curves | Heat | Specifications
+    drawing: DotPlot | LinePlot | Heatmap | Specifications
     data: Table
 
     def as_json(self) -> dict[str, Any]:

@@ -18,9 +18,9 @@ from common.files import csv_line, guard_formula
 from evaluation.presentation.content import (
     Cell,
     Column,
-    Curves,
-    Dots,
-    Heat,
+    DotPlot,
+    Heatmap,
+    LinePlot,
     Plot,
     Report,
     Section,
@@ -96,7 +96,7 @@ def fill_template(text: str, values: dict[str, Any]) -> str:
     return _template(text).render(values)
 
 
-def say(name: str, /, *, wording: int = WORDING_VERSION, **values: Any) -> str:
+def render_sentence(name: str, /, *, wording: int = WORDING_VERSION, **values: Any) -> str:
     """Return the named sentence with these values; ``wording`` is lower for an older release."""
     earlier = WORDING_TEMPLATES["earlier"] if wording < WORDING_VERSION else {}
     return fill_template(earlier.get(name, WORDING_TEMPLATES["sentences"][name]), values)
@@ -147,7 +147,7 @@ def table(
 
 def plot(
     sentence: str,
-    drawing: Dots | Curves | Heat | Specifications,
+    drawing: DotPlot | LinePlot | Heatmap | Specifications,
     data: Table,
     name: str = "",
     title: str = "",

@@ -10,8 +10,8 @@ from django.template.loader import render_to_string
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from common.errors import NotThere
-from common.rate_limits import TooMany, guess
+from common.errors import ObjectNotFound
+from common.rate_limits import TooMany, limit_failed_attempts
 from evaluation.data.export.views import archived_file
 from evaluation.models import Analysis
 from evaluation.reports.sharing import link_to_report, study_of_link
@@ -39,7 +39,7 @@ def shared_report(request: HttpRequest, entry: int, mark: str, name: str = PAGE)
 
 def _shared_report(request: HttpRequest, entry: int, mark: str, name: str) -> HttpResponseBase:
     try:
-        study = guess(lambda: study_of_link(entry, mark), ("token",))
+        study = limit_failed_attempts(lambda: study_of_link(entry, mark), ("token",))
     except TooMany as error:
         members, headers = {"message": str(error)}, {"Retry-After": str(error.wait)}
         return HttpResponse(
@@ -50,7 +50,7 @@ def _shared_report(request: HttpRequest, entry: int, mark: str, name: str) -> Ht
         raise Http404
     try:
         response = archived_file(request, report_archive(report), name, what="report")
-    except NotThere as error:
+    except ObjectNotFound as error:
         raise Http404(str(error)) from None
     if name == PAGE:
         response.headers["Content-Disposition"] = "inline"

@@ -24,9 +24,9 @@ from rest_framework import serializers
 
 from annotation.models import Adjudication, Exclusion, Judgment
 from common.amounts import as_json
-from common.errors import NotThere, WrongState
+from common.errors import ObjectNotFound, WrongState
 from common.features import of_features
-from common.files import FiguresEncoder, whole_file
+from common.files import FiguresEncoder, atomic_write
 from common.parameters import Parameters
 from evaluation.data.export.parts import EPOCH
 from evaluation.data.judgment_sets.study_signatures import signature_of_study
@@ -377,7 +377,7 @@ def report_for_download(
     folder = Path(settings.EXPORT_ROOT)
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{study.slug}-report-{job_id}.zip"
-    with whole_file(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+    with atomic_write(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in with_manifest(report, progress):
             archive.writestr(zipfile.ZipInfo(name, EPOCH), content, zipfile.ZIP_DEFLATED)
     return report, path.name
@@ -415,15 +415,15 @@ def is_outdated_report(analysis: Analysis) -> bool:
 
 
 def report_archive(analysis: Analysis) -> Path:
-    """Return the path of the report's archive. Raise NotThere."""
+    """Return the path of the report's archive. Raise ObjectNotFound."""
     if analysis.what != Analysis.What.REPORT:
-        raise NotThere(
+        raise ObjectNotFound(
             _("Analysis %(pk)s is not a report but %(what)s; it has no files.")
             % {"pk": analysis.pk, "what": analysis.get_what_display()}
         )
     path = Path(settings.EXPORT_ROOT) / Path(str(analysis.settings["file"])).name
     if not path.is_file():
-        raise NotThere(_("The files of this report are not there any more; make the report again."))
+        raise ObjectNotFound(_("The files of this report are not there any more; make the report again."))
     return path
 
 
@@ -431,7 +431,7 @@ def report_parts(analysis: Analysis, names: Sequence[str]) -> dict[str, str]:
     """Return the texts of some files of a report by name; {} if its archive was removed."""
     try:
         path = report_archive(analysis)
-    except NotThere:
+    except ObjectNotFound:
         return {}
     with zipfile.ZipFile(path) as archive:
         stored = set(archive.namelist())

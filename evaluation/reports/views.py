@@ -10,7 +10,7 @@ from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
 
 from common.downloads import file_download
-from common.errors import NotThere
+from common.errors import ObjectNotFound
 from evaluation.data.export.views import archived_file
 from evaluation.models import Analysis
 from evaluation.presentation.content import LEADING, reading_order
@@ -116,7 +116,7 @@ def download_report(request: HttpRequest, study: Study, context: Context) -> Htt
         path = report_archive(analysis)
         if name:
             return archived_file(request, path, name, what="report")
-    except NotThere as error:
+    except ObjectNotFound as error:
         raise Http404(str(error)) from None
     return file_download(request, path, name=path.name, content_type="application/zip")
 

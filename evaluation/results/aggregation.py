@@ -318,7 +318,7 @@ def compute_aggregation(
         audited=audited,
         result={
             "agreement": agreement,
-            "workers": worker_table(table, workers, table.records, times),
+            "workers": worker_rows(table, workers, table.records, times),
             "counts": count_judgments(table, consensus, len(workers)),
             "unused": unused_answers(study, table),
             "systems": systems,
@@ -613,7 +613,7 @@ def count_judgments(table: JudgmentTable, consensus: StudyConsensus, workers: in
     }
 
 
-def worker_table(
+def worker_rows(
     table: JudgmentTable,
     workers: Sequence[WorkerRow],
     records: Mapping[int, ControlRecord],
@@ -734,7 +734,7 @@ def _agreement_table(agreement: Mapping[str, Any]) -> Table:
     return rendering.table("agreement-figures", rows)
 
 
-def workers_table(workers: Iterable[Mapping[str, Any]]) -> Table:
+def workers_report_table(workers: Iterable[Mapping[str, Any]]) -> Table:
     rows = [
         (
             row["worker"],

@@ -86,7 +86,7 @@ ROWS_AT_ONCE = 2_000
 
 
 @dataclass(frozen=True, slots=True)
-class Readings:
+class EvaluationOptions:
     """Options of an evaluation: which readings to compute in addition to the usual figures.
 
     Attributes of pairs:
@@ -217,7 +217,7 @@ def curves_as_json(curves: Mapping[str, ReferenceCurve]) -> dict[str, list[dict[
 
 
 def compute_pair_readings(
-    readings: Readings,
+    readings: EvaluationOptions,
     pairs: Sequence[PairTexts],
     documents: Sequence[References],
     judged: MetricResults,
@@ -296,7 +296,7 @@ def scores_by_random_subsets(
 
 
 def compute_caption_readings(
-    readings: Readings,
+    readings: EvaluationOptions,
     captions: Sequence[CaptionTexts],
     judged: MetricResults,
     table: JudgmentTable,
@@ -397,14 +397,14 @@ def compute_evaluation(
     """Compare metrics with the study's consensus, without storing the result.
 
     With ``clusters`` "naive", intervals and tests take pairs, captions and judgments as independent. ``requested`` are
-    fields of ``Readings``.
+    fields of ``EvaluationOptions``.
 
     Raises:
         EvaluationError: an unknown metric or tokenizer, a reading of another protocol, or no consensus.
         NothingToCompare: no references.
     """
     kind, clustered = compared_kind(study), clusters != NAIVE
-    readings = Readings(**requested)
+    readings = EvaluationOptions(**requested)
     readings.check(compares_pairs=kind.compares_pairs)
     progress(0.05, "reading judgments")
     table = loaders.load_judgments(study)
@@ -452,7 +452,7 @@ class _Inputs:
     table: JudgmentTable
     consensus: StudyConsensus
     references: loaders.ReferenceSet
-    readings: Readings
+    readings: EvaluationOptions
     metrics: Sequence[str]
     tokenizer: str
     imported: ImportedScores

@@ -726,7 +726,9 @@ def readings_tables(result: Mapping[str, Any]) -> list[Table]:
         for metric, cells in readings.get(reading, {}).items():
             for key, head in heads.items():
                 estimate = estimate_of(cells[key] if key else cells)
-                coefficients.append((metric, rendering.say("reading", name=reading), head, estimate))
+                coefficients.append(
+                    (metric, rendering.render_sentence("reading", name=reading), head, estimate)
+                )
     if coefficients:
         tables.append(rendering.table("readings-coefficients", coefficients, raters=raters))
     thresholds = [

@@ -195,9 +195,9 @@ def start_evaluation(
 ) -> dict[str, Any]:
     """Compute metrics in the background; what cannot be computed is said in the job."""
     from evaluation.data.imported_scores import check_imported
-    from evaluation.results.meta_evaluation import Readings
+    from evaluation.results.meta_evaluation import EvaluationOptions
 
-    Readings(**readings).check(compares_pairs=KINDS[study.protocol].compares_pairs)
+    EvaluationOptions(**readings).check(compares_pairs=KINDS[study.protocol].compares_pairs)
     check_imported(study.dataset, metrics)
     by = {} if clusters == CLUSTERED[0] else {"clusters": clusters}
     return {"metrics": list(metrics), "tokenizer": tokenizer, **by, **readings}

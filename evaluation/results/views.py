@@ -27,7 +27,7 @@ from annotation.models import Adjudication, Assignment, Judgment, ProblemReport
 from annotation.models.assignments import FINISHED_STATES
 from annotation.snapshots import has_many_assignments
 from common.amounts import percent, thousands
-from common.errors import NotThere, WrongState
+from common.errors import ObjectNotFound, WrongState
 from common.texts import readable
 from evaluation.data.adoption import adopt
 from evaluation.data.imported_scores import imported_hashes
@@ -549,7 +549,7 @@ class LastAnalysisView(APIView):
         study = study_for(request, slug)
         analysis = Analysis.objects.newest(study, self.what)
         if analysis is None:
-            raise NotThere(f"Nothing of this sort was computed for study {study.slug!r} yet.")
+            raise ObjectNotFound(f"Nothing of this sort was computed for study {study.slug!r} yet.")
         names = ("settings", "signature", "data_hash", "created_at", "result")
         return Response({name: getattr(analysis, name) for name in names})
 

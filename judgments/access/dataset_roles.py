@@ -6,7 +6,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils.translation import gettext
 
-from common.errors import NotThere, WrongState, did_you_mean
+from common.errors import ObjectNotFound, WrongState, did_you_mean
 from judgments.access.rights import Person
 from judgments.models import Dataset, DatasetRole, System
 from judgments.models.datasets import is_staff, pre_share, sees_all_datasets
@@ -105,14 +105,14 @@ def publish_system(*, dataset: Dataset, name: str, by: User | None = None) -> Sy
     This is final: studies that draw from the system could not be drawn or exported alike without it.
 
     Raises:
-        NotThere: ``by`` sees no such system. WrongState: it has another owner, or none.
+        ObjectNotFound: ``by`` sees no such system. WrongState: it has another owner, or none.
     """
     systems = System.objects.filter(dataset=dataset)
     visible = systems if by is None else systems.visible_to(by)
     system = visible.filter(name=name).first()
     if system is None:
         named = visible.values_list("name", flat=True)
-        raise NotThere(
+        raise ObjectNotFound(
             gettext("There is no system %(name)r in dataset %(name2)r.")
             % {"name": name, "name2": dataset.name}
             + did_you_mean(name, named)

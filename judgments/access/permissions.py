@@ -17,7 +17,7 @@ from rest_framework.permissions import SAFE_METHODS, BasePermission
 from rest_framework.request import Request
 
 from common.audit import log_about
-from common.errors import NotThere, did_you_mean
+from common.errors import ObjectNotFound, did_you_mean
 from judgments.access.dataset_roles import has_role
 from judgments.access.rights import PERMISSIONS, Right, has_right
 from judgments.access.tokens import scope_allows
@@ -46,11 +46,13 @@ def studies_of(request: Request) -> QuerySet[Study]:
 
 
 def study_for(request: Request, slug: str, right: Right = Right.VIEW) -> Study:
-    """Return a study for a person. Raise NotThere if it is not visible, PermissionDenied if the right is missing."""
+    """Return a study for a person. Raise ObjectNotFound if it is not visible, PermissionDenied without the right."""
     study = studies_of(request).select_related("dataset").filter(slug=slug).first()
     if study is None:
         slugs = studies_of(request).values_list("slug", flat=True)
-        raise NotThere(gettext("There is no study %(slug)r.") % {"slug": slug} + did_you_mean(slug, slugs))
+        raise ObjectNotFound(
+            gettext("There is no study %(slug)r.") % {"slug": slug} + did_you_mean(slug, slugs)
+        )
     require(request, right, study)
     log_about(study=study.slug)
     return study

@@ -40,7 +40,7 @@ def give_role(*, study: Study, user: User, role: str, by: User | None = None) ->
 
 
 @transaction.atomic
-def take_role(*, study: Study, user: User, by: User | None = None) -> None:
+def revoke_role(*, study: Study, user: User, by: User | None = None) -> None:
     """Raise WrongState if the study would lose its last owner."""
     had = _role_and_lock(study, user)
     if had is None:

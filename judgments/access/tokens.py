@@ -13,7 +13,7 @@ from django.db.models import CharField, DateTimeField
 from django.utils import timezone
 from django.utils.translation import gettext
 
-from common.errors import DesignError, NotThere
+from common.errors import DesignError, ObjectNotFound
 from common.features import declared_by_features
 from common.rows import PreparedQuery, query_parameter
 from judgments.models import ApiToken, Study
@@ -122,10 +122,10 @@ def token_for_key(key: str) -> ApiToken | None:
 
 
 def revoke_token(*, token: ApiToken) -> None:
-    """Revoke a token. Raise NotThere if it was deleted together with its account."""
+    """Revoke a token. Raise ObjectNotFound if it was deleted together with its account."""
     ApiToken.objects.filter(pk=token.pk, revoked_at=None).update(revoked_at=timezone.now())
     if not ApiToken.objects.filter(pk=token.pk).exists():
-        raise NotThere(gettext("This token no longer exists."))
+        raise ObjectNotFound(gettext("This token no longer exists."))
 
 
 def _digest(key: str) -> str:

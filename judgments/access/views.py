@@ -54,7 +54,7 @@ from judgments.admin.base import (
 )
 from judgments.api.resources import Related, Resource, RowSerializer, filters_of, study_filter
 from judgments.models import ApiToken, Study, StudyEvent, StudyRole
-from judgments.operations import give, take
+from judgments.operations import grant_role_operation, revoke_role_operation
 from judgments.studies.pages import Context, StudyPlace
 from judgments.studies.step_form import add_operation
 from judgments.studies.study_page import study_page
@@ -186,7 +186,7 @@ def _json_lines(rows: Iterator[dict[str, Any]]) -> Iterator[str]:
         yield json.dumps(row, ensure_ascii=False, sort_keys=True) + "\n"
 
 
-for _operation in (give, take):
+for _operation in (grant_role_operation, revoke_role_operation):
     add_operation(_operation, label=_operation.summary, inline=False, leads_to=lambda study: "people")
 
 TOKEN_LIFETIMES = [

@@ -546,14 +546,14 @@ class OperationView(APIView):
         return Response(StudySerializer(find_study(study.slug)).data)
 
 
-class OfStudy(Parameters):
+class StudySlugParameters(Parameters):
     """The study that a call on a collection is about."""
 
     study = serializers.CharField(help_text="Slug.")
 
 
 def named_study(request: Request, right: Right = Right.VIEW) -> Study:
-    return study_for(request, OfStudy.read(request.data)["study"], right)
+    return study_for(request, StudySlugParameters.read(request.data)["study"], right)
 
 
 def with_study(parameters: type[Parameters], **options: Any) -> type[Parameters]:
@@ -639,7 +639,7 @@ def create_action(
     create.__doc__ = operation.description
     parameters = operation.parameters
     return extend_schema(
-        request=type(parameters.__name__, (OfStudy, parameters), {"__doc__": parameters.__doc__}),
+        request=type(parameters.__name__, (StudySlugParameters, parameters), {"__doc__": parameters.__doc__}),
         responses={201: reply(many=many), **responses},
         description=operation.description,
         filters=False,

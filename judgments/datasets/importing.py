@@ -499,8 +499,8 @@ def import_candidates(
     """Import one system's captions, boxes and keywords; ``user`` owns a new system, which is unpublished.
 
     Raises:
-        NotThere: no such dataset. ImportProblem: an unreadable file, or an unknown image or box. DataConflict: the
-            system exists with other captions, boxes or keywords.
+        ObjectNotFound: no such dataset. ImportProblem: an unreadable file, or an unknown image or box. DataConflict:
+            the system exists with other captions, boxes or keywords.
     """
     row_dataset = find_dataset(dataset)
     items = by_name(Item.objects.filter(dataset=row_dataset).values_list("name", "pk"))
@@ -688,7 +688,7 @@ def import_rankings(
         user: the owner of new systems, which are unpublished; None for a command.
 
     Raises:
-        NotThere: no such dataset.
+        ObjectNotFound: no such dataset.
         ImportProblem: an unreadable file, or unknown names.
         DataConflict: a system exists with other lists for this task.
     """
@@ -759,7 +759,7 @@ def with_titles(
     """Add the ``titles`` found in the dataset's texts to the design.
 
     Raises:
-        NotThere: no such dataset. DesignError: the protocol uses no titles, or no text contains one (falling back
+        ObjectNotFound: no such dataset. DesignError: the protocol uses no titles, or no text contains one (falling back
             to frequent phrases would be another design).
     """
     if "keywords.titles" not in KINDS[design.protocol].own_keys:

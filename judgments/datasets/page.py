@@ -51,9 +51,9 @@ from judgments.datasets.upload_parts import (
     LEFT_OUT,
     PEOPLE,
     SYSTEM,
-    Understood,
+    InspectedUpload,
     UploadPart,
-    load_understood,
+    load_inspected_upload,
 )
 from judgments.importers import (
     CANDIDATE_FORMATS,
@@ -242,10 +242,10 @@ class DatasetForm(FilesForm):
     )
 
 
-class UnderstoodForm(forms.Form):
+class InspectedUploadForm(forms.Form):
     """Correct what was detected in an upload: the dataset's name, and whose captions each part holds."""
 
-    def __init__(self, *args: Any, understood: Understood, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, understood: InspectedUpload, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.understood = understood
         self.fields["name"] = forms.CharField(
@@ -394,7 +394,7 @@ def add_upload(name: str, form: type[UploadForm]) -> None:
     UPLOADS[name] = form
 
 
-def _apply_format(understood: Understood, format: str) -> None:
+def _apply_format(understood: InspectedUpload, format: str) -> None:
     """Treat the whole upload as one part in the chosen format, if one was chosen."""
     if format:
         part = UploadPart(format=format, encoding=understood.encoding or "utf-8")
@@ -531,7 +531,7 @@ class DatasetAdmin(QuorumAdmin):
         if choices is None:
             return self._ask_for_files_again(request, "add")
         return self._show_understood(
-            request, job.args["upload"], choices, load_understood((job.result or {})["understood"])
+            request, job.args["upload"], choices, load_inspected_upload((job.result or {})["understood"])
         )
 
     def _show_upload(self, request: HttpRequest, upload: str) -> HttpResponse:
@@ -539,11 +539,11 @@ class DatasetAdmin(QuorumAdmin):
         choices = request.session.get(SESSION_KEY, {}).get(upload)
         if choices is None or "understood" not in choices:
             return self._ask_for_files_again(request, "add")
-        form = UnderstoodForm(understood=load_understood(choices["understood"]))
+        form = InspectedUploadForm(understood=load_inspected_upload(choices["understood"]))
         return self._understood_page(request, form, upload)
 
     def _show_understood(
-        self, request: HttpRequest, upload: str, choices: dict[str, Any], understood: Understood
+        self, request: HttpRequest, upload: str, choices: dict[str, Any], understood: InspectedUpload
     ) -> HttpResponse:
         posted = choices.get("posted", {})
         understood.name = posted.get("name") or _free_name(understood.name)
@@ -553,7 +553,7 @@ class DatasetAdmin(QuorumAdmin):
             request.headers.get("X-Requested-With") == "XMLHttpRequest"
         ):  # the page's script goes where it is led
             return redirect(f"{reverse('admin:judgments_dataset_add')}?upload={upload}")
-        form = UnderstoodForm(understood=understood)
+        form = InspectedUploadForm(understood=understood)
         chosen = ("role-", "system-") if len(understood.parts) == choices.get("parts") else ()
         form.initial = {
             name: value
@@ -567,8 +567,8 @@ class DatasetAdmin(QuorumAdmin):
         choices = request.session.get(SESSION_KEY, {}).get(upload)
         if choices is None or "understood" not in choices:
             return self._ask_for_files_again(request, "add")
-        understood = load_understood(choices["understood"])
-        form = UnderstoodForm(request.POST, understood=understood)
+        understood = load_inspected_upload(choices["understood"])
+        form = InspectedUploadForm(request.POST, understood=understood)
         tables = {name: UploadTable(**table) for name, table in understood.tables.items()}
         try:
             maps = pending_imports.posted_maps(tables, request.POST.dict())
@@ -629,7 +629,7 @@ class DatasetAdmin(QuorumAdmin):
             messages.error(request, str(error))
             return redirect("admin:judgments_dataset_add")
 
-    def _understood_page(self, request: HttpRequest, form: UnderstoodForm, upload: str) -> HttpResponse:
+    def _understood_page(self, request: HttpRequest, form: InspectedUploadForm, upload: str) -> HttpResponse:
         tables = [
             (f"{number}-", name, pending_imports.offered("dataset", {}, UploadTable(**table)))
             for number, (name, table) in enumerate(form.understood.tables.items())

@@ -29,7 +29,7 @@ from judgments.importers import TABLE_FORMATS, ColumnMapping, ImportProblem, rea
 from judgments.importers.mapping import BETWEEN_CRITERIA, FILE, OMITTED_COLUMN, parse_pairs
 from judgments.importers.options import OPTIONS, mapping_of
 from judgments.importers.textio import ImportProblems
-from judgments.jobs.registry import registered_kinds
+from judgments.jobs.registry import registered_job_kinds
 from judgments.models import Job
 from judgments.studies.studies import find_dataset
 
@@ -55,7 +55,7 @@ def find_pending_import(upload: str) -> dict[str, Any] | None:
         waiting: dict[str, Any] = load_json(job_file(upload).read_text())
     except (FileNotFoundError, ValueError):
         return None
-    return waiting if waiting.get("kind") in registered_kinds() else None  # its feature may be off
+    return waiting if waiting.get("kind") in registered_job_kinds() else None  # its feature may be off
 
 
 def leave_pending(kind: str, args: Mapping[str, Any], table: UploadTable) -> None:

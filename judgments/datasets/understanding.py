@@ -25,7 +25,7 @@ from judgments.datasets.table_columns import (
     lines_of,
     table_of,
 )
-from judgments.datasets.upload_parts import LEFT_OUT, PEOPLE, SYSTEM, Understood, UploadPart
+from judgments.datasets.upload_parts import LEFT_OUT, PEOPLE, SYSTEM, InspectedUpload, UploadPart
 from judgments.importers import TABLE_FORMATS, ImportProblem
 from judgments.importers.names import PicturesOfNames, find_pictures
 from judgments.importers.textio import likely_encoding, read_head
@@ -62,7 +62,7 @@ GENERAL_NAMES = {
 }
 
 
-def understand(
+def inspect_upload(
     root: Path,
     pictures: Sequence[str],
     *,
@@ -70,7 +70,7 @@ def understand(
     encoding: str = "",
     maps: Mapping[str, Mapping[str, Any]],
     progress: Progress = no_progress,
-) -> Understood:
+) -> InspectedUpload:
     """Detect the contents of the files below ``root``, without using the database.
 
     Args:
@@ -132,7 +132,7 @@ def understand(
         *(name for name in uploaded if name.lower().endswith(".zip")),
         *([people.file] if people else []),
     ]
-    understood = Understood(
+    understood = InspectedUpload(
         _name_of(names),
         parts,
         pictures=len(pictures),
@@ -240,7 +240,7 @@ def _name_of(files: Iterable[str]) -> str:
     return next((stem[:80] for stem in stems if stem and stem not in GENERAL_NAMES), "my-data")
 
 
-def _match_pictures(understood: Understood, pictures: Sequence[str], images: set[str]) -> None:
+def _match_pictures(understood: InspectedUpload, pictures: Sequence[str], images: set[str]) -> None:
     folders = Counter(str(folder) for picture in pictures for folder in PurePosixPath(picture).parents)
     named = sorted(image for image in images if image)
 

@@ -121,7 +121,7 @@ class UploadPart:
 
 
 @dataclass(slots=True)
-class Understood:
+class InspectedUpload:
     """What was detected in an upload.
 
     Attributes:
@@ -133,7 +133,7 @@ class Understood:
         spellings: the first of these.
         unclear: sentences about image names that match several pictures.
         problems: sentences about unreadable files.
-        uploaded, encoding: the arguments of ``understand``.
+        uploaded, encoding: the arguments of ``inspect_upload``.
         tables: file -> its `UploadTable`, as a dict.
     """
 
@@ -157,6 +157,6 @@ class Understood:
         return any(part.texts for part in self.parts)
 
 
-def load_understood(values: Mapping[str, Any]) -> Understood:
-    """Build an ``Understood`` from the dict that ``dataclasses.asdict`` made of one."""
-    return replace(Understood(**values), parts=[UploadPart(**part) for part in values["parts"]])
+def load_inspected_upload(values: Mapping[str, Any]) -> InspectedUpload:
+    """Build an ``InspectedUpload`` from the dict that ``dataclasses.asdict`` made of one."""
+    return replace(InspectedUpload(**values), parts=[UploadPart(**part) for part in values["parts"]])

@@ -24,8 +24,8 @@ from common.errors import QuorumError
 from common.files import remove_stale_files
 from common.incoming import RequestBytesExceeded, check_head
 from common.incoming.archives import LONGEST_NAME, UploadRefused, check_archive, is_archive, unpack
-from judgments.datasets.understanding import understand
-from judgments.datasets.upload_parts import Understood
+from judgments.datasets.understanding import inspect_upload
+from judgments.datasets.upload_parts import InspectedUpload
 from judgments.models import Job
 from judgments.studies.generation.progress import Progress, no_progress
 
@@ -195,7 +195,7 @@ def look_at(
     encoding: str,
     progress: Progress = no_progress,
     maps: Mapping[str, Mapping[str, Any]] | None = None,
-) -> Understood:
+) -> InspectedUpload:
     """Detect the contents of an upload. Pictures are only listed, not read.
 
     Raises:
@@ -214,7 +214,7 @@ def look_at(
                 pictures.append(file.name)
             else:
                 _copy(file, root / file.name)
-        return understand(
+        return inspect_upload(
             root, pictures, uploaded=uploaded, encoding=encoding, maps=maps or {}, progress=progress
         )
 

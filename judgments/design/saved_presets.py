@@ -13,7 +13,7 @@ from django.utils.formats import date_format
 from django.utils.timezone import localtime
 from django.utils.translation import gettext
 
-from common.errors import DataConflict, NotThere, WrongState, did_you_mean
+from common.errors import DataConflict, ObjectNotFound, WrongState, did_you_mean
 from judgments.design.reading.checking import make_design
 from judgments.design.reading.presets import PRESETS, Preset
 from judgments.design.reading.study_files import read_toml
@@ -91,7 +91,7 @@ def rename_preset(*, slug: str, title: str, description: str, by: User) -> Saved
     """Change title and description; the slug stays the same, since study files refer to it.
 
     Raises:
-        NotThere: there is no such preset.
+        ObjectNotFound: there is no such preset.
         WrongState: it is another person's.
     """
     preset = _own(slug, by)
@@ -113,7 +113,7 @@ def may_change_preset(preset: SavedPreset, user: User) -> bool:
 def _own(slug: str, by: User) -> SavedPreset:
     preset = SavedPreset.objects.select_for_update().filter(slug=slug).first()
     if preset is None:
-        raise NotThere(gettext("There is no saved preset %(slug)r.") % {"slug": slug})
+        raise ObjectNotFound(gettext("There is no saved preset %(slug)r.") % {"slug": slug})
     if not may_change_preset(preset, by):
         raise WrongState(
             gettext("Preset %(slug)r was made by somebody else; only its maker changes it.") % {"slug": slug}
@@ -160,7 +160,7 @@ def find_design(name: str, *, studies: QuerySet[Study], files: bool = False) -> 
     if files and Path(name).suffix == ".toml":
         text = Path(name).read_text(encoding="utf-8-sig")
         return NamedDesign(title=name, design=read_toml(text, source=name, saved=presets))
-    raise NotThere(
+    raise ObjectNotFound(
         (
             gettext("There is no study and no preset %(words)r; a study file ends in .toml.")
             if files
@@ -182,7 +182,7 @@ def _changes(study: Study) -> QuerySet[StudyEvent]:
 def _earlier(study: Study, number: str) -> NamedDesign:
     event = _changes(study).filter(pk=number).first() if number.isdecimal() and len(number) < 19 else None
     if event is None:
-        raise NotThere(
+        raise ObjectNotFound(
             gettext("Study %(slug)r has no earlier design %(number)r.")
             % {"slug": study.slug, "number": number}
         )

@@ -64,7 +64,7 @@ def register(
         raise ValueError(f"Job kind {kind!r} is registered twice: {registered.handler} and {handler}.")
 
 
-def registered_kinds() -> dict[str, JobKind]:
+def registered_job_kinds() -> dict[str, JobKind]:
     return dict(job_kinds)
 
 

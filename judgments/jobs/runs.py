@@ -27,7 +27,7 @@ from django.db import InterfaceError, OperationalError, connection, transaction
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from common.errors import Busy
+from common.errors import ServiceBusy
 from judgments.jobs.registry import CROWD, HEAVY, INTERACTIVE, READING
 from judgments.models.jobs import Job, JobQuerySet
 
@@ -66,7 +66,7 @@ class NotEnoughMemory(Exception):
     pass
 
 
-class WorkerStops(BaseException):
+class WorkerShutdown(BaseException):
     """The worker was asked to end; another worker runs the job."""
 
 
@@ -106,9 +106,9 @@ class JobRun:
         self.share, self.message = min(max(share, 0.0), 1.0), message[:200]
 
     def check(self) -> None:
-        """Raise WorkerStops if the worker was asked to end, and LostClaim if this run has lost the job."""
+        """Raise WorkerShutdown if the worker was asked to end, and LostClaim if this run has lost the job."""
         if _stopping[0]:
-            raise WorkerStops
+            raise WorkerShutdown
         if self.has_lost_claim and not self.finished:
             raise self._lost_claim()
 
@@ -160,8 +160,8 @@ class JobRun:
             error = TookTooLong(self.queue)  # the hard limit
         if not isinstance(error, Exception):
             self._row().give_back(counted=False)
-            return isinstance(error, WorkerStops)
-        if isinstance(error, Busy):
+            return isinstance(error, WorkerShutdown)
+        if isinstance(error, ServiceBusy):
             self._retry(BUSY_RETRY_SECONDS, counted=False)
             return True
         if isinstance(error, DATABASE_FAILURES) and self.attempts < MAX_ATTEMPTS:

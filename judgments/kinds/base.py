@@ -384,7 +384,7 @@ class Shown(BaseModel):
     model_config = ConfigDict(strict=True)
 
 
-class Exchange:
+class AnswerFileFormat:
     def to_file(self, answer: Any, *, content: Mapping[str, Any]) -> Any:
         """Convert an answer or a consensus to its form in files; ``content`` is the unit's."""
         return answer
@@ -501,7 +501,7 @@ class Kind(ABC):
     results: Results | None = None
     comparison: MetricComparison = MetricComparison()
     relevance: RelevanceScale | None = None
-    exchange: Exchange = Exchange()
+    exchange: AnswerFileFormat = AnswerFileFormat()
     rehearsal: Rehearsal | None = None
     marks: ErrorMarks | None = None
 
@@ -521,7 +521,7 @@ class Kind(ABC):
         return self.relevance is not None
 
     @property
-    def hidden_keys(self) -> frozenset[str]:
+    def unused_known_item_keys(self) -> frozenset[str]:
         """The keys of a ``KnownItem`` that this kind does not use."""
         shown = {"reference"} if self.two_sided and not self.page.shows_picture else set()
         return frozenset({"reference", "second"} - shown - ({"second"} if self.two_sided else set()))

@@ -23,9 +23,9 @@ from judgments.drawing.draws import draw_images, rng_for, shuffled
 from judgments.drawing.keys import content_key
 from judgments.drawing.material import Batch, Group, Image, Material, Text, UnitSpec
 from judgments.kinds.base import (
+    AnswerFileFormat,
     CaptionScore,
     Consensus,
-    Exchange,
     IncludedJudgment,
     Kind,
     KindResults,
@@ -235,7 +235,7 @@ class OptionOrder(Sides):
         }
 
 
-class MostOften(OpenAggregation):
+class MostFrequentEnds(OpenAggregation):
     rule = "most-often"
     tie_rule = "no-winner"
     level = "ordinal"
@@ -286,7 +286,7 @@ class ShownOptions(Shown):
     options: list[ShownOption]
 
 
-class CaptionIds(Exchange):
+class CaptionIds(AnswerFileFormat):
     """Files name captions by their ids instead of their positions."""
 
     def to_file(self, answer: Any, *, content: Mapping[str, Any]) -> dict[str, Any]:
@@ -364,7 +364,7 @@ class BestWorst(OpenKind):
         keys=((("1", "…"), wording.keys[0]), ((_("Shift 1"), "…"), wording.keys[1])),
     )
     sides = OptionOrder()
-    aggregation = MostOften()
+    aggregation = MostFrequentEnds()
     results = BestWorstScores()
     comparison = MetricComparison(per_image=True)
     exchange = CaptionIds()

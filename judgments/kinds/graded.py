@@ -88,7 +88,7 @@ def in_range(answer: float, expected: Any) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class ScaleLeaning:
+class ScaleAnswerProbabilities:
     """The probability of each point, by nearness to the quality; quality 1 is the lowest point, 4 the highest.
 
     Attributes:
@@ -107,7 +107,7 @@ class ScaleLeaning:
 
 class ScaleRehearsal(ChoiceRehearsal):
     def __init__(self, scale: Scale, spread: float, is_right: Callable[[Any, Any], bool]) -> None:
-        super().__init__(scale.points, ScaleLeaning(scale, spread), is_right)
+        super().__init__(scale.points, ScaleAnswerProbabilities(scale, spread), is_right)
         self.scale = scale
 
     def matches(self, consensus: Consensus, truth: Any) -> bool:
@@ -217,7 +217,7 @@ class Graded(ImageCaptionKind):
         return bool(inner_names(self.scale, self.point_names))
 
     @property
-    def shows_keys(self) -> bool:
+    def shows_key_hints(self) -> bool:
         """Whether the page shows keys next to the points, as some keys differ from the points' numbers."""
         return any(choice.key != choice.code for choice in self.choices)
 

@@ -178,7 +178,7 @@ def is_same_side(answer: Any, expected: Any) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class PairLeaning:
+class PairAnswerProbabilities:
     """The probabilities of a design's answers (Davidson's model; strength depends on the difference in quality)."""
 
     values: Sequence[int]
@@ -259,7 +259,9 @@ class PairKind(ChoiceKind):
             SURE * level + int(choice.value) for choice in changed.choices for level in sure
         )
         changed.aggregation = Majority(changed.outcomes)
-        changed.rehearsal = ChoiceRehearsal(changed.values, PairLeaning(changed.values), is_same_side)
+        changed.rehearsal = ChoiceRehearsal(
+            changed.values, PairAnswerProbabilities(changed.values), is_same_side
+        )
         keys = tuple(choice.key for choice in changed.choices)
         letters = () if "strength" in changed.extras else tuple(choice.letter for choice in self.choices)
         of_confidence = ((tuple(choice.key for choice in changed.confidences), _("how sure you are")),)

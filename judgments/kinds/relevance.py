@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from judgments.design.study_design import StudyDesign
 
 
-class TwoThirds(Aggregation):
+class TwoThirdsMajority(Aggregation):
     """Relevant if at least two thirds say yes, computed exactly (H13); there are no ties."""
 
     rule = "two-thirds"
@@ -80,7 +80,7 @@ class Relevance(ImageCaptionKind):
     choices = (Choice(0, wording.choices[0]), Choice(1, wording.choices[1]))
     defaults = {"question": wording.question, "seconds_per_unit": 3.0}
     page = Page("annotation/kinds/relevance.html")
-    aggregation = TwoThirds()
+    aggregation = TwoThirdsMajority()
     comparison = MetricComparison(cuts=(0.33, 0.66, 1.0))
     relevance = RelevanceScale(is_relevant=lambda value: value == 1, least_share=2 / 3)
     rehearsal = ChoiceRehearsal((0, 1), relevance_probabilities, operator.eq)

@@ -60,7 +60,7 @@ class StandardisedMeans(Results):
 
 
 @dataclass(frozen=True, slots=True)
-class Nearness:
+class WithinTolerance:
     """Return whether an answer is in the expected range or, if one number is expected, within ``near`` of it."""
 
     tolerance: float
@@ -112,7 +112,7 @@ class Slider(Graded):
     results = StandardisedMeans()
     comparison = MetricComparison(cuts=tuple(float(cut) for cut in range(90, 0, -10)), per_image=True)
     relevance = RelevanceScale.of_means(scale)
-    matches = Nearness(RECOVERY_TOLERANCE * 100)
+    matches = WithinTolerance(RECOVERY_TOLERANCE * 100)
     rehearsal = SliderRehearsal(scale, SPREAD, matches)
 
     def scale_problem(self, scale: Scale) -> str:
@@ -145,7 +145,7 @@ class Slider(Graded):
         )
         cuts = (scale.low + scale.length * tenths / 10 for tenths in range(9, 0, -1))
         self.comparison = replace(self.comparison, cuts=tuple(cuts))
-        self.matches = Nearness(RECOVERY_TOLERANCE * scale.length)
+        self.matches = WithinTolerance(RECOVERY_TOLERANCE * scale.length)
         self.rehearsal = SliderRehearsal(scale, SPREAD, self.matches)
 
     def is_right(self, answer: float, expected: Any) -> bool:

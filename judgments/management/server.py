@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 
 from common.commands import QuorumCommand, positive_number
-from common.errors import NotThere
+from common.errors import ObjectNotFound
 from judgments.access.tokens import SCOPES, create_token
 from judgments.jobs import claims, sweep
 from judgments.jobs.queues import cancel_job, retry_job
@@ -37,7 +37,7 @@ class CreateToken(QuorumCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         user = User.objects.filter(username=options["user"]).first()
         if user is None:
-            raise NotThere(f"There is no account {options['user']!r}.")
+            raise ObjectNotFound(f"There is no account {options['user']!r}.")
         days: int | None = options["days"]
         _, key = create_token(
             user=user,
@@ -80,7 +80,7 @@ class JobCommand(QuorumCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         job = Job.objects.filter(pk=options["job"]).first()
         if job is None:
-            raise NotThere(f"There is no job {options['job']}.")
+            raise ObjectNotFound(f"There is no job {options['job']}.")
         self.change(job)
         self.say(self.done.format(job=job))
 

@@ -7,7 +7,7 @@ from typing import Any
 from common.amounts import counted
 from common.commands import progress_bar
 from common.errors import WrongState
-from common.files import check_place, write_lines
+from common.files import check_writable_path, write_lines
 from judgments.management.base import OperationCommand
 from judgments.models import Study
 from judgments.operations import generate
@@ -29,7 +29,7 @@ class GenerateHits(OperationCommand):
         study, values = self.study_and_values(options)
         output: Path | None = options["output"]
         if output is not None:
-            check_place(output)
+            check_writable_path(output)
         design = design_of(study)
         if study.state != Study.State.DRAFT and output is not None and study.source == Study.Source.DESIGNED:
             batch = build_batch(design, study.dataset, maker=study.created_by_id)

@@ -11,7 +11,7 @@ from django.utils import timezone
 from django.utils.translation import gettext
 
 from common.audit import current_act, log_about
-from common.errors import DataConflict, DesignError, NotThere, WrongState, did_you_mean
+from common.errors import DataConflict, DesignError, ObjectNotFound, WrongState, did_you_mean
 from judgments.access.dataset_roles import refuse_other_readers
 from judgments.access.study_log import note_event
 from judgments.access.visible_rows import visible_rows
@@ -28,24 +28,26 @@ from judgments.studies.designs import design_of, draws_at_claim, is_registered
 
 
 def find_study(slug: str) -> Study:
-    """Return the study with this slug. Raise NotThere if there is none."""
+    """Return the study with this slug. Raise ObjectNotFound if there is none."""
     study = Study.objects.select_related("dataset").filter(slug=slug).first()
     if study is None:
         # participants come here, too, and learn no names
         slugs = Study.objects.values_list("slug", flat=True) if current_act().door == "command" else ()
-        raise NotThere(gettext("There is no study %(slug)r.") % {"slug": slug} + did_you_mean(slug, slugs))
+        raise ObjectNotFound(
+            gettext("There is no study %(slug)r.") % {"slug": slug} + did_you_mean(slug, slugs)
+        )
     log_about(study=study.slug)
     return study
 
 
 def find_dataset(name: str, *, user: User | None = None) -> Dataset:
-    """Return a dataset visible to ``user`` (None: any). Raise NotThere, with the names of visible ones."""
+    """Return a dataset visible to ``user`` (None: any). Raise ObjectNotFound, with the names of visible ones."""
     datasets = Dataset.objects.all() if user is None else visible_rows(Dataset.objects.all(), user)
     dataset = datasets.filter(name=name).first()
     if dataset is None:
         names = list(datasets.values_list("name", flat=True))
         known = ", ".join(names) or "none yet"
-        raise NotThere(
+        raise ObjectNotFound(
             gettext("There is no dataset %(name)r; there are: %(known)s.") % {"name": name, "known": known}
             + did_you_mean(name, names)
         )
@@ -126,7 +128,7 @@ def _dataset_to_draw_from(design: StudyDesign, user: User | None) -> Dataset:
     try:
         dataset = find_dataset(design.dataset, user=user)
         refuse_other_readers(dataset)
-    except (NotThere, WrongState) as error:
+    except (ObjectNotFound, WrongState) as error:
         raise DesignError(str(error), field="dataset") from None
     return dataset
 
@@ -257,13 +259,13 @@ def mark_closed(*, study: Study) -> Study:
 
 
 def lock_study(study: Study, *, no_key: bool = True) -> None:
-    """Refresh ``study`` and lock its row until the transaction ends. Raise NotThere if it was deleted.
+    """Refresh ``study`` and lock its row until the transaction ends. Raise ObjectNotFound if it was deleted.
 
     With ``no_key``, other transactions may still add rows that refer to the study. This avoids a deadlock with
     claims, which lock their HIT before their commit checks the foreign key to the study.
     """
     if Study.objects.select_for_update(no_key=no_key).filter(pk=study.pk).first() is None:
-        raise NotThere(gettext("There is no study %(slug)r any more.") % {"slug": study.slug})
+        raise ObjectNotFound(gettext("There is no study %(slug)r any more.") % {"slug": study.slug})
     study.refresh_from_db()
 
 

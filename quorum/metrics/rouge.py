@@ -34,7 +34,7 @@ STEMS = ("none", "porter", "wordnet")
 STOPS = ("keep", "drop")
 
 
-class Counted(NamedTuple):
+class GramRule(NamedTuple):
     """Which n-grams count.
 
     window: pairs of words at most so far apart; 0 for none. spared: single words except a text's last `spared` words; a
@@ -62,7 +62,7 @@ class Overlap(NamedTuple):
 
 
 @compiled
-def _list_grams(pairs: TextPairs, text: int, counted: Counted, other: int, grams: Ints) -> int:
+def _list_grams(pairs: TextPairs, text: int, counted: GramRule, other: int, grams: Ints) -> int:
     """Write the n-grams of a text into `grams`; return their number.
 
     `other`, a number above those of all words, stands for the second word of a single word.
@@ -90,7 +90,7 @@ def _find(table: Ints, mask: int, gram: int) -> int:
 
 
 @compiled
-def count_gram_hits(pairs: TextPairs, counted: Counted, other: int, most: int, hits: Floats) -> None:
+def count_gram_hits(pairs: TextPairs, counted: GramRule, other: int, most: int, hits: Floats) -> None:
     """Fill `hits` with the number of n-grams that candidate and reference share; no text has more than `most`."""
     slots = 2
     while slots < 2 * most:
@@ -333,14 +333,14 @@ def _common_shares(comparison: Comparison, view: View) -> _Shares:
 
 
 def gram_overlap(comparison: Comparison, view: View, *, window: int, spared: int = -1) -> Overlap:
-    """Count shared n-grams; see `Counted` for `window` and `spared`.
+    """Count shared n-grams; see `GramRule` for `window` and `spared`.
 
     ROUGE-1: window 0, spared 0. ROUGE-2: window 1. ROUGE-S4: window 5. ROUGE-SU4: window 5, spared 1.
     """
     tokens, pairs = comparison.tokens(view), comparison.pairs(view)
     totals = _gram_totals(tokens.lengths, window, spared)
     hits = np.empty(pairs.references.size)
-    counted = Counted(window, spared)
+    counted = GramRule(window, spared)
     count_gram_hits(pairs, counted, len(tokens.vocabulary), int(totals.max()), hits)
     return Overlap(hits, totals, totals, totals, rounded=True)
 

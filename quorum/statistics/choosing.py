@@ -26,12 +26,12 @@ from quorum.statistics.inputs import (
     BadOption,
     BadShape,
     BadValue,
+    check_positive_int,
     encode,
     finite_vector,
     floats_of,
     is_real,
     one_of,
-    positive,
     refuse_values,
     same_length,
 )
@@ -114,7 +114,7 @@ def inclusion_probabilities(usefulness: ArrayLike, budget: int, *, floor: float 
     """
     useful = finite_vector(usefulness, "usefulness")
     refuse_values(useful, useful < 0, "usefulness", "a number from zero on")
-    positive(budget, "budget")
+    check_positive_int(budget, "budget")
     if budget > len(useful):
         raise BadOption(f"budget is {budget:,}, but there are {len(useful):,} items")
     if not (is_real(floor) and 0 < floor <= 1):
@@ -199,7 +199,7 @@ def mean_of_all_items(
     elif population is None:
         raise BadOption("population is None, expected how many values all items have")
     else:
-        positive(population, "population")
+        check_positive_int(population, "population")
         value = float(weight @ value_of_item / population)
         influence = weight * value_of_item / population
     return _estimate(value, influence, weight, items, confidence)

@@ -28,14 +28,14 @@ from quorum.statistics.inputs import (
     BadOption,
     BadShape,
     BadValue,
-    above_zero,
     check_cells,
+    check_positive_float,
+    check_positive_int,
     encode,
     encode_on_scale,
     finite_vector,
     floats_of,
     one_of,
-    positive,
     same_length,
 )
 
@@ -320,10 +320,10 @@ def rater_groups(
     Careful and careless raters are found as two groups, too; those who guess do not agree more within their group
     than across.
     """
-    positive(bootstraps, "bootstraps")
-    positive(restarts, "restarts")
-    positive(max_iterations, "max_iterations")
-    above_zero(tolerance, "tolerance")
+    check_positive_int(bootstraps, "bootstraps")
+    check_positive_int(restarts, "restarts")
+    check_positive_int(max_iterations, "max_iterations")
+    check_positive_float(tolerance, "tolerance")
     answers = WorkerAnswers.of(units, workers, values, labels)
     generator = np.random.default_rng(seed)
     limits = max_iterations, tolerance
@@ -496,7 +496,7 @@ def known_groups(
     Each row of the four (N,) columns is a judgment, with the rater's group. The test is exact and one-sided; it
     permutes the groups of raters.
     """
-    positive(permutations, "permutations")
+    check_positive_int(permutations, "permutations")
     group_names, group = encode(groups, "groups")
     answers = WorkerAnswers.of(units, workers, values, None)
     same_length(units=answers.unit, groups=group)

@@ -242,18 +242,18 @@ def one_of(value: str, known: Sequence[str], name: str) -> str:
     return value
 
 
-def from_zero(value: float, name: str) -> None:
+def check_non_negative(value: float, name: str) -> None:
     if not (is_real(value) and 0 <= value < np.inf):
         raise BadOption(f"{name} is {value!r}, expected a number from zero on")
 
 
-def above_zero(value: float, name: str) -> float:
+def check_positive_float(value: float, name: str) -> float:
     if isinstance(value, bool) or not is_real(value) or not 0 < value < np.inf:
         raise BadOption(f"{name} is {value!r}, expected a number above zero")
     return float(value)
 
 
-def positive(value: int, name: str) -> int:
+def check_positive_int(value: int, name: str) -> int:
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
         raise BadOption(f"{name} is {value!r}, expected a whole number above zero")
     return int(value)

@@ -35,13 +35,13 @@ from quorum.statistics.inputs import (
     BadOption,
     BadValue,
     DuplicateJudgment,
+    check_positive_int,
     encode,
     encode_both,
     finite_vector,
     first_repeated,
     float_vector,
     one_of,
-    positive,
     refuse_values,
     same_length,
 )
@@ -149,7 +149,7 @@ def alternative_annotator_test(
         same_length(units=unit, answers=values, judge=predictions)
         nearness, judge_nearness = _nearness(unit, values, predictions)
     # One unit shows no variance, so two are needed in any case.
-    least = max(positive(least_units, "least_units"), 2) if few == LEAVE_OUT else 2
+    least = max(check_positive_int(least_units, "least_units"), 2) if few == LEAVE_OUT else 2
     name, cluster = _one_column(clusters, unit, "a row")
     # Leave out rows whose unit nobody else judged, and people with few units.
     usable = ~np.isnan(nearness) & ~np.isnan(judge_nearness)
@@ -474,7 +474,7 @@ def savings_curve(
     """
     label, prediction = finite_vector(people, "people"), finite_vector(judge, "judge")
     count = same_length(people=label, judge=prediction)
-    positive(draws, "draws")
+    check_positive_int(draws, "draws")
     wanted = tuple(sizes)
     for size in wanted:
         if not SHORTEST_CURVE <= size <= count - SHORTEST_CURVE:

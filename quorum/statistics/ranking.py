@@ -25,10 +25,10 @@ from quorum.statistics.inputs import (
     BadOption,
     BadShape,
     BadValue,
+    check_positive_int,
     finite_vector,
     one_of,
     one_per_row,
-    positive,
     same_length,
 )
 
@@ -266,7 +266,7 @@ def _judged_rankings(
 def _first_k(
     rankings: Sequence[Ranking] | JudgedRankings, relevant: Sequence[Relevant] | None, k: int, unjudged: str
 ) -> tuple[int, JudgedRankings, Ints, Ints]:
-    cut = positive(k, "k")
+    cut = check_positive_int(k, "k")
     lists = _judged_rankings(rankings, relevant, unjudged)
     return cut, lists, *_counts_within(lists, np.full(len(lists.total), min(cut, len(lists.codes))))
 

@@ -19,7 +19,7 @@ from quorum.numeric.parallel import Serial, map_parts
 from quorum.statistics.inputs import (
     ROUNDING,
     BadOption,
-    positive,
+    check_positive_int,
 )
 
 ALTERNATIVES = ("two-sided", "greater", "less")
@@ -92,7 +92,7 @@ def bootstrap(
     Every BLOCK resamples have their own stream of random numbers (numpy's `BitGenerator.jumped`), so that values do not
     depend on which process computes a block, or in which order.
     """
-    positive(resamples, "resamples")
+    check_positive_int(resamples, "resamples")
     shared = statistic, frequency, width
     bits = generator.bit_generator
     if resamples <= BLOCK or not hasattr(bits, "jumped"):

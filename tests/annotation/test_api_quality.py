@@ -30,7 +30,7 @@ from annotation.quality.reviews import (
     waiting_adjudications,
     withdraw_adjudication,
 )
-from common.errors import NotThere, WrongState
+from common.errors import ObjectNotFound, WrongState
 from contrib.quiz.tests.quizzing import quizzed, take
 from evaluation.data.adoption import adopt_captions
 from judgments.access.roles import give_role
@@ -488,7 +488,7 @@ def test_a_unit_goes_to_one_person_at_a_time(split_study: Study) -> None:
     withdraw_adjudication(study=split_study, pk=one.pk, by=rita)
     (again,) = sent(split_study, otto)
     assert again.unit == one.unit
-    with pytest.raises(NotThere):
+    with pytest.raises(ObjectNotFound):
         own_adjudication(user=rita, pk=one.pk)
     with pytest.raises(WrongState, match="was withdrawn"):
         decide_adjudication(adjudication=one, answer=1)
@@ -502,7 +502,7 @@ def test_withdrawing_keeps_what_was_decided_and_by_whom_it_was_taken_back(split_
     second = withdraw_adjudication(study=split_study, pk=one.pk)
     assert (second.state, second.withdrawn_by, second.withdrawn_at) == ("withdrawn", rita, first.withdrawn_at)
     assert second.value is not None
-    with pytest.raises(NotThere):
+    with pytest.raises(ObjectNotFound):
         withdraw_adjudication(study=make_study("pairwise", name="Another"), pk=one.pk)
 
 

@@ -16,7 +16,7 @@ from annotation.rehearsal.reports import RehearsalReport
 from annotation.rehearsal.run import rehearse
 from annotation.work.claims import claim_assignment
 from annotation.work.joining import join_study
-from common.errors import Busy, WrongState
+from common.errors import ServiceBusy, WrongState
 from evaluation.data.integrity import check_integrity
 from evaluation.results.aggregation import aggregate_study
 from judgments.models import Study
@@ -112,7 +112,7 @@ def test_two_crowds_never_mix_their_answers() -> None:
     study = make_study("pairwise")
 
     def meanwhile(share: float, words: str) -> None:
-        with pytest.raises(Busy):
+        with pytest.raises(ServiceBusy):
             rehearse(study=Study.objects.get(), crowd=RehearsalCrowd(workers=5, seed=1))
 
     rehearse(study=study, crowd=RehearsalCrowd(workers=5, seed=1), progress=meanwhile)

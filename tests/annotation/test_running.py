@@ -25,7 +25,7 @@ from annotation.work.operations import (
     resume_study,
 )
 from annotation.work.submissions import submit_and_claim
-from common.errors import NotThere, WrongState
+from common.errors import ObjectNotFound, WrongState
 from evaluation.data.integrity import check_integrity
 from judgments.access.roles import give_role
 from judgments.models import HIT, Study, StudyEvent
@@ -153,7 +153,7 @@ def test_only_the_named_hits_are_extended_and_an_unknown_one_changes_nothing() -
     first, second = study.hits.all()[:2]
     extend_study(study=study, workers=2, hits=[first.key], why="pilot")
     assert HIT.objects.get(pk=first.pk).extra == 2
-    with pytest.raises(NotThere):
+    with pytest.raises(ObjectNotFound):
         extend_study(study=study, workers=2, hits=[second.key, "nowhere"], why="pilot")
     assert HIT.objects.get(pk=second.pk).extra == 0
 
@@ -211,7 +211,7 @@ def test_units_are_opened_again_by_the_hits_that_hold_them() -> None:
     assert unit.hits.get().extra == 2
     assert other.hits.get().extra == 0
     assert newest(study).what == "units-reopened"
-    with pytest.raises(NotThere):
+    with pytest.raises(ObjectNotFound):
         reopen_units(study=study, units=["nowhere"], votes=2, why="tied")
 
 

@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl, urlencode
 import pytest
 from playwright.sync_api import Page, Route, expect
 
-from annotation.crowds.base import HandedIn
+from annotation.crowds.base import SubmittedAnswers
 from annotation.crowds.mturk.pages import answers_of_page, html_page
 from judgments.kinds import KINDS
 from tests.annotation.casting import picture_bytes
@@ -58,7 +58,7 @@ class Turk:
     def submit(self) -> None:
         self.page.get_by_role("button", name="Submit").click()
 
-    def read(self) -> HandedIn:
+    def read(self) -> SubmittedAnswers:
         """The answers that came, through the service's XML."""
         (_, fields) = self.posted[-1]
         return answers_of_page(answers_document(fields), design=self.design, hit=self.hit, units=self.units)

@@ -35,7 +35,7 @@ ROWS = 500  # of a table of 20 kB
 PAUSE = 1.0  # seconds between two uploads at most
 
 
-class NotThere(Exception):
+class ObjectNotFound(Exception):
     """A page is answered with status 404."""
 
 
@@ -133,7 +133,7 @@ class Uploader:
         while True:
             try:
                 return self._open(f"{ADD}?job={job}")
-            except NotThere:
+            except ObjectNotFound:
                 assert time.monotonic() < end, f"job {job} does not end"
                 time.sleep(0.2)
 
@@ -163,7 +163,7 @@ class Uploader:
                     path, body = error.headers["Location"], None
                     continue
                 if error.code == 404:
-                    raise NotThere(path) from None
+                    raise ObjectNotFound(path) from None
                 if error.code != 503:
                     raise AssertionError(words(f"{error.code} at {path}", page)) from None
             except (OSError, http.client.HTTPException):

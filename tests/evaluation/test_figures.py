@@ -8,7 +8,16 @@ from defusedxml.ElementTree import fromstring
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from evaluation.data.progress import study_progress
-from evaluation.presentation.content import DotPanel, Dots, Estimate, Heat, HeatPanel, Level, Plot, Table
+from evaluation.presentation.content import (
+    DotPanel,
+    DotPlot,
+    Estimate,
+    Heatmap,
+    HeatPanel,
+    Level,
+    Plot,
+    Table,
+)
 from evaluation.presentation.plots.canvas import ACCENT
 from evaluation.presentation.plots.figures import dots_figure, draw_plot, svg_of
 from evaluation.results.plots import (
@@ -227,7 +236,7 @@ def test_the_words_of_two_levels_of_people_stand_apart_and_within_a_figure_of_fi
         DotPanel(kind, (Estimate(0.7, 0.65, 0.75),), levels, "n = 1,234")
         for kind in ("HC", "HI", "HM", "MM", "all")
     )
-    figure = dots_figure(Dots(("cider",), panels, "accuracy in %", shows="share"), 0.0)
+    figure = dots_figure(DotPlot(("cider",), panels, "accuracy in %", shows="share"), 0.0)
     FigureCanvasAgg(figure).draw()
     *_, last = figure.axes
     half, most, title, note = (one.get_window_extent() for one in last.texts)
@@ -245,7 +254,7 @@ def test_shares_in_a_matrix_are_percentages_as_in_the_sentence_below_it() -> Non
     for shows in ("share", "coefficient"):
         panel = HeatPanel("equal answers", names, names, values, levels=(level,), shows=shows)
         table = Table("t", "T", (), ())
-        plot = Plot("p", "P", "", Heat((panel,), "worker", "worker"), table)
+        plot = Plot("p", "P", "", Heatmap((panel,), "worker", "worker"), table)
         said[shows] = words(svg_of(draw_plot(plot, stamp=""), plot, simulated=False))
     assert {"71", "chance 50\N{NO-BREAK SPACE}%"} <= set(said["share"])
     assert {".71", "chance .50"} <= set(said["coefficient"])

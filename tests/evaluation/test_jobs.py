@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 
-from common.errors import NotThere
+from common.errors import ObjectNotFound
 from evaluation.data.export.downloads import exported_file
 from evaluation.models import Analysis
 from judgments.jobs.claims import run_job
@@ -60,14 +60,14 @@ def test_a_file_outlasts_its_format_and_lies_in_the_export_folder(study: StudyOf
     job.args["format"] = "mturk"  # written by an earlier version
     assert exported_file(job=job, by=User()).path.is_file()
     job.result = result_of(job) | {"file": "../../secret_key"}
-    with pytest.raises(NotThere):
+    with pytest.raises(ObjectNotFound):
         exported_file(job=job, by=User())
 
 
 def test_a_file_that_is_gone_or_was_never_made_is_not_there(study: StudyOf) -> None:
     job = done("export", study="toy-pairwise", format="csv")
     exported_file(job=job, by=User()).path.unlink()
-    with pytest.raises(NotThere, match="no longer exists"):
+    with pytest.raises(ObjectNotFound, match="no longer exists"):
         exported_file(job=job, by=User())
-    with pytest.raises(NotThere, match="not a finished export"):
+    with pytest.raises(ObjectNotFound, match="not a finished export"):
         exported_file(job=done("aggregate", study="toy-pairwise"), by=User())

@@ -25,10 +25,10 @@ from evaluation.errors import ExportError
 from evaluation.models import Analysis
 from evaluation.presentation.content import (
     Column,
-    Curves,
-    Dots,
+    DotPlot,
     Estimate,
-    Heat,
+    Heatmap,
+    LinePlot,
     Plot,
     Report,
     Table,
@@ -36,7 +36,11 @@ from evaluation.presentation.content import (
 from evaluation.presentation.rendering import render_report, render_table
 from evaluation.reports import storage
 from evaluation.reports.loading import load_inputs
-from evaluation.reports.sections.ceilings import agreement_of_halves, one_against_cut, one_against_mean
+from evaluation.reports.sections.ceilings import (
+    agreement_of_halves,
+    judge_vs_rest_correlation,
+    judge_vs_rest_kappa,
+)
 from evaluation.reports.storage import ENTRIES, bibtex, bibtex_fields_of, build_report, write_folder
 from evaluation.results.aggregation import aggregate_study
 from evaluation.results.meta_evaluation import evaluate_study
@@ -289,7 +293,7 @@ def test_people_reach_one_where_all_agree_and_chance_where_halves_are_opposite()
     alone = agreement_of_halves(np.arange(10), np.ones(10), units, seed=1)
     assert alone["all"].value is None
     by = {"item": np.repeat(np.arange(4), 2), "rater": np.tile([0, 1], 4)}
-    same = one_against_mean(by["item"], np.repeat([1.0, 2.0, 3.0, 4.0], 2), by)
+    same = judge_vs_rest_correlation(by["item"], np.repeat([1.0, 2.0, 3.0, 4.0], 2), by)
     assert same.value == pytest.approx(1.0)
 
 
@@ -393,7 +397,7 @@ def test_one_judge_s_coefficients_against_the_others_by_hand() -> None:
     by = {"item": np.repeat(np.arange(4), 2), "rater": np.tile([0, 1], 4)}
     value = np.array([1.0, 2.0, 2.0, 2.0, 3.0, 4.0, 4.0, 3.0])
     others = value.reshape(4, 2)[:, ::-1].ravel()
-    r = one_against_mean(by["item"], value, by, coefficient="pearson").value
+    r = judge_vs_rest_correlation(by["item"], value, by, coefficient="pearson").value
     assert r == pytest.approx(np.corrcoef(value, others)[0, 1])
 
 
@@ -405,12 +409,12 @@ def test_one_judge_s_interval_is_over_items_and_workers(name: str) -> None:
     grade = generator.integers(1, 5, size=(15, 1)) + generator.integers(-1, 2, size=(15, 20)) * np.float64(1)
     others = (grade.sum(axis=1, keepdims=True) - grade) / 19
     by = {"item": unit // 3, "rater": worker}
-    estimate = one_against_mean(unit, grade.ravel(), by, coefficient=name)
+    estimate = judge_vs_rest_correlation(unit, grade.ravel(), by, coefficient=name)
     same = correlation(grade.ravel(), others.ravel(), name, resamples=0, clusters=by)
     assert (estimate.value, estimate.low, estimate.high) == (same.value, same.low, same.high)
     narrow = correlation(grade.ravel(), others.ravel(), name, seed=1)
     assert same.high - same.low > 1.5 * (narrow.high - narrow.low)
-    assert estimate == one_against_mean(1000 - unit * 7, grade.ravel(), by, coefficient=name)
+    assert estimate == judge_vs_rest_correlation(1000 - unit * 7, grade.ravel(), by, coefficient=name)
 
 
 @pytest.mark.parametrize("anonymous", [False, True])
@@ -431,17 +435,17 @@ def test_one_judge_s_kappa_at_a_cut_by_hand() -> None:
     The judge says yes on 2 of 6, the others on 1, never both: po = 3/6, pe = (2*1 + 4*5)/36 = 22/36."""
     by = {"item": np.repeat([7, 9], 3), "rater": np.tile([0, 1, 2], 2)}
     value = np.array([4.0, 4.0, 1.0, 1.0, 1.0, 1.0])
-    found = one_against_cut(by["item"], value, by, [3.0, 5.0])
+    found = judge_vs_rest_kappa(by["item"], value, by, [3.0, 5.0])
     assert found[3.0].value == pytest.approx((3 / 6 - 22 / 36) / (1 - 22 / 36))
     assert found[3.0].n == 6
     assert found[5.0] == Estimate(None)  # nobody says yes
     alone = {"item": np.arange(3), "rater": np.arange(3)}
-    assert one_against_cut(alone["item"], np.array([1.0, 2.0, 3.0]), alone, [2.0]) == {}
+    assert judge_vs_rest_kappa(alone["item"], np.array([1.0, 2.0, 3.0]), alone, [2.0]) == {}
 
 
 def test_people_who_agree_reach_a_kappa_of_one_with_its_interval() -> None:
     by = {"item": np.repeat(np.arange(10), 2), "rater": np.tile([0, 1], 10)}
-    found = one_against_cut(by["item"], np.repeat([1.0, 4.0] * 5, 2), by, [3.0])[3.0]
+    found = judge_vs_rest_kappa(by["item"], np.repeat([1.0, 4.0] * 5, 2), by, [3.0])[3.0]
     assert (found.value, found.high) == (1.0, 1.0)
     assert found.low is not None
     assert 0 < found.low < 1
@@ -453,7 +457,7 @@ def test_every_figure_of_grades_has_its_floor_and_ceiling(of_grades: Report) -> 
     assert levels(found["correlation"]) == {"chance", "one judge"}
     assert levels(found["kappa"]) == {"chance", "full agreement"}
     kappa = found["kappa"].drawing
-    assert isinstance(kappa, Heat)
+    assert isinstance(kappa, Heatmap)
     for panel in kappa.panels:
         assert (panel.rows[-1], panel.footer) == ("one judge", 1)
         assert any(value is not None for value in panel.values[-1])
@@ -461,7 +465,7 @@ def test_every_figure_of_grades_has_its_floor_and_ceiling(of_grades: Report) -> 
         matrix = found[f"metric-correlation-{end}"]
         assert levels(matrix) == {"unrelated", "one judge"}
         assert "One judge against the mean of the others reaches" in matrix.sentence
-        assert isinstance(matrix.drawing, Heat)
+        assert isinstance(matrix.drawing, Heatmap)
         (panel,) = matrix.drawing.panels
         assert panel.rows == ("bleu-1", "rouge-l", "people")
         assert [row[0] for row in matrix.data.rows] == [*panel.rows]
@@ -473,7 +477,7 @@ def test_the_matrices_hold_each_their_own_coefficient(of_grades: Report) -> None
     (tau, rho, r) = next(row[2:5] for row in table.rows if row[:2] == ("bleu-1", "rouge-l"))
     for end, value in (("tau-b", tau), ("rho", rho), ("r", r)):
         drawing = plots(of_grades)[f"metric-correlation-{end}"].drawing
-        assert isinstance(drawing, Heat)
+        assert isinstance(drawing, Heatmap)
         assert drawing.panels[0].values[0][1] == drawing.panels[0].values[1][0] == value
 
 
@@ -506,7 +510,7 @@ def test_grades_of_systems_stand_between_a_random_and_the_best_judged_caption() 
     units = [made.unit(f"u-{text}", "a.jpg", first=text) for text in ("one", "two", "three")]
     made.answer(made.hit("h1", units), "w-1", [4, 2, 1])
     plot = plots(build_report(made.study, metrics=["bleu-1"]))["grades"]
-    assert isinstance(plot.drawing, Curves)
+    assert isinstance(plot.drawing, LinePlot)
     floor, ceiling = plot.drawing.panels[0].bounds
     assert (floor.x[0], floor.x[-1]) == (4.0, 2.0)
     assert (floor.y[0], floor.y[-1]) == (pytest.approx(1 / 3), pytest.approx(2 / 3))
@@ -537,7 +541,7 @@ def test_control_items_are_drawn_with_what_guessing_gets(of_pairs: Report) -> No
     found = plots(of_pairs)
     assert levels(found["workers"]) == {"rule", "guessing", "all together"}
     assert "Guessing would get 50 %." in found["workers"].sentence
-    assert isinstance(found["workers"].drawing, Dots)
+    assert isinstance(found["workers"].drawing, DotPlot)
 
 
 @pytest.mark.parametrize(

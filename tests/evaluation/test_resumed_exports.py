@@ -17,7 +17,7 @@ from pytest_django import Settings
 
 from annotation.models import Judgment
 from common import commands
-from common.errors import Busy
+from common.errors import ServiceBusy
 from common.files import FileProblem
 from evaluation.data.export import parts
 from evaluation.data.export.downloads import export_for_download, remove_stopped_exports
@@ -238,7 +238,7 @@ def test_two_exports_of_one_file_do_not_mix_their_parts(resume: bool, study: Stu
             return  # before it begins and after its end nothing is in the way of another one
         try:
             export_judgments(study=study.study, format="csv", output=path, resume=resume)
-        except Busy as error:
+        except ServiceBusy as error:
             refused.append(str(error))
 
     made = export_judgments(study=study.study, format="jsonl", output=path, progress=another)

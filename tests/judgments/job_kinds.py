@@ -14,7 +14,7 @@ from django.contrib.auth.models import Group
 from django.db import OperationalError
 from django.utils import timezone
 
-from common.errors import Busy
+from common.errors import ServiceBusy
 from judgments import tasks
 from judgments.jobs import queues, registry, runs, sweep
 from judgments.models import Job
@@ -73,7 +73,7 @@ def be_cancelled(run: runs.JobRun) -> None:
 
 def meet_another(run: runs.JobRun) -> None:
     """Finds that something else does the same."""
-    raise Busy("Study 'captions' is being rehearsed at this moment.")
+    raise ServiceBusy("Study 'captions' is being rehearsed at this moment.")
 
 
 def fail_unexpectedly(run: runs.JobRun) -> None:

@@ -20,7 +20,7 @@ from contrib.planning.assumptions import Assumptions
 from contrib.planning.form import as_initial
 from evaluation.data.export.parts import lock_output
 from judgments.access.dataset_roles import give_dataset_role
-from judgments.access.roles import give_role, take_role
+from judgments.access.roles import give_role, revoke_role
 from judgments.jobs import queues, registry
 from judgments.jobs.claims import run_job
 from judgments.jobs.queues import enqueue
@@ -93,7 +93,7 @@ class TestWho:
         assert ask(client, job, "cancel") == 200
         assert "Try again" not in words(client.get(job_page(job)))
         assert press(client, job, "retry") == ask(client, job, "retry") == 403
-        take_role(study=study, user=user)
+        revoke_role(study=study, user=user)
         give_role(study=make_study(slug="another"), user=user, role="viewer")
         assert press(client, job, "retry") == ask(client, job, "retry") == 404
 
@@ -314,7 +314,7 @@ def test_of_twenty_calls_at_once_one_starts_the_job_and_no_account_gets_more_tha
 def test_the_same_call_twice_starts_one_job_of_any_kind() -> None:
     study, by_kind = make_study(opened=False), {}
     assert get_resolver().url_patterns  # every operation is declared where its address is
-    for kind in registry.registered_kinds():
+    for kind in registry.registered_job_kinds():
         operation = operation_of(kind)
         if operation is not None and operation.once != "never":
             by_kind[kind] = replace(operation, check=None, prepare=None)

@@ -16,7 +16,7 @@ from django.utils import timezone
 
 from common.errors import DesignError
 from judgments.access.dataset_roles import share_dataset
-from judgments.access.roles import give_role, take_role
+from judgments.access.roles import give_role, revoke_role
 from judgments.access.study_log import note_event
 from judgments.design.reading.checking import make_design
 from judgments.design.reading.study_files import write_toml
@@ -250,7 +250,7 @@ class TestJobsOfASlug:
         job = enqueue(kind="export", args={"study": study.slug, "format": "jsonl"}, user=user)
         addresses = [f"/api/jobs/{job.pk}/", reverse("admin:judgments_job_change", args=[job.pk])]
         assert [client.get(address).status_code for address in addresses] == [200, 200]
-        take_role(study=study, user=user)
+        revoke_role(study=study, user=user)
         give_role(study=make_study(slug="another"), user=user, role="viewer")
         addresses.append(f"/api/exports/{job.pk}/download/")
         assert [client.get(address).status_code for address in addresses] == [404, 404, 404]

@@ -12,11 +12,11 @@ from quorum.statistics.inputs import (
     BadOption,
     BadShape,
     BadValue,
+    check_positive_int,
     encode,
     encode_with,
     finite_vector,
     one_of,
-    positive,
     same_length,
 )
 from tests.refusals import refuses
@@ -102,8 +102,8 @@ def test_columns_and_options_are_checked_in_one_sentence() -> None:
     assert one_of("mean", ("mean", "median"), "statistic") == "mean"
     with refuses(BadOption, "statistic", "mode", "mean", "median"):
         one_of("mode", ("mean", "median"), "statistic")
-    assert positive(3, "k") == 3
+    assert check_positive_int(3, "k") == 3
     wrong: Any  # 1.5 is what the types forbid
     for wrong in (0, True, 1.5):
         with refuses(BadOption, "k"):
-            positive(wrong, "k")
+            check_positive_int(wrong, "k")

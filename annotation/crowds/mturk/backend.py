@@ -12,12 +12,12 @@ from django.utils.translation import gettext as _
 from annotation.crowds.base import (
     Ability,
     CrowdBackend,
-    HandedIn,
+    CrowdPublication,
+    CrowdWork,
     HITPlan,
     Price,
-    SeenPublication,
-    SeenWork,
-    TryLater,
+    RetryLater,
+    SubmittedAnswers,
     fee_of,
 )
 from annotation.crowds.mturk.client import (
@@ -25,7 +25,7 @@ from annotation.crowds.mturk.client import (
     SANDBOX,
     NotFoundAtTurk,
     TurkHIT,
-    TurkRefused,
+    TurkRefusal,
     WrongStateAtTurk,
     client_of,
     receive_messages,
@@ -160,7 +160,7 @@ class MTurkBackend(CrowdBackend):
     def carry_out(self, call: CrowdCall) -> dict[str, Any]:
         return ORDERS[call.kind](client_of(call.platform), call)
 
-    def fetch_publications(self, study: Study, *, known: Iterable[Publication]) -> Iterator[SeenPublication]:
+    def fetch_publications(self, study: Study, *, known: Iterable[Publication]) -> Iterator[CrowdPublication]:
         """Yield the account's HITs that are marked as this study's, then fetch missing ones one by one."""
         client = client_of(study.platform)
         wanted = {publication.external_id: publication for publication in known if publication.external_id}
@@ -177,7 +177,7 @@ class MTurkBackend(CrowdBackend):
                 continue
             yield _read_publication(hit, wanted[external_id].token)
 
-    def fetch_work(self, publication: Publication) -> Iterator[SeenWork]:
+    def fetch_work(self, publication: Publication) -> Iterator[CrowdWork]:
         try:
             yield from client_of(publication.platform).assignments(publication.external_id)
         except (NotFoundAtTurk, WrongStateAtTurk):  # the HIT was deleted meanwhile
@@ -191,12 +191,12 @@ class MTurkBackend(CrowdBackend):
             return client_of(publication.platform, hurried=True).assignment(work).worker == worker
         except WrongStateAtTurk:
             return True
-        except TurkRefused:
+        except TurkRefusal:
             return False
-        except TryLater:
+        except RetryLater:
             return None
 
-    def fetch_answers(self, publication: Publication, work: SeenWork) -> HandedIn | None:
+    def fetch_answers(self, publication: Publication, work: CrowdWork) -> SubmittedAnswers | None:
         design = design_of(publication.study)
         if design.crowd.question != "html" or publication.hit is None:
             return None
@@ -214,8 +214,8 @@ class MTurkBackend(CrowdBackend):
                 continue
 
 
-def _read_publication(hit: TurkHIT, token: str) -> SeenPublication:
-    return SeenPublication(
+def _read_publication(hit: TurkHIT, token: str) -> CrowdPublication:
+    return CrowdPublication(
         external_id=hit.id,
         token=token,
         is_over=hit.is_over,

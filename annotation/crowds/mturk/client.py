@@ -33,7 +33,7 @@ from botocore.exceptions import (
 )
 from django.conf import settings
 
-from annotation.crowds.base import OutOfFunds, Refused, SeenWork, TryLater
+from annotation.crowds.base import CrowdRefusal, CrowdWork, OutOfFunds, RetryLater
 
 SANDBOX, LIVE = "mturk-sandbox", "mturk-live"
 REGION = "us-east-1"
@@ -67,7 +67,7 @@ _clients: dict[tuple[str, str, str, int], Any] = {}
 _clients_lock = threading.Lock()
 
 
-class TurkRefused(Refused):
+class TurkRefusal(CrowdRefusal):
     """Mechanical Turk refused the call. ``code`` is the TurkErrorCode without its prefix, or the error's name."""
 
     def __init__(self, message: str, *, code: str = "") -> None:
@@ -75,19 +75,19 @@ class TurkRefused(Refused):
         self.code = code
 
 
-class NotFoundAtTurk(TurkRefused):
+class NotFoundAtTurk(TurkRefusal):
     """The HIT, assignment, worker or qualification does not exist, or not yet."""
 
 
-class WrongStateAtTurk(TurkRefused):
+class WrongStateAtTurk(TurkRefusal):
     """The object is in another state: another person, or the service itself, acted before."""
 
 
-class TokenAlreadyUsed(TurkRefused):
+class TokenAlreadyUsed(TurkRefusal):
     """The token was used before, so the earlier call succeeded."""
 
 
-class HitAlreadyExists(TurkRefused):
+class HitAlreadyExists(TurkRefusal):
     """The token has created ``hit`` before; "" if its id is unknown."""
 
     def __init__(self, message: str, *, hit: str) -> None:
@@ -151,8 +151,8 @@ def hit_of(row: Mapping[str, Any]) -> TurkHIT:
     )
 
 
-def assignment_of(row: Mapping[str, Any]) -> SeenWork:
-    return SeenWork(
+def assignment_of(row: Mapping[str, Any]) -> CrowdWork:
+    return CrowdWork(
         external_id=row["AssignmentId"],
         worker=row["WorkerId"],
         status=row["AssignmentStatus"].lower(),
@@ -180,15 +180,15 @@ def error_of(operation: str, response: Mapping[str, Any]) -> Exception:
     refusal = f"Mechanical Turk refused {operation}: {message}"
     status = response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
     if name in THROTTLING_CODES or status == 429:
-        return TryLater(f"Mechanical Turk asks for fewer calls: {message}", undone=True)
+        return RetryLater(f"Mechanical Turk asks for fewer calls: {message}", undone=True)
     if name in UNAUTHORIZED_CODES:
-        return TryLater(
+        return RetryLater(
             f"Mechanical Turk does not accept the account's keys: {message}", undone=True, final=True
         )
     if name == "ServiceFault" or status >= 500:
-        return TryLater(f"Mechanical Turk is out of order: {message or status}")
+        return RetryLater(f"Mechanical Turk is out of order: {message or status}")
     if not name or name.isdigit():  # a truncated error, which botocore names by its status
-        return TryLater(f"The answer of Mechanical Turk to {operation} was cut off.")
+        return RetryLater(f"The answer of Mechanical Turk to {operation} was cut off.")
     if code == "InsufficientFunds":
         return OutOfFunds(f"The account at Mechanical Turk holds too little: {message}")
     if code == "HitAlreadyExists":
@@ -199,7 +199,7 @@ def error_of(operation: str, response: Mapping[str, Any]) -> Exception:
         return NotFoundAtTurk(refusal, code=code)
     if re.fullmatch(r"Invalid\w+State", code):
         return WrongStateAtTurk(refusal, code=code)
-    return TurkRefused(refusal, code=code)
+    return TurkRefusal(refusal, code=code)
 
 
 def _hit_named(message: str) -> str:
@@ -210,7 +210,7 @@ def _hit_named(message: str) -> str:
 
 def endpoint_of(platform: str) -> str:
     if platform == LIVE and not settings.MTURK_LIVE:
-        raise TryLater(
+        raise RetryLater(
             "Nothing was asked of Mechanical Turk: the study is live and the setting MTURK_LIVE is off.",
             undone=True,
         )
@@ -218,7 +218,7 @@ def endpoint_of(platform: str) -> str:
     host = urlsplit(endpoint).hostname
     for other, address in ENDPOINTS.items():
         if other != platform and host == urlsplit(address).hostname:
-            raise TryLater(
+            raise RetryLater(
                 f"Nothing was asked of Mechanical Turk: AWS_ENDPOINT_URL_MTURK is the address of {other}, and the "
                 f"study belongs to {platform}.",
                 undone=True,
@@ -249,7 +249,7 @@ def receive_messages(platform: str) -> Iterator[str]:
             if not messages:
                 return
     except (BotoCoreError, ClientError) as error:
-        raise TryLater(f"The queue of notifications cannot be read: {error}") from None
+        raise RetryLater(f"The queue of notifications cannot be read: {error}") from None
 
 
 def _client(service: str, platform: str, endpoint: str, *, seconds: int = READ_SECONDS) -> Any:
@@ -286,7 +286,7 @@ def _descriptions() -> Any:
 
 
 class TurkClient:
-    """The calls that the backend makes. All raise ``TurkRefused``, ``TryLater`` or ``OutOfFunds``."""
+    """The calls that the backend makes. All raise ``TurkRefusal``, ``RetryLater`` or ``OutOfFunds``."""
 
     def __init__(self, client: Any, *, reads: int = READ_ATTEMPTS) -> None:
         self._client, self._reads = client, reads
@@ -347,12 +347,12 @@ class TurkClient:
         """Delete a HIT that is over and decided, with its results; otherwise raise ``WrongStateAtTurk``."""
         self._ask("delete_hit", HITId=hit)
 
-    def assignments(self, hit: str) -> Iterator[SeenWork]:
+    def assignments(self, hit: str) -> Iterator[CrowdWork]:
         statuses = ["Submitted", "Approved", "Rejected"]
         rows = self._pages("list_assignments_for_hit", "Assignments", HITId=hit, AssignmentStatuses=statuses)
         return map(assignment_of, rows)
 
-    def assignment(self, assignment: str) -> SeenWork:
+    def assignment(self, assignment: str) -> CrowdWork:
         """Return an assignment; one that is still in work raises an error (turkserver-meteor#56)."""
         return assignment_of(
             self._read("get_assignment", "Assignment", AssignmentId=assignment)["Assignment"]
@@ -450,7 +450,7 @@ class TurkClient:
         for times in range(1, self._reads):
             try:
                 return self._ask(operation, *members, **parameters)
-            except TryLater as problem:
+            except RetryLater as problem:
                 if problem.final:
                     raise
                 longest = min(LONGEST_PAUSE, settings.CROWD_BACKOFF_SECONDS * 2.0**times)
@@ -464,18 +464,18 @@ class TurkClient:
         except ClientError as error:
             raise error_of(operation, error.response) from None
         except ParamValidationError as error:
-            raise TurkRefused(f"Not asked of Mechanical Turk: {error}", code="ParamValidation") from None
+            raise TurkRefusal(f"Not asked of Mechanical Turk: {error}", code="ParamValidation") from None
         except (NoCredentialsError, PartialCredentialsError) as error:
-            raise TryLater(
+            raise RetryLater(
                 f"Mechanical Turk was not asked: the account's keys are not configured ({error}).",
                 undone=True,
                 final=True,
             ) from None
         except (EndpointConnectionError, ConnectTimeoutError) as error:
-            raise TryLater(f"Mechanical Turk cannot be reached: {error}", undone=True) from None
+            raise RetryLater(f"Mechanical Turk cannot be reached: {error}", undone=True) from None
         except BotoCoreError as error:
-            raise TryLater(f"The answer of Mechanical Turk to {operation} was lost: {error}") from None
+            raise RetryLater(f"The answer of Mechanical Turk to {operation} was lost: {error}") from None
         missing = [member for member in members if member not in answer]
         if missing:
-            raise TryLater(f"The answer of Mechanical Turk to {operation} was cut off.")
+            raise RetryLater(f"The answer of Mechanical Turk to {operation} was cut off.")
         return answer

@@ -9,8 +9,8 @@ from typing import Any
 
 from django.conf import settings
 
-from annotation.crowds.base import Refused, TryLater
-from annotation.crowds.mturk.client import LIVE, TurkClient, TurkRefused, dollars
+from annotation.crowds.base import CrowdRefusal, RetryLater
+from annotation.crowds.mturk.client import LIVE, TurkClient, TurkRefusal, dollars
 from annotation.crowds.mturk.listings import description_of, has_qualification_test, title_of
 from annotation.crowds.mturk.requirements import (
     Requirement,
@@ -19,7 +19,7 @@ from annotation.crowds.mturk.requirements import (
     require_qualification,
     score_at_least,
 )
-from annotation.crowds.people import ids_not_passed_on, installation_word
+from annotation.crowds.people import ids_not_passed_on, installation_id
 from annotation.work.quiz import quiz_backend
 from judgments.design.requirements import Workers
 from judgments.design.study_design import StudyDesign
@@ -81,7 +81,7 @@ def _own_qualification_requirements(
     for name in (*workers.requires, *workers.forbids):
         wanted, known = name in workers.requires, _find_qualification(client, platform, name)
         if wanted and not known and not ids_not_passed_on(platform, name):
-            raise Refused(
+            raise CrowdRefusal(
                 f"Nothing was put up: workers.requires names {name!r}, which nobody has at Mechanical Turk; give the "
                 "qualification to somebody first."
             )
@@ -115,7 +115,7 @@ def qualification_id(client: TurkClient, wanted: str) -> str:
 
 
 def _qualification_name(wanted: str) -> str:
-    return f"{wanted} ({installation_word()})"
+    return f"{wanted} ({installation_id()})"
 
 
 def _test(client: TurkClient, study: Study, design: StudyDesign) -> str:
@@ -124,7 +124,7 @@ def _test(client: TurkClient, study: Study, design: StudyDesign) -> str:
     retry = {"RetryDelayInSeconds": RETRY_SECONDS} if quiz.attempts > 1 else {}
     return _qualification(
         client,
-        f"Test for {quiz.qualification or study.slug} ({installation_word()})",
+        f"Test for {quiz.qualification or study.slug} ({installation_id()})",
         {
             "Description": f"A short test before the work: {title_of(design)}",
             "QualificationTypeStatus": "Active",
@@ -143,10 +143,10 @@ def _qualification(client: TurkClient, name: str, properties: dict[str, Any]) ->
         return existing
     try:
         return client.create_qualification({"Name": name, **properties})
-    except TurkRefused as problem:
+    except TurkRefusal as problem:
         if "AlreadyExists" not in problem.code:
             raise
         existing = client.own_qualification(name)
         if existing is None:
-            raise TryLater(str(problem)) from None
+            raise RetryLater(str(problem)) from None
         return existing

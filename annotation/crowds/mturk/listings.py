@@ -11,7 +11,7 @@ from annotation.crowds.mturk.client import SANDBOX
 from annotation.crowds.mturk.frames import sites_of
 from annotation.crowds.mturk.pages import html_question, language_of
 from annotation.crowds.mturk.questions import external_question
-from annotation.crowds.people import installation_word
+from annotation.crowds.people import installation_id
 from annotation.work.sheet.examples import worked_examples
 from annotation.work.sheet.units import units_of_hit
 from common.http.addresses import THIS_MACHINE
@@ -24,12 +24,12 @@ ENTRY_PATH = "/s/{slug}/mturk/"
 
 
 def annotation_of(token: str, study: Study) -> str:
-    return f"{token} {installation_word()} {study.slug}"
+    return f"{token} {installation_id()} {study.slug}"
 
 
 def token_in_annotation(annotation: str, study: Study) -> str:
     token, _, rest = annotation.partition(" ")
-    return token if rest == f"{installation_word()} {study.slug}" else ""
+    return token if rest == f"{installation_id()} {study.slug}" else ""
 
 
 def title_of(design: StudyDesign) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 
-from annotation.crowds.base import Ability, Refused, TryLater
+from annotation.crowds.base import Ability, CrowdRefusal, RetryLater
 from annotation.crowds.mturk.client import (
     HitAlreadyExists,
     NotFoundAtTurk,
@@ -73,14 +73,14 @@ def _publish(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
     except HitAlreadyExists as there:
         existing = client.hit(there.hit) if there.hit else _find_by_token(client, study, call.key)
         if existing is None:
-            raise TryLater(
+            raise RetryLater(
                 "Mechanical Turk says that the HIT is there already, and does not show it."
             ) from None
         hit = existing
     except NotFoundAtTurk as problem:  # the HIT type was removed meanwhile: another attempt creates it
         known_hit_types.clear()
         known_qualifications.clear()
-        raise TryLater(str(problem), undone=True) from None
+        raise RetryLater(str(problem), undone=True) from None
     return _published(hit)
 
 
@@ -130,7 +130,7 @@ def _delete(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
     here = dict(publication.sessions.exclude(booked="").values_list("external_id", "status"))
     for work in client.assignments(publication.external_id):
         if here.get(work.external_id) != work.status:
-            raise TryLater(
+            raise RetryLater(
                 f"HIT {publication.external_id} is not deleted: assignment {work.external_id} is "
                 f"{work.status.title()} there, and {here.get(work.external_id, 'not decided')} here.",
                 after=DECISION_WAIT_SECONDS,
@@ -195,12 +195,12 @@ def _status(client: TurkClient, session: CrowdSession) -> str:
         there = client.assignment(session.external_id)
     except (NotFoundAtTurk, WrongStateAtTurk) as problem:
         if session.confirmed:  # the crowd had confirmed the session
-            raise Refused(f"{problem} It may have been deleted there.") from None
-        raise TryLater(
+            raise CrowdRefusal(f"{problem} It may have been deleted there.") from None
+        raise RetryLater(
             f"{problem} It may not be known there yet.", after=SUBMISSION_WAIT_SECONDS, undone=True
         ) from None
     if there.worker != raw_id(session.worker):
-        raise Refused(
+        raise CrowdRefusal(
             f"Assignment {session.external_id} at Mechanical Turk is another worker's by now; nothing was decided."
         )
     return there.status
@@ -248,14 +248,14 @@ def _qualify(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
 def _send_message(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
     """Send a worker a message, at most once, since NotifyWorkers takes no token."""
     if call.first_started_at != call.started_at:
-        raise Refused(
+        raise CrowdRefusal(
             "The message may have been sent before, and is not sent twice; send a new one if it was not."
         )
     subject, text = call.payload["subject"], call.payload["text"]
     worker = _raw_id_of(call)
     failures = client.notify([worker], subject=subject, text=text)
     if worker in failures:
-        raise Refused(f"Mechanical Turk did not deliver the message: {failures[worker]}")
+        raise CrowdRefusal(f"Mechanical Turk did not deliver the message: {failures[worker]}")
     return {}
 
 
@@ -265,10 +265,12 @@ def _raw_id_of(call: CrowdCall) -> str:
 
 
 def raw_id(worker: Worker) -> str:
-    """Return the WorkerId of a worker. Raise Refused if it was deleted from the database."""
+    """Return the WorkerId of a worker. Raise CrowdRefusal if it was deleted from the database."""
     row = RawId.objects.filter(worker=worker, session=None, name="WorkerId").first()
     if row is None:
-        raise Refused(f"The WorkerId of {worker} was deleted here, so that nothing can be asked about them.")
+        raise CrowdRefusal(
+            f"The WorkerId of {worker} was deleted here, so that nothing can be asked about them."
+        )
     return row.value
 
 

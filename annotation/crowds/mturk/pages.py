@@ -16,7 +16,7 @@ from django.template.loader import render_to_string
 from django.utils.safestring import SafeString
 from django.utils.translation import get_supported_language_variant, override
 
-from annotation.crowds.base import HandedIn
+from annotation.crowds.base import SubmittedAnswers
 from annotation.crowds.mturk.answers import AnswersUnreadable, fields_of, parse_answer_document
 from annotation.crowds.mturk.questions import QuestionProblem, html_question_of
 from annotation.crowds.mturk.styles import styles_for
@@ -116,7 +116,9 @@ def layouts(*, design: StudyDesign, hit: HIT, units: Sequence[Unit]) -> list[Lay
     return [drawn, Layout(order=drawn.order, sides=[kind.sides.mirror(side) for side in drawn.sides])]
 
 
-def answers_of_page(document: str, *, design: StudyDesign, hit: HIT, units: Sequence[Unit]) -> HandedIn:
+def answers_of_page(
+    document: str, *, design: StudyDesign, hit: HIT, units: Sequence[Unit]
+) -> SubmittedAnswers:
     """Read the answers to a page that ``html_page`` made from the same design, HIT and units."""
     kind = KINDS[design.protocol].for_design(design)
     fields = fields_of(parse_answer_document(document))
@@ -137,7 +139,7 @@ def answers_of_page(document: str, *, design: StudyDesign, hit: HIT, units: Sequ
     answers, _unfinished = split_unfinished(posted, design=design, page_units=places)
     by_position = {str(answer["position"]): answer for answer in answers}
     missing = {*open_positions(places, by_position, kind=kind), *undecided_positions(fields, places, kind)}
-    return HandedIn(
+    return SubmittedAnswers(
         layout=layout,
         answers=[dict(answer) for answer in answers if answer["position"] not in missing],
         missing=sorted(missing),

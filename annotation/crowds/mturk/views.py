@@ -47,7 +47,7 @@ from annotation.work.sheet.examples import worked_examples
 from annotation.work.sheet.texts import read_design, translated_text
 from annotation.work.sheet.units import page_units_of
 from annotation.work.summaries import describe_effort
-from common.errors import NotThere
+from common.errors import ObjectNotFound
 from common.markup import render_markdown
 from judgments.design.study_design import StudyDesign
 from judgments.kinds import KINDS
@@ -69,7 +69,7 @@ def arrive(request: HttpRequest, slug: str) -> HttpResponseBase:
     """Show an example before the HIT is accepted; then consent, if required, and the work."""
     try:
         study = find_study(slug)
-    except NotThere as error:
+    except ObjectNotFound as error:
         raise Http404(str(error)) from None
     sites = sites_of(study.platform)
     if not sites:

@@ -17,7 +17,7 @@ from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from annotation.crowds import CrowdBackend, backend_of
-from annotation.crowds.base import Ability, OutOfFunds, Refused, TryLater, Unsure
+from annotation.crowds.base import Ability, CrowdRefusal, OutOfFunds, RetryLater, UnknownOutcome
 from annotation.crowds.outbox.effects import apply_failure, apply_success
 from annotation.crowds.people import error_of_call
 from annotation.models import CrowdCall, at_crowd
@@ -82,17 +82,17 @@ def carry_out_calls(
         # the crowd has done it, but it cannot be booked
         except (OverBudget, OverLimit, NeedsConfirmation) as problem:
             parked += _park(call, f"The crowd did it, but it is not booked: {problem}", unsure=True)
-        except (Refused, QuorumError) as problem:
+        except (CrowdRefusal, QuorumError) as problem:
             parked += _park(call, error_of_call(call, str(problem)))
             unanswered = 0
-        except Unsure as problem:
+        except UnknownOutcome as problem:
             parked += _park(call, error_of_call(call, str(problem)), unsure=True)
             unanswered = 0
         except OutOfFunds as problem:
             stopped = error_of_call(call, str(problem))
             _put_back(call, stopped, after=0.0, undone=True)
             skipped = tuple(PAID_ABILITIES)
-        except TryLater as problem:
+        except RetryLater as problem:
             message = error_of_call(call, str(problem))
             if call.attempts >= MOST_TRIES:
                 parked += _park(
@@ -122,7 +122,7 @@ def _lacking_funds(study: Study, backend: CrowdBackend) -> str:
         return ""
     try:
         balance = backend.fetch_balance(study.platform)
-    except TryLater as problem:
+    except RetryLater as problem:
         return f"The account's balance could not be asked: {problem}"
     if balance is None or balance >= wanted:
         return ""

@@ -17,8 +17,8 @@ from annotation.models import Assignment, CrowdCall, CrowdSession, Publication
 from annotation.money.bookings import (
     hold_slots,
     pay_session,
-    release_call,
     release_rejected,
+    release_reservation,
     release_slot_money,
     reserve_again,
     spend_bonus,
@@ -57,7 +57,7 @@ def apply_success(call: CrowdCall) -> None:
 
 
 def apply_failure(call: CrowdCall) -> None:
-    release_call(call=call)
+    release_reservation(call=call)
     if call.kind == Ability.PUBLISH and call.publication is not None:
         Publication.objects.filter(pk=call.publication.pk, state=Publication.State.PLANNED).update(
             state=Publication.State.WITHDRAWN
@@ -129,7 +129,7 @@ def _expired(call: CrowdCall) -> None:
 def _decided(call: CrowdCall) -> None:
     """Store the crowd's status, which differs from the requested one if another person had decided before."""
     # release what an approval after a rejection reserved: the payment reserves it again
-    release_call(call=call)
+    release_reservation(call=call)
     requested = Status.APPROVED if call.kind == Ability.APPROVE else Status.REJECTED
     status = call.answer.get("status", requested)
     feedback = call.why if status == requested else ""

@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 
 from annotation.crowds import backend_of
 from annotation.crowds.base import ABILITY_PHRASES, Ability
-from annotation.crowds.people import installation_word
+from annotation.crowds.people import installation_id
 from annotation.models import CrowdCall, CrowdSession, Publication, Worker
 from annotation.money.bookings import reserve_for_call
 from common.errors import WrongState
@@ -31,7 +31,7 @@ WORKER_ACTIONS = {
 
 def call_key(kind: str, *parts: object) -> str:
     """Return a key of at most 64 characters, the same for equal parts and different in other installations."""
-    return f"{kind}-{content_key(installation_word(), kind, *parts)}"
+    return f"{kind}-{content_key(installation_id(), kind, *parts)}"
 
 
 def write_message(

@@ -22,8 +22,8 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop, pgettext
 
-from annotation.crowds.base import Ability, CrowdBackend, HITPlan, Price, Refused, fee_of
-from annotation.crowds.people import installation_mark, session_pseudonym
+from annotation.crowds.base import Ability, CrowdBackend, CrowdRefusal, HITPlan, Price, fee_of
+from annotation.crowds.people import keyed_hash, session_pseudonym
 from annotation.models import Assignment, CrowdCall, CrowdSession, Worker
 from common.errors import QuorumError, WrongState
 from judgments.design.panel_links import (
@@ -119,7 +119,7 @@ class ExternalBackend(CrowdBackend):
     def carry_out(self, call: CrowdCall) -> dict[str, Any]:
         """Complete calls that only change the books of Quorum."""
         if call.kind not in MANUAL_ABILITIES:
-            raise Refused(f"The crowd {self.title} cannot be asked to {call.kind}.")
+            raise CrowdRefusal(f"The crowd {self.title} cannot be asked to {call.kind}.")
         return {"external_id": call.key} if call.kind == Ability.PUBLISH else {}
 
 
@@ -201,7 +201,7 @@ def code_for(study: Study, design: StudyDesign, outcome: str, session: str = "")
     if chosen:
         return chosen
     person = [session] if design.panel.personal_codes and session else []
-    drawn = int(installation_mark("code", str(study.pk), study.slug, outcome, *person), 16)
+    drawn = int(keyed_hash("code", str(study.pk), study.slug, outcome, *person), 16)
     letters = []
     for _letter in range(CODE_LENGTH):
         drawn, letter = divmod(drawn, len(CAPITALS))
@@ -288,7 +288,7 @@ def idle_since(study: Study, *, minutes: int) -> QuerySet[CrowdSession]:
 
 def link_key(study: Study) -> str:
     """Return the study's secret key, 64 hexadecimal digits. Anybody who has it can sign links."""
-    return installation_mark("panel-links", str(study.pk), study.slug)
+    return keyed_hash("panel-links", str(study.pk), study.slug)
 
 
 def link_signature_of(study: Study, ids: PanelIds) -> str:

@@ -47,7 +47,7 @@ from annotation.models import Assignment, CrowdSession, Publication, QuizAttempt
 from annotation.models.assignments import LEASED_STATES
 from annotation.quality.flags import refuse_paused_study
 from annotation.work.joining import check_requirements, checked_country, hash_secret, join_from_crowd
-from annotation.work.seats import may_take_seat, note_seat, people_beside
+from annotation.work.seats import may_take_seat, note_seat, people_at_same_address
 from annotation.work.slots.release import release_slots
 from annotation.work.slots.silent_leases import LONGEST_UNANSWERED, longest_pause
 from common import rate_limits
@@ -90,7 +90,7 @@ def known_session(*, study: Study, ids: PanelIds) -> CrowdSession | None:
     return session
 
 
-def enter(*, study: Study, ids: PanelIds, consent: bool, country: str = "") -> CrowdSession:
+def start_session(*, study: Study, ids: PanelIds, consent: bool, country: str = "") -> CrowdSession:
     """Return the person's session, or create it. If no slot is free, it ends at once.
 
     Raises:
@@ -104,28 +104,28 @@ def enter(*, study: Study, ids: PanelIds, consent: bool, country: str = "") -> C
         rate_limits.count("join", study.slug)
     country = checked_country(country)
     attempt = partial(_enter, study, design, ids, consent=consent, country=country)
-    room = Room.FREED
+    room = FreeingOutcome.FREED
     for _try in range(MOST_TRIES):  # another person may be faster to take the freed place
         try:
             return _retry_on_conflict(attempt)
         except PlacesTaken:
             room = _ask_for_room(study, ids)
-            if room is not Room.FREED:
+            if room is not FreeingOutcome.FREED:
                 break
-    return _retry_on_conflict(partial(attempt, replace=room is Room.UNCLEAR))
+    return _retry_on_conflict(partial(attempt, replace=room is FreeingOutcome.UNCLEAR))
 
 
-class Room(Enum):
+class FreeingOutcome(Enum):
     FREED = "the place of somebody whom the crowd does not know"
     NONE = "the crowd knows everybody who has a place"
     UNCLEAR = "the crowd does not say whom it knows, so people who answered nothing have to make room"
 
 
-def _ask_for_room(study: Study, ids: PanelIds) -> Room:
+def _ask_for_room(study: Study, ids: PanelIds) -> FreeingOutcome:
     """Free the slot of a person whom the crowd does not confirm, for a person whom it does."""
     publication, backend = _publications(study).last(), backend_of(study)
     if publication is None or design_of(study).panel.signature:  # the ids in signed links cannot be invented
-        return Room.NONE
+        return FreeingOutcome.NONE
     named = backend.knows_work(publication, worker=ids.worker, work=ids.session)
     if named is False:
         raise AllSlotsTaken(
@@ -136,7 +136,7 @@ def _ask_for_room(study: Study, ids: PanelIds) -> Room:
         )
     there = backend.fetch_work_ids(publication) if named else None
     if there is None:
-        return Room.UNCLEAR
+        return FreeingOutcome.UNCLEAR
     for session in _unmatched_sessions(publication):
         if session.external_id in there:
             continue
@@ -149,8 +149,8 @@ def _ask_for_room(study: Study, ids: PanelIds) -> Room:
             if pages_handed_in(session) and exclude_unknown_work(session=session):
                 ended = True
             if ended:  # otherwise another request has ended it
-                return Room.FREED
-    return Room.NONE
+                return FreeingOutcome.FREED
+    return FreeingOutcome.NONE
 
 
 def _publications(study: Study) -> QuerySet[Publication]:
@@ -177,7 +177,7 @@ def _silent_sessions(publication: Publication) -> QuerySet[CrowdSession]:
     last = pages.order_by().values("session").annotate(at=Max(Coalesce("submitted_at", "answered_at")))
     stopped = Coalesce(Subquery(last.values("at")), "arrived_at") + longest_pause(publication.study)
     running = _unmatched_sessions(publication).filter(status=Status.WORKING)
-    candidates = running.annotate(people=people_beside("session")).filter(silent | Q(people__gt=1))
+    candidates = running.annotate(people=people_at_same_address("session")).filter(silent | Q(people__gt=1))
     due = Case(When(people__gt=1, then=stopped), default=F("arrived_at") + LONGEST_UNANSWERED)
     return candidates.annotate(due=due).order_by("due")
 
@@ -332,7 +332,7 @@ def time_out(*, study: Study, minutes: int) -> int:
     return sum(end_panel_session(session=session, status=Status.TIMED_OUT) for session in idle)
 
 
-def tidy_up(*, study: Study) -> int:
+def end_abandoned_sessions(*, study: Study) -> int:
     """End abandoned sessions of a closed study; return their number."""
     if study.state == Study.State.OPEN:
         return 0

@@ -22,7 +22,7 @@ from django.utils.translation import gettext as _
 from annotation.crowds import Ability, backend_of
 from annotation.crowds.outbox.effects import release_unfilled, settle_session
 from annotation.crowds.panel.backend import PanelIds, code_for, pages_handed_in, panel_sessions, session_name
-from annotation.crowds.panel.people import end_panel_session, tidy_up
+from annotation.crowds.panel.people import end_abandoned_sessions, end_panel_session
 from annotation.crowds.people import erased_people, is_session_of, pseudonym
 from annotation.models import CrowdCall, CrowdSession, LedgerEntry, Publication, RawId, at_crowd
 from annotation.money.bookings import pay_unmatched, unmatched_key
@@ -467,7 +467,7 @@ def book_list(
             counts[Status.APPROVED] += 1
         fresh = CrowdSession.objects.filter(pk=row.here.pk, confirmed=False)
         counts["confirmed"] += fresh.update(confirmed=True, seen_at=timezone.now())
-    tidy_up(study=study)
+    end_abandoned_sessions(study=study)
     for publication in at_crowd(Publication, study).filter(hit=None):
         release_unfilled(publication=publication)
     booked = BookingCounts(

@@ -23,11 +23,11 @@ from annotation.crowds.panel.backend import (
 from annotation.crowds.panel.people import (
     code_of,
     end_panel_session,
-    enter,
     ids_of,
     known_session,
     outcome_of,
     session_token_of,
+    start_session,
 )
 from annotation.errors import AddressFull, CountryProblem, JoinRefused
 from annotation.models import CrowdSession
@@ -114,7 +114,7 @@ def _start(request: HttpRequest, study: Study, design: StudyDesign) -> HttpRespo
         return _way_back(request, study, design, "returned")
     known = known_session(study=study, ids=ids)
     try:
-        session = enter(
+        session = start_session(
             study=study,
             ids=ids,
             consent=request.POST.get("consent") == "1",

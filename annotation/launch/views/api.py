@@ -10,9 +10,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from annotation.launch.views.launch import Point, Readiness, launch_of
+from annotation.launch.views.launch import ChecklistItem, Readiness, launch_of
 from annotation.launch.views.points import checklist
-from common.errors import NotThere
+from common.errors import ObjectNotFound
 from judgments.access.permissions import staff_of, study_for
 from judgments.access.rights import Right, rights_of
 from judgments.models import Study
@@ -59,11 +59,13 @@ class ChecklistView(APIView):
         """Return the points in the words of the page "Launch". A point "not known yet" is being counted: ask again."""
         study = study_for(request, slug)
         if study.source != Study.Source.DESIGNED:
-            raise NotThere(f"Study {slug!r} holds published judgments; it is never opened to participants.")
+            raise ObjectNotFound(
+                f"Study {slug!r} holds published judgments; it is never opened to participants."
+            )
         user = staff_of(request)
         may_change = Right.CHANGE in rights_of(user, study)
 
-        def shown(point: Point) -> dict[str, Any]:
+        def shown(point: ChecklistItem) -> dict[str, Any]:
             link = request.build_absolute_uri(point.link) if point.link and may_change else ""
             return {"title": point.title, "readiness": point.readiness, "words": point.sentence, "link": link}
 

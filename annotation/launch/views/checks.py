@@ -11,7 +11,7 @@ from annotation.crowds import Ability, backend_of
 from annotation.crowds.opening import obstacles
 from annotation.crowds.panel.backend import describe_unsigned
 from annotation.launch.check_questions import chance_of_exclusion, describe_rule
-from annotation.launch.views.launch import Launch, Point, Readiness
+from annotation.launch.views.launch import ChecklistItem, Launch, Readiness
 from annotation.launch.views.points import CONSENT_CHECKS, add_check
 from annotation.models import Budget, at_crowd
 from annotation.money.wages import cents_below_floor
@@ -45,11 +45,11 @@ OBSTACLE_PLACES = {
 NO_CONSENT = gettext_noop("There is no consent text: participants begin without agreeing to anything.")
 
 
-def _obstacles(launch: Launch) -> Iterable[Point]:
+def _obstacles(launch: Launch) -> Iterable[ChecklistItem]:
     study, blocks = launch.study, Readiness.BLOCKS
     if launch.problem:
         where = str(launch.plan["problem_link"])
-        yield Point(_("Pages of work"), blocks, launch.problem, where, _("Change the settings"))
+        yield ChecklistItem(_("Pages of work"), blocks, launch.problem, where, _("Change the settings"))
     if study.state == Study.State.OPEN:
         return
     for obstacle in obstacles(study, cents=launch.forecast.cents if launch.forecast else 0):
@@ -63,7 +63,7 @@ def _obstacles(launch: Launch) -> Iterable[Point]:
             yield launch.point(_(title), blocks, problem, key=key, link_words=_(link_words))
 
 
-def _consent(launch: Launch) -> Iterable[Point]:
+def _consent(launch: Launch) -> Iterable[ChecklistItem]:
     said = [point for check in CONSENT_CHECKS for point in check(launch)]
     if said:
         yield from said
@@ -82,7 +82,7 @@ def _consent(launch: Launch) -> Iterable[Point]:
         )
 
 
-def _contact(launch: Launch) -> Iterable[Point]:
+def _contact(launch: Launch) -> Iterable[ChecklistItem]:
     design = launch.design
     yield (
         launch.point(
@@ -100,7 +100,7 @@ def _contact(launch: Launch) -> Iterable[Point]:
     )
 
 
-def _links(launch: Launch) -> Iterable[Point]:
+def _links(launch: Launch) -> Iterable[ChecklistItem]:
     panel = launch.design.panel
     if launch.design.crowd.backend == "external" and not panel.knows_its_people:
         key = "panel.api" if panel.preset in CROWDS else ""
@@ -109,7 +109,7 @@ def _links(launch: Launch) -> Iterable[Point]:
         yield launch.point(_("Panel links"), Readiness.MISSING, describe_unsigned(), key=key)
 
 
-def _attention(launch: Launch) -> Iterable[Point]:
+def _attention(launch: Launch) -> Iterable[ChecklistItem]:
     controls, quiz = launch.design.controls.per_hit, asks_anything(launch.design.quiz)
     title = _("Quiz or check questions")
     if not quiz and not controls:
@@ -153,7 +153,7 @@ def _attention(launch: Launch) -> Iterable[Point]:
     yield launch.point(title, readiness, " ".join(parts), key=key, link_words=link_words)
 
 
-def _pictures(launch: Launch) -> Iterable[Point]:
+def _pictures(launch: Launch) -> Iterable[ChecklistItem]:
     if not launch.design.about_pictures:
         return
     elsewhere = Item.objects.filter(dataset=launch.study.dataset_id, picture="").exclude(url="").count()
@@ -163,10 +163,10 @@ def _pictures(launch: Launch) -> Iterable[Point]:
             "%(n)s pictures are on other servers. Their sizes are unknown, so the page may shift while they load.",
             elsewhere,
         )
-        yield Point(_("Pictures"), Readiness.MISSING, sentence % {"n": thousands(elsewhere)})
+        yield ChecklistItem(_("Pictures"), Readiness.MISSING, sentence % {"n": thousands(elsewhere)})
 
 
-def _pay(launch: Launch) -> Iterable[Point]:
+def _pay(launch: Launch) -> Iterable[ChecklistItem]:
     crowd, forecast, currency = launch.design.crowd, launch.forecast, launch.design.currency
     title = _("Pay")
     if not crowd.reward_cents:
@@ -214,7 +214,7 @@ def _pay(launch: Launch) -> Iterable[Point]:
         )
 
 
-def _cost(launch: Launch) -> Iterable[Point]:
+def _cost(launch: Launch) -> Iterable[ChecklistItem]:
     forecast, currency = launch.forecast, launch.design.currency
     title = _("Cost")
     if forecast is None:

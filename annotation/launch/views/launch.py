@@ -38,7 +38,7 @@ class Readiness(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class ChecklistItem:
     title: str
     readiness: Readiness
     sentence: str
@@ -94,25 +94,25 @@ class Launch:
         key: str = "",
         page: str = "",
         link_words: str = "",
-    ) -> Point:
+    ) -> ChecklistItem:
         """Return a point with a link to where it can be changed: a key of the design, or a page.
 
         Only a draft's design can be changed. If nobody took the pages of work, the link leads to discarding them;
         otherwise to duplicating the study.
         """
         if page:
-            return Point(title, readiness, sentence, study_page_address(self.study, page), link_words)
+            return ChecklistItem(title, readiness, sentence, study_page_address(self.study, page), link_words)
         if not key or readiness is Readiness.READY:
-            return Point(title, readiness, sentence)
+            return ChecklistItem(title, readiness, sentence)
         if self.study.state == Study.State.DRAFT:
             address = f"{study_page_address(self.study, 'change')}#id_{html_name(key)}"
-            return Point(title, readiness, sentence, address, link_words or _("Add it"))
+            return ChecklistItem(title, readiness, sentence, address, link_words or _("Add it"))
         if self.can_go_back:
-            return Point(
+            return ChecklistItem(
                 title, readiness, sentence, study_page_address(self.study, "discard"), _("Change the design")
             )
         address = study_page_address(self.study, "reuse")
-        return Point(title, readiness, sentence, address, _("Change it in a duplicate"))
+        return ChecklistItem(title, readiness, sentence, address, _("Change it in a duplicate"))
 
 
 def launch_of(study: Study, user: User) -> Launch:

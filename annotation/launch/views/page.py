@@ -8,7 +8,7 @@ from django.template.response import TemplateResponse
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 
-from annotation.crowds import AbsentBackend, backend_of
+from annotation.crowds import UnavailableBackend, backend_of
 from annotation.crowds.operations import open_to_workers
 from annotation.crowds.panel.page import has_panel
 from annotation.launch.views.launch import Readiness, launch_of
@@ -30,7 +30,7 @@ from judgments.studies.study_page import page_of_running, study_page
 )
 def show_launch(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     backend = backend_of(study)
-    if isinstance(backend, AbsentBackend):
+    if isinstance(backend, UnavailableBackend):
         raise backend.error()
     launch = launch_of(study, signed_in(request))
     design, points = launch.design, checklist(launch)

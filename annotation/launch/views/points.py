@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from annotation.launch.views.launch import Launch, Point, Readiness
+from annotation.launch.views.launch import ChecklistItem, Launch, Readiness
 from judgments.models import Job, Study
 
-Check = Callable[[Launch], Iterable[Point]]
+Check = Callable[[Launch], Iterable[ChecklistItem]]
 CHECKS: list[tuple[int, Check]] = []
 
 # Checks of the consent text by features. A point of one of them replaces the platform's.
@@ -29,7 +29,7 @@ def add_launch_jobs(jobs_of: Callable[[Study], Iterable[Job]]) -> None:
     LAUNCH_JOBS.append(jobs_of)
 
 
-def checklist(launch: Launch) -> list[Point]:
+def checklist(launch: Launch) -> list[ChecklistItem]:
     """Return the points; first those that block the opening, also if a person can open the study despite them."""
     points = [
         point for _order, check in sorted(CHECKS, key=lambda entry: entry[0]) for point in check(launch)

@@ -20,7 +20,7 @@ from annotation.models import CrowdCall
 from annotation.models.money import KEY_LENGTH
 from annotation.money import previews
 from annotation.money.views import idempotency
-from common.errors import NotThere
+from common.errors import ObjectNotFound
 from common.parameters import Parameters
 from judgments.access.permissions import require, staff_of, studies_of, study_for
 from judgments.models import Study
@@ -133,7 +133,7 @@ class CallView(MoneyView):
         known = key.isascii() and key.isdecimal() and len(key) <= 18
         call = calls.filter(pk=int(key)).first() if known else None
         if call is None:
-            raise NotThere(_("There is no call %(key)r.") % {"key": key[:20]})
+            raise ObjectNotFound(_("There is no call %(key)r.") % {"key": key[:20]})
         require(request, self.operation.right, call.study)
         return call.study, {"call": call.pk}
 

@@ -81,7 +81,10 @@ class AdjudicationResource(Resource):
         responses={404: work.Problem, 409: work.CONFLICT_RESPONSE},
     )
     withdraw = row_action(
-        operations.withdraw, "withdraw", reply=AdjudicationSerializer, responses={404: work.Problem}
+        operations.withdraw_adjudication,
+        "withdraw",
+        reply=AdjudicationSerializer,
+        responses={404: work.Problem},
     )
 
     @extend_schema(

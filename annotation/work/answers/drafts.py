@@ -18,7 +18,7 @@ from annotation.quality.flags import refuse_stopped_worker
 from annotation.work.answers.checks import answer_key, checked_answers
 from annotation.work.sheet.units import PageUnit, page_units_of
 from common.audit import log_about
-from common.errors import NotThere
+from common.errors import ObjectNotFound
 from common.rows import PreparedQuery, query_parameter
 from judgments.kinds import KINDS, Kind
 from judgments.studies.designs import design_of
@@ -45,10 +45,10 @@ def own_assignment(*, worker: Worker, assignment_id: str | UUID) -> Assignment:
     try:
         key = UUID(str(assignment_id))
     except ValueError:
-        raise NotThere("There is no such assignment.") from None
+        raise ObjectNotFound("There is no such assignment.") from None
     assignment = _OWN_ASSIGNMENT.first(assignment=key, worker=worker.pk)
     if assignment is None:
-        raise NotThere("There is no such assignment.")
+        raise ObjectNotFound("There is no such assignment.")
     assignment.worker = worker
     log_about(study=assignment.study.slug)
     return assignment
@@ -75,7 +75,7 @@ def lock_assignment(assignment: Assignment) -> Assignment:
     """Lock and return the current row (SQLite locks the whole database)."""
     locked: Any = _LOCKED_ASSIGNMENT.first(assignment=assignment.pk)
     if locked is None:
-        raise NotThere("There is no such assignment.")
+        raise ObjectNotFound("There is no such assignment.")
     locked.study = assignment.study
     locked.has_detectors = locked.watched
     return locked

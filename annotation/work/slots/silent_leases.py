@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from annotation.models import Assignment, Worker
 from annotation.models.assignments import LEASED_STATES, LIVE_STATES
-from annotation.work.seats import FEWEST_SEATS, may_take_seat, people_beside
+from annotation.work.seats import FEWEST_SEATS, may_take_seat, people_at_same_address
 from annotation.work.sheet.units import cached_units_of
 from annotation.work.slots.open_hits import hits_without_own_captions
 from annotation.work.slots.release import release_slots
@@ -42,7 +42,7 @@ def end_silent_lease(study: Study, worker: Worker, participation: Any) -> int:
     spoke = Assignment.objects.filter(study=study).exclude(answers={}, submitted_at=None)
     leases = Assignment.objects.annotate(
         since=Coalesce("answered_at", "accepted_at"),
-        people=people_beside("assignment"),
+        people=people_at_same_address("assignment"),
         spoke=Exists(spoke.filter(worker=OuterRef("worker"))),
     )
     quiet = leases.select_related("hit").filter(

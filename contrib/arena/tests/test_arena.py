@@ -18,7 +18,7 @@ from annotation.work.answers.revisions import revise_judgments
 from annotation.work.claims import claim_assignment
 from annotation.work.slots.release import return_assignment
 from annotation.work.submissions import submit_and_claim, submit_assignment
-from annotation.work.system_pairs import count_answers_by_pair, counts_for_pair, recount
+from annotation.work.system_pairs import counts_for_pair, recount, tally_answers
 from common.errors import DesignError
 from contrib.arena.tests.drawing_again import draw_page_again
 from evaluation.data.integrity import check_integrity
@@ -72,9 +72,7 @@ def test_answers_are_counted_whichever_side_they_were_for() -> None:
     assert sum(map(sum, counts(study))) == 4
     for row in SystemPair.objects.filter(study=study):
         there = {"wins": row.wins, "ties": row.ties, "losses": row.losses}
-        assert there == counts_for_pair(
-            count_answers_by_pair(study), row.first_system_id, row.second_system_id
-        )
+        assert there == counts_for_pair(tally_answers(study), row.first_system_id, row.second_system_id)
     assert following is not None
     state = DrawState.objects.filter(study=study).order_by("number").last()
     assert state is not None

@@ -11,7 +11,7 @@ from django.test import Client
 
 from common.errors import DesignError, WrongState
 from contrib.choosing.population import judged_population, population_of_draft
-from contrib.choosing.weighing import compute_weighed
+from contrib.choosing.weighing import compute_weighted_estimates
 from evaluation.data.judgment_sets.study_signatures import uncommon_fields
 from evaluation.reports.storage import build_report
 from evaluation.results.meta_evaluation import evaluate_study
@@ -127,7 +127,7 @@ def test_what_people_say_of_chosen_pairs_is_weighed_back(
 
 def test_means_of_systems_and_tau_are_weighed_back() -> None:
     study = judged(choose(draft("graded"), "--method", "even", "--budget", "20"))
-    rows = compute_weighed(study=study, metrics=METRICS)["rows"]
+    rows = compute_weighted_estimates(study=study, metrics=METRICS)["rows"]
     names = [row["name"] for row in rows if row["what"] == "mean"]
     assert names == [
         *("system-0", "system-1", "system-2"),
@@ -149,7 +149,7 @@ def test_what_choosing_would_have_saved_is_measured_on_judged_items(
     assert "difference: error of" in said
     assert "disagreement" in said
     with pytest.raises(WrongState, match="judges"):
-        compute_weighed(study=study)
+        compute_weighted_estimates(study=study)
 
 
 def test_what_cannot_be_chosen_is_refused_in_a_sentence() -> None:

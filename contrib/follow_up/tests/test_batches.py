@@ -4,7 +4,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from common.errors import NotThere, WrongState
+from common.errors import ObjectNotFound, WrongState
 from contrib.follow_up.batches import make_batch_of_new_items, make_next_batch
 from judgments.drawing.material import screen_of
 from judgments.models import Study, StudyEvent, Unit
@@ -51,7 +51,7 @@ class TestTheNextBatch:
         before = Study.objects.count()
         with pytest.raises(WrongState, match="select at least"):
             make_next_batch(study=pairs.study, keys=[])
-        with pytest.raises(NotThere, match="has no 'p9'"):
+        with pytest.raises(ObjectNotFound, match="has no 'p9'"):
             make_next_batch(study=pairs.study, keys=["p1", "p9"])
         imported = StudyOf(pairs.dataset, "relevance", imported=True)
         imported.unit("u1", "a.jpg", first="A dog")

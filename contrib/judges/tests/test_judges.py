@@ -42,7 +42,7 @@ from contrib.judges.operations import start_judge_run as ask_operation
 from contrib.judges.operations import store_answers
 from evaluation.errors import EvaluationError
 from evaluation.models import Analysis, Consensus
-from evaluation.presentation.content import Dots, estimate_of
+from evaluation.presentation.content import DotPlot, estimate_of
 from evaluation.reports.storage import build_report
 from evaluation.results.aggregation import compute_aggregation, store_aggregation
 from judgments.access.roles import give_role
@@ -480,7 +480,7 @@ def _reported(study: Study, judge: dict[str, Any]) -> None:
     assert row[:3] == ("m", estimate["of"], estimate_of(estimate))
     assert row[5] == estimate["labelled"] + 7
     drawing = held.plots[0].drawing
-    assert isinstance(drawing, Dots)
+    assert isinstance(drawing, DotPlot)
     assert [panel.title for panel in drawing.panels] == ["people alone", "with m"]
 
 

@@ -8,8 +8,8 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.utils.translation import gettext as _
 
-from annotation.crowds.opening import add_doubt
-from annotation.launch.views.launch import Launch, Point, Readiness
+from annotation.crowds.opening import add_opening_warning
+from annotation.launch.views.launch import ChecklistItem, Launch, Readiness
 from annotation.launch.views.points import add_check, add_launch_jobs
 from common.amounts import coefficient, percent, thousands
 from contrib.planning.assumptions import POWER_WANTED
@@ -27,7 +27,7 @@ LEAST_POWER = (
 )
 
 
-def _rehearsal_points(launch: Launch) -> Iterable[Point]:
+def _rehearsal_points(launch: Launch) -> Iterable[ChecklistItem]:
     """Yield the point about the newest rehearsal on the launch checklist."""
     if kind_of(launch.study).rehearsal is None or launch.study.simulated:
         return
@@ -133,7 +133,7 @@ def _most_power(rows: Sequence[Mapping[str, Any]]) -> float:
     return max(row["power"] or 0.0 for row in rows)
 
 
-def _power_point(launch: Launch, rows: Sequence[Mapping[str, Any]]) -> Point:
+def _power_point(launch: Launch, rows: Sequence[Mapping[str, Any]]) -> ChecklistItem:
     """Return the point about how often the study finds the better side, and what it needs to do so."""
     title, sentence, row = _("Power"), _power_sentence(rows), _main_row(rows)
     power = row["power"] or 0.0
@@ -171,4 +171,4 @@ def _jobs_of_newest_copy(study: Study) -> list[Job]:
 add_check(30, _rehearsal_points)
 
 add_launch_jobs(_jobs_of_newest_copy)
-add_doubt(_power_doubt)
+add_opening_warning(_power_doubt)

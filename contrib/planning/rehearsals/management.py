@@ -9,7 +9,7 @@ from common.commands import progress_bar
 from judgments.management.base import OperationCommand, operation_at
 
 if TYPE_CHECKING:
-    from annotation.rehearsal.reports import SortReport
+    from annotation.rehearsal.reports import CarelessTypeReport
 
 
 class Rehearse(OperationCommand):
@@ -40,7 +40,7 @@ class Rehearse(OperationCommand):
             )
 
 
-def _report_line(by_sort: SortReport) -> str:
+def _report_line(by_sort: CarelessTypeReport) -> str:
     from annotation.rehearsal.reports import CAREFUL
 
     who = "Careful participants" if by_sort.sort == CAREFUL else f"Spammers, {by_sort.sort}"

@@ -15,7 +15,7 @@ from rest_framework.utils.html import is_html_input
 from annotation.models import Assignment, Case, Exclusion, Worker
 from annotation.rehearsal.crowd import RehearsalCrowd
 from annotation.rehearsal.run import rehearse
-from annotation.rehearsal.sorts import SORTS
+from annotation.rehearsal.sorts import CARELESS_TYPES
 from common.amounts import thousands
 from common.errors import WrongState
 from common.parameters import Parameters
@@ -66,9 +66,9 @@ class RehearsalRequest(Parameters):
         initial=DEFAULT_CROWD.sorts,
         label="Spammers",
         help_text="Types of spammers, separated by commas: "
-        + "; ".join(f"{sort.name} {sort.about}" for sort in SORTS.values())
+        + "; ".join(f"{sort.name} {sort.about}" for sort in CARELESS_TYPES.values())
         + f" (default {DEFAULT_CROWD.sorts}).",
-        style={"choices": [(sort.name, f"{sort.name}: {sort.about}") for sort in SORTS.values()]},
+        style={"choices": [(sort.name, f"{sort.name}: {sort.about}") for sort in CARELESS_TYPES.values()]},
     )
     rules = serializers.BooleanField(
         required=False,

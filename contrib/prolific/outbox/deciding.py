@@ -12,7 +12,7 @@ from typing import Any
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from annotation.crowds.base import Ability, CrowdProblem, Refused, TryLater, Unsure
+from annotation.crowds.base import Ability, CrowdProblem, CrowdRefusal, RetryLater, UnknownOutcome
 from annotation.models import CrowdCall, CrowdSession
 from contrib.prolific.client import SHORTEST_REJECTION, ProlificClient
 from contrib.prolific.outbox.subjects import panel_study_id, store_facts, submission_of
@@ -42,7 +42,7 @@ def decide_submission(client: ProlificClient, call: CrowdCall) -> dict[str, Any]
     """Approve or reject a submission that is not decided yet; return the current decision."""
     submission = submission_of(client, call)
     if submission.state in (State.RESERVED, State.ACTIVE, State.PROCESSING):
-        raise TryLater(
+        raise RetryLater(
             f"Submission {submission.id} is {submission.state.value} at Prolific; it can be decided once its author is "
             "back there.",
             after=RETURN_SECONDS,
@@ -51,7 +51,7 @@ def decide_submission(client: ProlificClient, call: CrowdCall) -> dict[str, Any]
     undo = approve and submission.state is State.REJECTED
     if undo or submission.state in (State.RETURNED, State.TIMED_OUT, State.SCREENED_OUT, State.UNKNOWN):
         hint = "; undo the rejection on Prolific's page of the study" if undo else ""
-        raise Refused(
+        raise CrowdRefusal(
             f"Submission {submission.id} is {submission.state.value} at Prolific and cannot be decided here{hint}."
         )
     if submission.state is State.AWAITING_REVIEW:
@@ -83,11 +83,11 @@ def send_bonus(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
         return _look_for_bonus(call, seen)
     earlier = CrowdCall.objects.filter(session=call.session, kind=Ability.BONUS).exclude(pk=call.pk)
     if any("paying" in other.answer for other in earlier.exclude(state=CrowdCall.State.DONE)):
-        raise TryLater("Another bonus of this submission is being looked for.", after=RECHECK_SECONDS)
+        raise RetryLater("Another bonus of this submission is being looked for.", after=RECHECK_SECONDS)
     if "set_up" not in call.answer:
         set_up = client.set_up_bonus(panel_study_id(call), submission.id, cents)
         if set_up.total_cents > call.reserved_cents:
-            raise Refused(
+            raise CrowdRefusal(
                 f"Nothing was paid: Prolific asks {set_up.total_cents} cents for this bonus, and "
                 f"{call.reserved_cents} are reserved; set PROLIFIC_FEE_PERCENT to this account's fee with its tax."
             )
@@ -113,11 +113,11 @@ def _look_for_bonus(call: CrowdCall, seen: int) -> dict[str, Any]:
         return {"bonus": call.answer["set_up"], "found": True}
     since = datetime.fromisoformat(call.answer["paying"])
     if timezone.now() - since < BONUS_SHOWS_WITHIN:
-        raise TryLater(
+        raise RetryLater(
             f"Whether bonus {call.answer['set_up']} was paid is not known; it is being looked for.",
             after=RECHECK_SECONDS,
         )
-    raise Unsure(
+    raise UnknownOutcome(
         f"Bonus {call.answer['set_up']} was asked for at {since:%Y-%m-%d %H:%M} UTC, the answer was lost, and no bonus "
         "shows at Prolific. Look at the submission there, then say here whether it was paid."
     )

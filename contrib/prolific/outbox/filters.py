@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from fractions import Fraction
 from typing import Any
 
-from annotation.crowds.base import Refused
+from annotation.crowds.base import CrowdRefusal
 from contrib.prolific.client import ProlificClient
 from contrib.prolific.records import ListedFilter
 from judgments.design.countries import COUNTRIES
@@ -48,7 +48,7 @@ def requirement_filters(client: ProlificClient, workers: Workers, *, workspace: 
     """Return the filters of the worker requirements, without groups.
 
     Raises:
-        Refused: Prolific has no such filter or answer; nothing was changed.
+        CrowdRefusal: Prolific has no such filter or answer; nothing was changed.
     """
     if not needs_the_list(workers):
         return []
@@ -144,5 +144,5 @@ def _country_names(code: str) -> tuple[str, ...]:
     return (COUNTRIES[code], *OTHER_NAMES.get(code, ()))
 
 
-def _not_available(what: str) -> Refused:
-    return Refused(f"Nothing was made at Prolific: {what}{'' if what.endswith('?') else '.'}")
+def _not_available(what: str) -> CrowdRefusal:
+    return CrowdRefusal(f"Nothing was made at Prolific: {what}{'' if what.endswith('?') else '.'}")

@@ -6,8 +6,8 @@ from typing import Any
 
 from django.utils import timezone
 
-from annotation.crowds.base import CrowdProblem, Refused, Unsure
-from annotation.crowds.people import ids_not_passed_on, installation_word
+from annotation.crowds.base import CrowdProblem, CrowdRefusal, UnknownOutcome
+from annotation.crowds.people import ids_not_passed_on, installation_id
 from annotation.models import CrowdCall
 from common.features import feature_settings
 from common.rows import batched
@@ -21,14 +21,14 @@ MEMBERS_AT_ONCE = 500
 def send_message(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
     """Send a person a message, at most once: it cannot be found out later whether it was sent."""
     if "sending" in call.answer:
-        raise Unsure(
+        raise UnknownOutcome(
             "The message was about to be sent when the answer was lost. Look at the conversation at Prolific, then say "
             "here whether it was sent."
         )
     person = person_of_call(call)
     text = "\n\n".join(str(part) for part in (call.payload.get("subject"), call.payload.get("text")) if part)
     if not text:
-        raise Refused("The message is empty.")
+        raise CrowdRefusal("The message is empty.")
     store_facts(call, sending=timezone.now().isoformat())
     try:
         client.send_message(participant=person, study=panel_study_id(call), text=text)
@@ -41,14 +41,14 @@ def send_message(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
 
 def blocked_group_name() -> str:
     """Return the name of the group whose members see none of this installation's studies."""
-    return f"quorum-blocked-{installation_word()}"
+    return f"quorum-blocked-{installation_id()}"
 
 
 def change_group(client: ProlificClient, call: CrowdCall, *, name: str, add: bool) -> dict[str, Any]:
     """Add a person to a group, or remove them; a repeated call changes nothing."""
     person, workspace = person_of_call(call), _workspace()
     if not name:
-        raise Refused(f"The call {call.key} names no group.")
+        raise CrowdRefusal(f"The call {call.key} names no group.")
     groups = [group for group in client.groups(workspace) if group.name == name]
     if add and not groups:
         groups = [client.create_group(workspace, name=name)]
@@ -64,7 +64,7 @@ def change_group(client: ProlificClient, call: CrowdCall, *, name: str, add: boo
 def _workspace() -> str:
     workspace = str(feature_settings.PROLIFIC_WORKSPACE)
     if not workspace:
-        raise Refused("Groups belong to a workspace: set PROLIFIC_WORKSPACE, then try again.")
+        raise CrowdRefusal("Groups belong to a workspace: set PROLIFIC_WORKSPACE, then try again.")
     return workspace
 
 
@@ -79,7 +79,7 @@ def participant_groups_of(
     workers, workspace = design.workers, str(feature_settings.PROLIFIC_WORKSPACE)
     if not workspace:
         if workers.requires or workers.forbids:
-            raise Refused(
+            raise CrowdRefusal(
                 "Nothing was made at Prolific: qualifications are groups of a workspace there; set PROLIFIC_WORKSPACE."
             )
         return [], []
@@ -89,7 +89,7 @@ def participant_groups_of(
     for name in (blocked_group_name(), *workers.forbids, *workers.requires):
         people = ids_not_passed_on(platform, name)
         if name in workers.requires and name not in by_name and not people:
-            raise Refused(
+            raise CrowdRefusal(
                 f"Nothing was made at Prolific: workers.requires names {name!r}, and the workspace has no such group, "
                 "so that nobody could take part; give the qualification to somebody first."
             )

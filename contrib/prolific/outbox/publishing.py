@@ -16,7 +16,7 @@ from typing import Any
 from django.conf import settings
 from django.db.models import Count, Max
 
-from annotation.crowds.base import OutOfFunds, Refused, SeenPublication
+from annotation.crowds.base import CrowdPublication, CrowdRefusal, OutOfFunds
 from annotation.crowds.panel.backend import code_for, entry_path
 from annotation.models import CrowdCall, Publication, at_crowd
 from common.features import feature_settings
@@ -47,22 +47,22 @@ OPEN_STATES = {
 
 
 def refuse_dearer(client: ProlificClient, *, reward_cents: int, places: int, reserved: int) -> None:
-    """Raise Refused if the cost with fee and tax exceeds the reservation."""
+    """Raise CrowdRefusal if the cost with fee and tax exceeds the reservation."""
     cost = client.cost_cents(reward_cents=reward_cents, places=places)
     if cost > reserved:
-        raise Refused(
+        raise CrowdRefusal(
             f"Nothing was bought: Prolific asks {cost} cents for {places} places at {reward_cents} cents, and "
             f"{reserved} are reserved; set PROLIFIC_FEE_PERCENT to this account's fee with its tax."
         )
 
 
 def refuse_other_currency(client: ProlificClient, design: StudyDesign) -> None:
-    """Raise Refused if the workspace pays in another currency than the study's."""
+    """Raise CrowdRefusal if the workspace pays in another currency than the study's."""
     if not feature_settings.PROLIFIC_WORKSPACE:
         return
     there = client.currency(feature_settings.PROLIFIC_WORKSPACE)
     if there and there != design.currency:
-        raise Refused(
+        raise CrowdRefusal(
             f"Nothing was bought: the workspace at Prolific pays in {there}, and the study's amounts are in "
             f"{design.currency}; set crowd.currency to {there!r}."
         )
@@ -85,11 +85,11 @@ def publish(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
         if publication.screen_outs:
             _refuse_dearer_screen_outs(client, publication, design, count=publication.screen_outs)
         refuse_other_currency(client, design)
-        chosen = client.create_study(draft_of(client, publication)).id
+        chosen = client.create_study(study_payload(client, publication)).id
     store_facts(call, draft=chosen)  # of two drafts after a lost answer, only this one is ever published
     try:
         client.transition_study(chosen, StudyAction.PUBLISH)
-    except (Refused, OutOfFunds):
+    except (CrowdRefusal, OutOfFunds):
         if client.get_study(chosen).state not in OPEN_STATES:
             raise
     return {"external_id": chosen}
@@ -102,7 +102,7 @@ def _refuse_dearer_screen_outs(
     refuse_dearer(client, reward_cents=design.crowd.screen_out_cents, places=count, reserved=reserved)
 
 
-def draft_of(client: ProlificClient, publication: Publication) -> dict[str, object]:
+def study_payload(client: ProlificClient, publication: Publication) -> dict[str, object]:
     """Return a new study as JSON for the API; its reward is per submission, without Prolific's fee."""
     study = publication.study
     design = design_of(study)
@@ -181,7 +181,7 @@ def extend_panel_study(client: ProlificClient, call: CrowdCall) -> dict[str, Any
     )
     there = client.get_study(publication.external_id)
     if not more and there.state is StudyState.COMPLETED:
-        raise Refused(
+        raise CrowdRefusal(
             f"Study {there.id} is stopped at Prolific, where a stopped one opens again with more places only: add one."
         )
     if screen_outs:
@@ -226,10 +226,10 @@ def expire_panel_study(client: ProlificClient, call: CrowdCall) -> dict[str, Any
     return {"status": there.state.value}
 
 
-def read_publication(client: ProlificClient, study: PanelStudy, token: str) -> SeenPublication:
+def read_publication(client: ProlificClient, study: PanelStudy, token: str) -> CrowdPublication:
     states = [submission.state for submission in client.submissions(study.id)]
     closed = study.state in {StudyState.PAUSED, StudyState.AWAITING_REVIEW, StudyState.COMPLETED}
-    return SeenPublication(
+    return CrowdPublication(
         external_id=study.id,
         token=token,
         is_over=closed and not any(state in WORKING_STATES for state in states),

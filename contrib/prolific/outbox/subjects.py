@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from annotation.crowds.base import Refused, TryLater
+from annotation.crowds.base import CrowdRefusal, RetryLater
 from annotation.models import CrowdCall
 from contrib.prolific.client import ProlificClient
 from contrib.prolific.records import PanelSubmission
@@ -12,7 +12,7 @@ from judgments.studies.designs import design_of
 
 def store_facts(call: CrowdCall, **facts: object) -> None:
     if not call.remember(**facts):
-        raise TryLater("Somebody else carries this call out by now.")
+        raise RetryLater("Somebody else carries this call out by now.")
 
 
 def submission_of(client: ProlificClient, call: CrowdCall) -> PanelSubmission:
@@ -21,12 +21,12 @@ def submission_of(client: ProlificClient, call: CrowdCall) -> PanelSubmission:
     panel = design_of(session.study).panel
     raw = session.raw_ids.filter(name=session_parameter(panel)).first()
     if raw is None:
-        raise Refused(
+        raise CrowdRefusal(
             f"The ids of session {session.external_id} were deleted here; decide it on Prolific's own pages."
         )
     submission = client.submission(raw.value)
     if submission.participant != person_of_call(call) or submission.study != session.publication.external_id:
-        raise Refused(
+        raise CrowdRefusal(
             f"Submission {submission.id} belongs to another person or study at Prolific than to session "
             f"{session.external_id}."
         )
@@ -38,7 +38,7 @@ def person_of_call(call: CrowdCall) -> str:
     panel = design_of(call.study).panel
     raw = worker.raw_ids.filter(session=None, name=worker_parameter(panel)).first()
     if raw is None:
-        raise Refused(f"The id of {worker.name} was deleted here; Prolific's own pages know the person.")
+        raise CrowdRefusal(f"The id of {worker.name} was deleted here; Prolific's own pages know the person.")
     return raw.value
 
 
@@ -49,5 +49,5 @@ def panel_study_id(call: CrowdCall) -> str:
         session = took_part.select_related("publication").order_by("pk").last()
     publication = call.publication or (session.publication if session else None)
     if publication is None or not publication.external_id:
-        raise Refused("The call names nothing that was published at Prolific.")
+        raise CrowdRefusal("The call names nothing that was published at Prolific.")
     return publication.external_id

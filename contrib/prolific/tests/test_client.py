@@ -10,7 +10,7 @@ from threading import Thread
 
 import pytest
 
-from annotation.crowds.base import Refused, TryLater
+from annotation.crowds.base import CrowdRefusal, RetryLater
 from contrib.prolific.client import ProlificClient
 from contrib.prolific.records import (
     PanelStudy,
@@ -141,14 +141,14 @@ def test_a_rejection_needs_a_reason_of_a_hundred_characters(
     client: ProlificClient, prolific: ProlificEmulator
 ) -> None:
     submission = worked(prolific, published(client), "aa1")
-    with refuses(Refused, "characters", "99", "100"):
+    with refuses(CrowdRefusal, "characters", "99", "100"):
         client.reject(submission, message="x" * 99)
     assert prolific.calls["transition submission"] == 0
     client.reject(submission, message=REASON)
     client.reject(submission, message=REASON)
     assert prolific.world.submissions[submission].rejection == ("OTHER", REASON)
     assert prolific.world.spent_cents == 0
-    with pytest.raises(Refused, match="it is REJECTED"):
+    with pytest.raises(CrowdRefusal, match="it is REJECTED"):
         client.approve(submission)
 
 
@@ -172,7 +172,7 @@ def test_cents_become_decimal_text(cents: int, text: str) -> None:
 
 @pytest.mark.parametrize("cents", [0, -5])
 def test_no_bonus_is_no_bonus(cents: int) -> None:
-    with pytest.raises(Refused, match="cent"):
+    with pytest.raises(CrowdRefusal, match="cent"):
         decimal_text(cents)
 
 
@@ -216,7 +216,7 @@ def test_an_answer_that_never_came_leaves_it_open_whether_the_call_was_carried_o
     client: ProlificClient, prolific: ProlificEmulator, fault: Fault
 ) -> None:
     prolific.faults.plan("create study", fault)
-    with pytest.raises(TryLater, match="may have carried") as lost:
+    with pytest.raises(RetryLater, match="may have carried") as lost:
         client.create_study(DRAFT)
     assert not lost.value.undone
     created = fault in {Fault.DROP_AFTER, Fault.ERROR_AFTER}
@@ -229,7 +229,7 @@ def test_an_answer_that_was_cut_short_is_unknown_too(
     client: ProlificClient, prolific: ProlificEmulator
 ) -> None:
     prolific.faults.plan("create study", Fault.CUT_SHORT)
-    with pytest.raises(TryLater, match="cut short") as lost:
+    with pytest.raises(RetryLater, match="cut short") as lost:
         client.create_study(DRAFT)
     assert not lost.value.undone
     assert prolific.calls["create study"] == 1
@@ -237,7 +237,7 @@ def test_an_answer_that_was_cut_short_is_unknown_too(
 
 def test_a_throttled_call_says_how_long_to_wait(client: ProlificClient, prolific: ProlificEmulator) -> None:
     prolific.faults.plan("get balance", Fault.THROTTLE)
-    with pytest.raises(TryLater) as throttled:
+    with pytest.raises(RetryLater) as throttled:
         client.balance_cents("w1")
     assert (throttled.value.after, throttled.value.undone) == (2, True)
     assert client.balance_cents("w1") == 100_000
@@ -249,14 +249,14 @@ def test_a_call_that_was_never_sent_is_told_apart() -> None:
         address = f"http://127.0.0.1:{unused.getsockname()[1]}"
         with (
             ProlificClient(url=address, token="t") as client,
-            pytest.raises(TryLater, match="was not sent") as unsent,
+            pytest.raises(RetryLater, match="was not sent") as unsent,
         ):
             client.pay_bonus("5d0c")
         assert unsent.value.undone
 
 
 def test_a_wrong_token_is_refused_and_never_repeated_in_the_message(prolific: ProlificEmulator) -> None:
-    invalid = pytest.raises(TryLater, match=r"\(401\): Invalid token")
+    invalid = pytest.raises(RetryLater, match=r"\(401\): Invalid token")
     with ProlificClient(url=prolific.url, token="sekrit") as client, invalid as refused:
         client.balance_cents("w1")
     assert refused.value.final
@@ -265,9 +265,9 @@ def test_a_wrong_token_is_refused_and_never_repeated_in_the_message(prolific: Pr
 
 @pytest.mark.parametrize("url", ["http://api.prolific.com", "ftp://127.0.0.1x", "api.prolific.com"])
 def test_the_token_is_sent_to_no_address_in_the_clear(url: str) -> None:
-    with pytest.raises(TryLater, match="address"):
+    with pytest.raises(RetryLater, match="address"):
         ProlificClient(url=url, token="t")
-    with pytest.raises(TryLater, match="PROLIFIC_TOKEN is empty"):
+    with pytest.raises(RetryLater, match="PROLIFIC_TOKEN is empty"):
         ProlificClient(url="https://api.prolific.com", token="")
 
 
@@ -288,13 +288,13 @@ def test_an_id_that_could_mean_something_else_is_never_sent(
         lambda one: client.send_message(participant=one, study="5d0c", text="t"),
     ):
         for wrong in ids:
-            with pytest.raises(Refused, match="is no id"):
+            with pytest.raises(CrowdRefusal, match="is no id"):
                 ask(wrong)
     assert not prolific.calls
 
 
 def test_errors_without_the_documented_shape_are_still_told(client: ProlificClient) -> None:
-    with refuses(Refused, "404", "5d0c"):
+    with refuses(CrowdRefusal, "404", "5d0c"):
         client.get_study("5d0c")
     for body, said in (
         (b"<h1>Forbidden</h1>", "<h1>Forbidden</h1>"),
@@ -305,7 +305,7 @@ def test_errors_without_the_documented_shape_are_still_told(client: ProlificClie
         with (
             answering(409, body) as address,
             ProlificClient(url=address, token="secret") as other,
-            pytest.raises(Refused, match=said),
+            pytest.raises(CrowdRefusal, match=said),
         ):
             other.balance_cents("w1")
 
@@ -324,7 +324,7 @@ def test_a_list_that_is_none_is_not_taken_for_an_empty_one(body: bytes) -> None:
     with (
         answering(200, body) as address,
         ProlificClient(url=address, token="t") as client,
-        pytest.raises(TryLater),
+        pytest.raises(RetryLater),
     ):
         client.groups("w1")
 
@@ -356,9 +356,9 @@ def test_numbers_that_are_none_are_not_guessed() -> None:
     assert read_whole_number(Decimal("150.0"), "reward") == 150
     assert read_cents_rounded_up(Decimal("1330.01"), "total_cost") == 1331
     for wrong in ("150", None, True, 1.5):
-        with pytest.raises(TryLater, match="expected a number"):
+        with pytest.raises(RetryLater, match="expected a number"):
             read_whole_number(wrong, "reward")
-    with pytest.raises(TryLater, match="expected a whole number"):
+    with pytest.raises(RetryLater, match="expected a whole number"):
         read_whole_number(Decimal("0.5"), "reward")
-    with pytest.raises(TryLater, match="expected ISO 8601"):
+    with pytest.raises(RetryLater, match="expected ISO 8601"):
         PanelSubmission.read({"id": "a", "participant": "b", "started_at": "yesterday"})

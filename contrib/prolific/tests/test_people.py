@@ -11,7 +11,7 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from annotation.crowds import backend_of
-from annotation.crowds.base import Ability, Refused
+from annotation.crowds.base import Ability, CrowdRefusal
 from annotation.crowds.opening import close_study, open_study
 from annotation.crowds.outbox.messages import ask_to_block, ask_to_qualify, ask_to_unblock, ask_to_write
 from annotation.crowds.outbox.resolution import resolve_as_done, resolve_as_not_done
@@ -146,7 +146,7 @@ def test_a_study_whose_answer_was_lost_is_seen_by_its_token(prolific: ProlificEm
 
 def test_an_id_that_prolific_does_not_know_is_refused(panel: Panel) -> None:
     Publication.objects.update(external_id="5d0c")
-    with refuses(Refused, "5d0c"):
+    with refuses(CrowdRefusal, "5d0c"):
         list(backend_of(panel.study).fetch_publications(panel.study, known=[panel.publication]))
 
 

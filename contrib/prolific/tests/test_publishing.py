@@ -10,7 +10,7 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from annotation.crowds import backend_of
-from annotation.crowds.base import Ability, TryLater
+from annotation.crowds.base import Ability, RetryLater
 from annotation.crowds.opening import begin_opening, close_study, open_study
 from annotation.crowds.publishing import ask_to_extend
 from annotation.models import CrowdCall, Publication
@@ -207,7 +207,7 @@ def test_who_lost_a_call_to_another_runner_asks_nothing_more(prolific: ProlificE
     call.refresh_from_db()
     assert call.answer == {}
     call.attempts = 8
-    with pytest.raises(TryLater, match="carries"):
+    with pytest.raises(RetryLater, match="carries"):
         backend_of(study).carry_out(call)
     assert [one.status for one in prolific.world.studies.values()] == ["UNPUBLISHED"]
 

@@ -31,7 +31,7 @@ from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
-from judgments.datasets.understanding import understand
+from judgments.datasets.understanding import inspect_upload
 from judgments.models import Job, Study
 
 study = Study.objects.get(slug="experts")
@@ -45,7 +45,7 @@ pages = {{
 file = SimpleUploadedFile("ExpertAnnotations.txt", b"a.jpg\\ta.jpg#2\\t1\\t2\\t4\\n")
 browser.post(f"{{dataset}}judgments/", {{"study": "more", "format": "flickr8k-expert", "files": file}})
 (folder / "captions.csv").write_text("image,caption\\na.jpg,A dog\\n")
-understood = understand(folder, [], uploaded=[], maps={{}})
+understood = inspect_upload(folder, [], uploaded=[], maps={{}})
 answer = {{
     "offered": [
         f"{{page}}: {{name}}"

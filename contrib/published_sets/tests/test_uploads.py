@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from judgments.datasets.understanding import understand
+from judgments.datasets.understanding import inspect_upload
 from judgments.datasets.upload_parts import LEFT_OUT, PEOPLE, SYSTEM, UploadPart
 
 FLICKR8K = {
@@ -26,7 +26,7 @@ def parts_of(folder: Path, files: dict[str, str]) -> list[UploadPart]:
     for name, content in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(content, encoding="utf-8")
-    understood = understand(folder, [], uploaded=["set.zip"], maps={})
+    understood = inspect_upload(folder, [], uploaded=["set.zip"], maps={})
     assert understood.problems == []
     return understood.parts
 

@@ -24,7 +24,7 @@ from annotation.models import Assignment
 from annotation.quality.flags import exclude_worker
 from annotation.work.operations import extend_study
 from annotation.work.sheet.units import page_units_of
-from common.errors import DataConflict, DesignError, NotThere, WrongState
+from common.errors import DataConflict, DesignError, ObjectNotFound, WrongState
 from contrib.webhooks import delivery, posting
 from contrib.webhooks.delivery import ATTEMPTS, forget_old, secret_of, send_webhooks, sign
 from contrib.webhooks.events import note_completions
@@ -384,7 +384,7 @@ def test_the_database_keeps_nothing_twice_and_no_secret(study: Study, listener: 
     assert documented_verify()(other, heard.headers, heard.body)
     assert not documented_verify()(secret, heard.headers, heard.body)
     remove.run(study, {"webhook": str(webhook.pk)}, by=None)
-    with pytest.raises(NotThere):
+    with pytest.raises(ObjectNotFound):
         remove.run(study, {"webhook": str(webhook.pk)}, by=None)
     noted = StudyEvent.objects.filter(study=study, what__startswith="webhook-").values_list("what", flat=True)
     assert sorted(noted) == ["webhook-added", "webhook-removed", "webhook-rotated"]

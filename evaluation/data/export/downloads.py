@@ -13,7 +13,7 @@ from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from common.errors import NotThere
+from common.errors import ObjectNotFound
 from common.files import remove_stale_files
 from evaluation.data.export.exporting import export_judgments, manifest_path
 from evaluation.data.export.formats import FORMATS, Format, format_named
@@ -85,12 +85,12 @@ def exported_file(*, job: Job, by: User, manifest: bool = False) -> Download:
     """Return an export job's file or manifest.
 
     Raises:
-        NotThere: there is none. PermissionDenied: the person may not read this format.
+        ObjectNotFound: there is none. PermissionDenied: the person may not read this format.
     """
     result = job.result or {}
     name = result.get("manifest_file" if manifest else "file")
     if job.kind != JOB_KIND or job.state != Job.State.DONE or not name:
-        raise NotThere(_("Job %(pk)s is not a finished export.") % {"pk": job.pk})
+        raise ObjectNotFound(_("Job %(pk)s is not a finished export.") % {"pk": job.pk})
     chosen = FORMATS.get(str(job.args["format"]))  # none: a file from before its format was dropped
     if (
         chosen
@@ -100,7 +100,7 @@ def exported_file(*, job: Job, by: User, manifest: bool = False) -> Download:
         raise PermissionDenied(why_personal(chosen))
     path = Path(settings.EXPORT_ROOT) / Path(str(name)).name
     if not path.is_file():
-        raise NotThere(
+        raise ObjectNotFound(
             _("The file of export %(pk)s no longer exists; export the study again.") % {"pk": job.pk}
         )
     kind = "application/json" if manifest else chosen.content_type if chosen else "application/octet-stream"

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.utils import timezone
 
-from common.files import FileProblem, check_place, write_json
+from common.files import FileProblem, check_writable_path, write_json
 from evaluation.data.export.formats import TASKS, check_fits, format_named
 from evaluation.data.export.formats.judgment_rows import timestamp
 from evaluation.data.export.parts import begin_parts, lock_output, remove_parts, request_of, write_in_parts
@@ -62,7 +62,7 @@ def export_judgments(
     if task not in TASKS:
         raise ExportError(f"There is no task {task!r}; expected one of {', '.join(TASKS)}.")
     check_fits(study, chosen)
-    check_place(output)
+    check_writable_path(output)
     progress(SHARES[0], f"writing {chosen.name}")
     design = design_of(study)
     encoding = chosen.encoding()

@@ -29,8 +29,8 @@ from django.utils import timezone
 from annotation.models import Assignment, Judgment
 from annotation.models.assignments import BY_A_PERSON, EXCLUDED_STATES, UNKNOWN_TO_CROWD
 from annotation.snapshots import Snapshot, snapshot_from_json
-from common.errors import Busy
-from common.files import FileProblem, HashedFile, whole_file
+from common.errors import ServiceBusy
+from common.files import FileProblem, HashedFile, atomic_write
 from common.rows import batched, last_row
 from evaluation.data.judgment_sets.data_hash import hash_of_files
 from evaluation.data.judgment_sets.loaders import (
@@ -292,7 +292,7 @@ def parts_folder(output: Path) -> Path:
 
 @contextmanager
 def lock_output(output: Path) -> Iterator[None]:
-    """Hold a lock that excludes other exports of this file, which would mix snapshots. Raise Busy.
+    """Hold a lock that excludes other exports of this file, which would mix snapshots. Raise ServiceBusy.
 
     The lock is on the open folder, so the system releases it if the process is killed.
     """
@@ -320,7 +320,9 @@ def _lock_folder(folder: Path, output: Path) -> int:
                 return lock
         except BlockingIOError:
             os.close(lock)
-            raise Busy(f"{output} is being written by another export; wait until it is done.") from None
+            raise ServiceBusy(
+                f"{output} is being written by another export; wait until it is done."
+            ) from None
         except FileNotFoundError:
             pass
         os.close(lock)  # another export has replaced the folder
@@ -398,7 +400,7 @@ def begin_parts(
             "folder": work.folder.name,
             "parts": [astuple(part) for part in parts],
         }
-        with whole_file(folder / STATE) as file:
+        with atomic_write(folder / STATE) as file:
             file.write_text(json.dumps(state))
         return StartedExport(snapshot, work, parts)
 
@@ -448,7 +450,7 @@ def write_in_parts(
         for number in earlier:
             for _ in writing.parts(number):
                 continue
-        with whole_file(work.folder / JOINED) as file, closing(writing.parts(last)) as parts:
+        with atomic_write(work.folder / JOINED) as file, closing(writing.parts(last)) as parts:
             encoding.join(work, file, parts)
         votes = add_votes(writing.votes, hash_of_files(sorted(work.folder.glob(f"*{VOTES}"))))
         (work.folder / JOINED).replace(output)
@@ -512,8 +514,8 @@ def _write_part(shared: tuple[ExportWork, Encoding], part: ExportPart) -> dict[s
     work = replace(work, stage=part.stage, pieces=list(pieces), counts=dict(encoding.counts))
     path = _status(work, part)
     with (
-        whole_file(path.with_suffix(f".{stage.suffix}")) as file,
-        whole_file(path.with_suffix(VOTES)) as lines,
+        atomic_write(path.with_suffix(f".{stage.suffix}")) as file,
+        atomic_write(path.with_suffix(VOTES)) as lines,
     ):
         work.tally = JudgmentTally.writing_to(lines.write)
         if stage is READING:
@@ -522,7 +524,7 @@ def _write_part(shared: tuple[ExportWork, Encoding], part: ExportPart) -> dict[s
         else:
             encoding.write_part(work, file)
     status = {"counts": work.counts, "votes": asdict(work.tally.facts())}
-    with whole_file(path) as file:
+    with atomic_write(path) as file:
         file.write_text(json.dumps(status))
     return status
 

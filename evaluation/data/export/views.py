@@ -21,7 +21,7 @@ from rest_framework.response import Response
 from rest_framework.reverse import reverse
 
 from common.downloads import bytes_download, file_download
-from common.errors import NotThere
+from common.errors import ObjectNotFound
 from evaluation.data.export.downloads import JOB_KIND, exported_file
 from evaluation.data.export.formats import FORMATS, formats_for
 from evaluation.data.export.operations import ExportRequest, start_export
@@ -151,7 +151,7 @@ class ArchiveFiles(ABC):
 
     @abstractmethod
     def archive(self, row: Any) -> tuple[Path, str]:
-        """Return the path and the name of a row's archive. Raise NotThere."""
+        """Return the path and the name of a row's archive. Raise ObjectNotFound."""
 
     @action(detail=True, methods=["get"])
     def download(self, request: Request, pk: str) -> HttpResponseBase:
@@ -186,7 +186,7 @@ def archived_file(request: HttpRequest, path: Path, name: str, *, what: str) -> 
     """Return a file as an attachment, so that a browser never runs it as a page of this server."""
     with ZipFile(path) as archive:
         if name not in archive.namelist():
-            raise NotThere(f"The {what} has no file {name!r}.")
+            raise ObjectNotFound(f"The {what} has no file {name!r}.")
         content = archive.read(name)
     return bytes_download(
         request,

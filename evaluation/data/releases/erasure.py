@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 
 from annotation.models import Erasure
 from annotation.privacy.receipts import replace_words
-from common.errors import Busy
+from common.errors import ServiceBusy
 from evaluation.data.releases.storage import is_stored, release_file
 from evaluation.models import Analysis, Prediction, Release
 from judgments.models import Job, Study
@@ -59,11 +59,11 @@ def remove_files(*, study: Study, withdraw: bool, **_signal: Any) -> None:
         withdraw: whether to remove the files of releases too; their rows, with version and SHA-256, stay.
 
     Raises:
-        Busy: such a file is being written.
+        ServiceBusy: such a file is being written.
     """
     jobs = Job.objects.filter(args__study=study.slug)
     if jobs.filter(kind__in=FILE_JOBS, state=Job.State.RUNNING).exists():
-        raise Busy(_("A file of study %(slug)r is being written.") % {"slug": study.slug})
+        raise ServiceBusy(_("A file of study %(slug)r is being written.") % {"slug": study.slug})
     written = jobs.filter(kind__in=("export", "report")).values_list("kind", "pk")
     for kind, pk in written:
         remove_written(f"{study.slug}-{'report-' if kind == 'report' else ''}{pk}")

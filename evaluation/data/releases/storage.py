@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 
 from common.amounts import counted
 from common.audit import acting_person
-from common.errors import NotThere
+from common.errors import ObjectNotFound
 from evaluation.data.releases.documents import About
 from evaluation.data.releases.terms import describe_earlier_release
 from evaluation.errors import NotReleasable
@@ -44,9 +44,9 @@ def place_for_release(*, study: Study, version: str, job_id: int, run: str) -> P
 
 
 def release_file(release: Release) -> Path:
-    """Return the path of the release's bundle in the export folder. Raise NotThere."""
+    """Return the path of the release's bundle in the export folder. Raise ObjectNotFound."""
     if not is_stored(release):
-        raise NotThere(
+        raise ObjectNotFound(
             _(
                 "The file of release %(version)s is not stored on this server; a copy can be recognised by its "
                 "SHA-256 %(sha256)s."
@@ -63,7 +63,7 @@ def is_stored(release: Release) -> bool:
 def find_release(study: Study, version: str) -> Release:
     release = Release.objects.filter(study=study, version=version).first()
     if release is None:
-        raise NotThere(
+        raise ObjectNotFound(
             _("Study %(slug)r has no release %(version)r.") % {"slug": study.slug, "version": version}
         )
     return release

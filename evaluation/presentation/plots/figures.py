@@ -21,11 +21,11 @@ from matplotlib.transforms import ScaledTranslation
 
 from evaluation.presentation.content import (
     CurvePanel,
-    Curves,
     DotPanel,
-    Dots,
-    Heat,
+    DotPlot,
+    Heatmap,
     Level,
+    LinePlot,
     Plot,
     Specifications,
 )
@@ -75,13 +75,13 @@ logging.getLogger("fontTools").setLevel(logging.WARNING)  # it logs every step o
 
 
 def draw_plot(plot: Plot, *, stamp: str) -> Canvas:
-    lines, foot = _foot_lines(stamp, isinstance(plot.drawing, Heat) and is_narrow(plot.drawing))
+    lines, foot = _foot_lines(stamp, isinstance(plot.drawing, Heatmap) and is_narrow(plot.drawing))
     match plot.drawing:
-        case Dots() as drawing:
+        case DotPlot() as drawing:
             figure = dots_figure(drawing, foot)
-        case Curves() as drawing:
+        case LinePlot() as drawing:
             figure = curves_figure(drawing, foot)
-        case Heat() as drawing:
+        case Heatmap() as drawing:
             figure = heat_figure(drawing, foot)
         case Specifications() as drawing:
             figure = specifications_figure(drawing, foot)
@@ -146,7 +146,7 @@ def png_of(figure: Canvas) -> bytes:
     return out.getvalue()
 
 
-def curves_figure(drawing: Curves, foot: float) -> Canvas:
+def curves_figure(drawing: LinePlot, foot: float) -> Canvas:
     across = 1 if len(drawing.panels) == 1 else 2
     down = -(-len(drawing.panels) // across)
     height = 0.75 + 2.6 * down + foot
@@ -260,7 +260,7 @@ def label_ends(axes: Axes, ends: list[LineEnd]) -> None:
         )  # fmt: skip
 
 
-def dots_figure(drawing: Dots, foot: float) -> Canvas:
+def dots_figure(drawing: DotPlot, foot: float) -> Canvas:
     """Return a figure of dots in rows, with ``foot`` inches free below."""
     rows = len(drawing.labels)
     above = LINE * max(0, *(sum(not level.dashed for level in panel.levels) - 1 for panel in drawing.panels))
@@ -294,7 +294,7 @@ def dots_figure(drawing: Dots, foot: float) -> Canvas:
     return figure
 
 
-def _range(drawing: Dots) -> tuple[float, float]:
+def _range(drawing: DotPlot) -> tuple[float, float]:
     values = [
         value
         for panel in drawing.panels
@@ -312,7 +312,7 @@ def _range(drawing: Dots) -> tuple[float, float]:
     return low - air, high + air
 
 
-def _draw_x_ticks(axes: Axes, drawing: Dots, *, narrow: bool) -> None:
+def _draw_x_ticks(axes: Axes, drawing: DotPlot, *, narrow: bool) -> None:
     low, high = axes.get_xlim()
     if drawing.shows == "number":
         axes.locator_params(axis="x", nbins=5)

@@ -13,7 +13,7 @@ from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure as Canvas
 
 from common.amounts import coefficient, percent, percent_number
-from evaluation.presentation.content import Heat, HeatPanel, Level
+from evaluation.presentation.content import Heatmap, HeatPanel, Level
 from evaluation.presentation.plots.canvas import (
     COLUMN,
     DASH,
@@ -58,7 +58,7 @@ class _Sizes:
     number: float
 
 
-def is_narrow(drawing: Heat) -> bool:
+def is_narrow(drawing: Heatmap) -> bool:
     if len(drawing.panels) > 1:
         return False
     (panel,) = drawing.panels
@@ -73,7 +73,7 @@ def _label_width(rows: tuple[str, ...], size: float, named: bool) -> float:
     return LETTER * size * min(LONGEST_TICK, max(map(len, rows))) + 0.1 + (0.2 if named else 0.0)
 
 
-def _sizes(drawing: Heat) -> _Sizes:
+def _sizes(drawing: Heatmap) -> _Sizes:
     panels = drawing.panels
     columns = max(len(panel.columns) for panel in panels)
     rows = max((panel.rows for panel in panels), key=lambda names: max(map(len, names)))
@@ -96,7 +96,7 @@ def _sizes(drawing: Heat) -> _Sizes:
     )
 
 
-def heat_figure(drawing: Heat, foot: float) -> Canvas:
+def heat_figure(drawing: Heatmap, foot: float) -> Canvas:
     sizes = _sizes(drawing)
     rows = max(len(panel.rows) + ROW_GAP * bool(panel.footer) for panel in drawing.panels)
     panel_height = HEAD + sizes.tall * rows + sizes.below
@@ -121,7 +121,7 @@ def heat_figure(drawing: Heat, foot: float) -> Canvas:
     return figure
 
 
-def _draw_matrix(axes: Axes, panel: HeatPanel, drawing: Heat, sizes: _Sizes) -> None:
+def _draw_matrix(axes: Axes, panel: HeatPanel, drawing: Heatmap, sizes: _Sizes) -> None:
     axes.patch.set_alpha(0.0)
     for spine in axes.spines.values():
         spine.set(color=INK, alpha=FAINT_OPACITY, visible=not panel.footer)

@@ -30,7 +30,7 @@ from annotation.models import Assignment, Exclusion, Worker
 from annotation.privacy.consent import versions_of
 from annotation.snapshots import Snapshot
 from common.amounts import as_json
-from common.files import check_place, whole_file
+from common.files import atomic_write, check_writable_path
 from common.parameters import Parameters
 from common.rows import batched
 from common.texts import one_text
@@ -363,7 +363,7 @@ def write_release(
     """
     licence = check_licence(terms.licence)
     check_terms(study, terms)
-    check_place(path)
+    check_writable_path(path)
     if path.exists():
         raise ReleaseError(_("%(path)s already exists; a release is never overwritten.") % {"path": path})
     about = About(
@@ -378,7 +378,7 @@ def write_release(
         attribution=study.dataset.attribution,
         texts=terms.texts,
     )
-    with whole_file(path) as file:
+    with atomic_write(path) as file:
         writer = BundleWriter(file)
         try:
             findings = _write(

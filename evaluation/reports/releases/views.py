@@ -17,7 +17,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from common.downloads import file_download
-from common.errors import NotThere
+from common.errors import ObjectNotFound
 from evaluation.data.export.views import ArchiveFiles, describe_files
 from evaluation.data.releases.storage import find_release, is_stored, release_file, release_name
 from evaluation.data.releases.terms import next_version
@@ -148,7 +148,7 @@ def download_release(request: HttpRequest, study: Study, context: Context) -> Ht
     try:
         release = find_release(study, request.GET.get("version", ""))
         path = release_file(release)
-    except NotThere as error:
+    except ObjectNotFound as error:
         raise Http404(str(error)) from None
     name = release_name(study, release.version)
     return file_download(request, path, name=name, content_type="application/zip")

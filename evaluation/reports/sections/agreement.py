@@ -9,8 +9,17 @@ import numpy as np
 
 from common.amounts import json_float
 from evaluation.data.judgment_sets.signatures import AS_IMPORTED
-from evaluation.presentation.content import DotPanel, Dots, Heat, HeatPanel, Level, Plot, Section, estimate_of
-from evaluation.presentation.rendering import plot, say, section, table
+from evaluation.presentation.content import (
+    DotPanel,
+    DotPlot,
+    Heatmap,
+    HeatPanel,
+    Level,
+    Plot,
+    Section,
+    estimate_of,
+)
+from evaluation.presentation.rendering import plot, render_sentence, section, table
 from evaluation.reports.loading import ReportInputs
 from evaluation.reports.sections.people import MOST_WORKERS, rank_workers
 from evaluation.results.agreement import agreement_rows, exchange_of, side_sentence
@@ -38,13 +47,13 @@ def agreement_section(inputs: ReportInputs) -> Section:
         resamples=alpha["resamples"],
         raters=RATER in alpha.get("clusters", ()),
     )
-    sentence = say("agreement", wording=inputs.wording, alpha=alpha)
+    sentence = render_sentence("agreement", wording=inputs.wording, alpha=alpha)
     levels = (
         Level("chance", 0.0),
         Level("reliable from .80", RELIABLE),
         Level("full agreement", 1.0, dashed=False),
     )
-    drawing = Dots(
+    drawing = DotPlot(
         tuple(rows),
         (DotPanel("", tuple(estimate_of(figure) for figure in rows.values()), levels),),
         "Krippendorff's alpha, 95 % interval",
@@ -124,10 +133,10 @@ def _agreement_of_workers_plot(inputs: ReportInputs) -> Plot | None:
     known = [value for row in values for value in row if value is not None]
     chance = float(((np.bincount(ratings.code) / len(ratings.code)) ** 2).sum())
     mean = float(np.average(pairs.percent, weights=pairs.units))
-    sentence = say(
+    sentence = render_sentence(
         "worker-pairs", wording=inputs.wording, pairs=len(pairs.units), least=min(known), most=max(known),
         others=others, rest=OTHERS_LABEL, chance=chance, mean=mean,
     )  # fmt: skip
     levels = (Level("chance", chance), Level("all together", mean, dashed=False))
     panel = HeatPanel("equal answers, %", heads, heads, values, levels=levels, shows="share")
-    return plot(sentence, Heat((panel,), "worker", "worker"), data)
+    return plot(sentence, Heatmap((panel,), "worker", "worker"), data)

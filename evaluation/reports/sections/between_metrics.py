@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from common.amounts import json_float
-from evaluation.presentation.content import Estimate, Heat, HeatPanel, Level, Plot, Section, levels_of
-from evaluation.presentation.rendering import plot, say, section, table
+from evaluation.presentation.content import Estimate, Heatmap, HeatPanel, Level, Plot, Section, levels_of
+from evaluation.presentation.rendering import plot, render_sentence, section, table
 from evaluation.reports.loading import ReportInputs
 from evaluation.reports.sections.correlations import (
     ONE_JUDGE_LABEL,
@@ -43,7 +43,7 @@ def between_metrics_section(inputs: ReportInputs, one_judge: JudgeEstimates) -> 
     rows = _rows(flat, people if with_people else None, inputs.weights)
     known = [row for row in rows if row[2] is not None and row[1] != PEOPLE_LABEL]
     of_tau = [row[2] for row in known]
-    alike = say(
+    alike = render_sentence(
         "metrics-alike",
         wording=inputs.wording,
         most=[row for row in known if row[2] == max(of_tau)],
@@ -96,7 +96,7 @@ def _matrix_plot(
         heads.append(PEOPLE_LABEL)
     ceiling = one_judge.get(coefficient, Estimate(None))
     levels = [Level("unrelated", 0.0), *levels_of(ONE_JUDGE_LABEL, ceiling)]
-    sentence = say(
+    sentence = render_sentence(
         "metric-correlation", coefficient=label, with_people=with_people, ceiling=ceiling, alike=alike,
         no_ceiling=why_no_ceiling(inputs),
     )  # fmt: skip
@@ -115,4 +115,4 @@ def _matrix_plot(
         footer=int(with_people),
         levels=tuple(levels),
     )
-    return plot(sentence, Heat((panel,), "", "", -1.0), data)
+    return plot(sentence, Heatmap((panel,), "", "", -1.0), data)

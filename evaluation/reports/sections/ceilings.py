@@ -88,7 +88,7 @@ def _mean(counts: Sequence[tuple[int, int]]) -> Estimate:
     return Estimate(share, low, high, n)
 
 
-def one_against_mean(
+def judge_vs_rest_correlation(
     unit: Ints, value: Floats, clusters: Mapping[str, Ints], *, coefficient: str = "kendall-tau-b"
 ) -> Estimate:
     """Return the correlation of each judgment with the mean of the unit's other judgments, with its interval.
@@ -102,7 +102,7 @@ def one_against_mean(
     return _estimate_of(estimate, estimate.n)
 
 
-def one_against_cut(
+def judge_vs_rest_kappa(
     unit: Ints, value: Floats, clusters: Mapping[str, Ints], cuts: Sequence[float]
 ) -> dict[float, Estimate]:
     """Return, for each threshold in ``cuts``, Cohen's kappa of each judgment with the mean of the unit's others.

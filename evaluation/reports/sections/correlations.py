@@ -5,10 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from evaluation.presentation.content import DotPanel, Dots, Estimate, Level, Section, estimate_of, levels_of
-from evaluation.presentation.rendering import plot, say, section, table
+from evaluation.presentation.content import (
+    DotPanel,
+    DotPlot,
+    Estimate,
+    Level,
+    Section,
+    estimate_of,
+    levels_of,
+)
+from evaluation.presentation.rendering import plot, render_sentence, section, table
 from evaluation.reports.loading import ReportInputs
-from evaluation.reports.sections.ceilings import one_against_mean
+from evaluation.reports.sections.ceilings import judge_vs_rest_correlation
 from evaluation.results.consensus.clusters import scope_sentence
 from evaluation.results.metric_figures import heads_of, readings_tables, within_items_sentence
 from evaluation.results.standings import compared_table
@@ -28,12 +36,14 @@ def people_against_others(inputs: ReportInputs) -> JudgeEstimates:
     judged = inputs.table
     unit, value = judged.unit[judged.counted], judged.value[judged.counted]
     clusters = inputs.judgment_clusters
-    estimates = {name: one_against_mean(unit, value, clusters, coefficient=name) for name in COEFFICIENTS}
+    estimates = {
+        name: judge_vs_rest_correlation(unit, value, clusters, coefficient=name) for name in COEFFICIENTS
+    }
     return {name: estimate for name, estimate in estimates.items() if estimate.value is not None}
 
 
 def why_no_ceiling(inputs: ReportInputs) -> str:
-    return say("no-ceiling", wording=inputs.wording, kind=inputs.kind)
+    return render_sentence("no-ceiling", wording=inputs.wording, kind=inputs.kind)
 
 
 def caption_metrics_section(inputs: ReportInputs, one_judge: JudgeEstimates) -> Section:
@@ -63,12 +73,12 @@ def caption_metrics_section(inputs: ReportInputs, one_judge: JudgeEstimates) -> 
     columns += [("tau-b within items", "coefficient")] if within else []
     data = table("correlation", rows, columns, clustered=inputs.clustered, raters=inputs.new_raters)
     verdict = inputs.evaluation.result["verdict"]["all"]
-    sentence = say(
+    sentence = render_sentence(
         "correlation", wording=inputs.wording, verdict=verdict["sentence"], name=names[0],
         best=metrics[names[0]]["kendall_tau_b"], people=people.value, no_ceiling=why_no_ceiling(inputs),
     )  # fmt: skip
     levels = [Level("chance", 0.0), *levels_of(ONE_JUDGE_LABEL, people)]
-    drawing = Dots(
+    drawing = DotPlot(
         tuple(names),
         (DotPanel("", tuple(tau[name] for name in names), tuple(levels)),),
         "Kendall's tau-b with people, 95 % interval",
@@ -85,4 +95,6 @@ def caption_metrics_section(inputs: ReportInputs, one_judge: JudgeEstimates) -> 
 def readings_section(inputs: ReportInputs) -> Section | None:
     if not inputs.evaluation or not inputs.evaluation.result.get("readings"):
         return None
-    return section("readings", [say("readings")], tables=readings_tables(inputs.evaluation.result))
+    return section(
+        "readings", [render_sentence("readings")], tables=readings_tables(inputs.evaluation.result)
+    )

@@ -13,11 +13,11 @@ from evaluation.presentation.content import (
     Cell,
     Curve,
     CurvePanel,
-    Curves,
     DotPanel,
-    Dots,
+    DotPlot,
     Estimate,
     Level,
+    LinePlot,
     Plot,
     Section,
     Table,
@@ -25,7 +25,7 @@ from evaluation.presentation.content import (
     join_names,
     levels_of,
 )
-from evaluation.presentation.rendering import plot, say, section, table
+from evaluation.presentation.rendering import plot, render_sentence, section, table
 from evaluation.reports.loading import ReportInputs
 from evaluation.reports.sections.ceilings import agreement_of_halves
 from evaluation.results.consensus.clusters import scope_sentence
@@ -77,13 +77,13 @@ def pair_metrics_section(inputs: ReportInputs, people: Ceilings) -> Section:
     label, ceiling = people.get(kinds[-1], ("", Estimate(None)))
     best = accuracy[names[0]][kinds[-1]]
     verdict = inputs.evaluation.result["verdict"][kinds[-1]]
-    sentence = say(
+    sentence = render_sentence(
         "accuracy", wording=inputs.wording, verdict=verdict["sentence"], name=names[0], best=best, people=ceiling.value,
         halves=label == HALVES,
     )  # fmt: skip
     halves = inputs.evaluation.result.get("halves", {})
     if not people and not (inputs.clustered and halves):
-        sentence = f"{sentence} {say('pairs-no-ceiling', wording=inputs.wording)}"
+        sentence = f"{sentence} {render_sentence('pairs-no-ceiling', wording=inputs.wording)}"
     panels = tuple(
         DotPanel(
             kind,
@@ -93,7 +93,7 @@ def pair_metrics_section(inputs: ReportInputs, people: Ceilings) -> Section:
         )
         for kind in kinds
     )
-    drawing = Dots(
+    drawing = DotPlot(
         tuple(names), panels, "accuracy in %, 95 % interval", shows="share", accent=tuple(verdict["leaders"])
     )
     counts = ("n", "correct", "metric_ties", "value_ties_half", "no_consensus")
@@ -138,7 +138,7 @@ def _same_halves_plot(
     data = table("halves", rows, columns, raters=raters)
     last = halves[kinds[-1]]
     reached = [last["metrics"][name]["value"] for name in leaders]
-    caption = say(
+    caption = render_sentence(
         "halves", people=last["people"]["value"], name=join_names(leaders),
         reached=describe_range(reached, percent), ceiling=last["ceiling"]["value"],
     )  # fmt: skip
@@ -155,7 +155,7 @@ def _same_halves_plot(
         )
         for kind in kinds
     )
-    drawing = Dots(
+    drawing = DotPlot(
         tuple(names),
         panels,
         "a half's winner named, in %, 95 % interval",
@@ -235,15 +235,15 @@ def _make_references_section(
     best = max(curves, key=lambda name: curves[name][kinds[-1]].value[-1])
     first, last = ([by_kind[kinds[-1]].value[end] for by_kind in curves.values()] for end in (0, -1))
     value = curves[best][kinds[-1]].value
-    sentence = say(
+    sentence = render_sentence(
         "references", wording=wording, name=best, first=(min(first), max(first)) if wording else value[0],
         last=(min(last), max(last)) if wording else value[-1], most=curves[best][kinds[-1]].references[-1],
         left=left, drawn=len(curves),
     )  # fmt: skip
     if not people and not inputs.clustered:
-        sentence = f"{sentence} {say('pairs-no-ceiling', wording=inputs.wording)}"
+        sentence = f"{sentence} {render_sentence('pairs-no-ceiling', wording=inputs.wording)}"
     data = table("references", rows, clustered=inputs.clustered, raters=inputs.new_raters)
-    drawing = Curves(tuple(panels), "references (log axis)", "accuracy in %")
+    drawing = LinePlot(tuple(panels), "references (log axis)", "accuracy in %")
     return section("references", [sentence], [plot(sentence, drawing, data)], [data])
 
 
@@ -272,17 +272,17 @@ def systems_section(inputs: ReportInputs) -> Section | None:
         reason=strengths.reason,
         scope=standings.scope,
     )
-    ceiling = say("tournament-ceiling" if set(names) & set(HUMAN) else "tournament-no-ceiling")
+    ceiling = render_sentence("tournament-ceiling" if set(names) & set(HUMAN) else "tournament-no-ceiling")
     shares = dict(zip(names, won, strict=True))
     leaders = standings.compare().leaders
-    sentence = say(
+    sentence = render_sentence(
         "tournament", wording=inputs.wording, leaders=leaders, names=join_names(leaders),
         least=shares[leaders[-1]].value, name=names[0], top=won[0], systems=len(names),
         comparisons=people.comparisons, ceiling=ceiling,
         most=MOST_SHOWN if len(names) > MOST_SHOWN else 0,
     )  # fmt: skip
     levels = (Level("even", 0.5), *_human(names, won))
-    drawing = Dots(
+    drawing = DotPlot(
         tuple(names[:MOST_SHOWN]),
         (DotPanel("won against the others", tuple(won[:MOST_SHOWN]), levels),),
         "comparisons won in %, 95 % interval",
@@ -291,11 +291,11 @@ def systems_section(inputs: ReportInputs) -> Section | None:
     )
     plots = [plot(sentence, drawing, data)]
     if not strengths.reason:
-        caption = say("strengths", stronger=1 / (1 + np.exp(-1)), ceiling=ceiling)
+        caption = render_sentence("strengths", stronger=1 / (1 + np.exp(-1)), ceiling=ceiling)
         drawing = _dots_of_strengths(names, strength, leaders)
         plots.append(plot(caption, drawing, data, "strengths", "Strengths of systems"))
     by_metrics = _wins_by_metrics(inputs, pks, first, second, people)
-    sentences = [sentence, *([say("tournament-live")] if inputs.live else [])]
+    sentences = [sentence, *([render_sentence("tournament-live")] if inputs.live else [])]
     return section("tournament", sentences, plots, [data, *([by_metrics] if by_metrics else [])])
 
 
@@ -310,11 +310,11 @@ def _decided_comparisons(inputs: ReportInputs) -> list[tuple[int, str, str, int]
     return rows
 
 
-def _dots_of_strengths(names: Sequence[str], strength: Sequence[Estimate], leaders: Sequence[str]) -> Dots:
+def _dots_of_strengths(names: Sequence[str], strength: Sequence[Estimate], leaders: Sequence[str]) -> DotPlot:
     shown = zip(names[:MOST_SHOWN], strength, strict=False)
     ranked = sorted(shown, key=lambda row: -(row[1].value or 0.0))
     levels = (Level("mean", 0.0), *_human(names, strength))
-    return Dots(
+    return DotPlot(
         tuple(name for name, _ in ranked),
         (DotPanel("", tuple(estimate for _, estimate in ranked), levels),),
         "log-strength, 95 % interval",

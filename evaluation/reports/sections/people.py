@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from evaluation.presentation.content import DotPanel, Dots, Estimate, Level, Section
-from evaluation.presentation.rendering import plot, say, section, table
+from evaluation.presentation.content import DotPanel, DotPlot, Estimate, Level, Section
+from evaluation.presentation.rendering import plot, render_sentence, section, table
 from evaluation.reports.loading import ReportInputs
 from quorum.statistics.meta import wilson_interval
 
@@ -47,8 +47,8 @@ def collection_section(inputs: ReportInputs) -> Section:
         for name, key in COUNT_ROWS.items()
         if (counts[key] or key in FIXED_ROWS) and key not in left_out
     ]
-    sentence = say("collection", wording=inputs.wording, counts=counts, anonymous=anonymous)
-    sentences = [sentence, *([say("collection-chosen")] if inputs.chosen else [])]
+    sentence = render_sentence("collection", wording=inputs.wording, counts=counts, anonymous=anonymous)
+    sentences = [sentence, *([render_sentence("collection-chosen")] if inputs.chosen else [])]
     return section("collection", sentences, tables=[table("collection", rows)])
 
 
@@ -76,7 +76,7 @@ def workers_section(inputs: ReportInputs) -> Section:
     data = table("workers", rows, columns)
     seen, right = (sum(row[name] for row in workers) for name in ("controls_seen", "controls_right"))
     aside = sum(not row["used"] for row in workers)
-    sentence = say(
+    sentence = render_sentence(
         "workers", wording=inputs.wording, workers=len(workers), seen=seen, right=right, aside=aside
     )
     if not seen:
@@ -89,13 +89,13 @@ def workers_section(inputs: ReportInputs) -> Section:
     guessing = _chance_accuracy(inputs)
     if guessing is not None:
         levels.append(Level("guessing", guessing))
-    drawing = Dots(
+    drawing = DotPlot(
         tuple(f"W{number}" for number in range(1, len(workers[:MOST_WORKERS]) + 1)),
         (DotPanel("", tuple(estimates[:MOST_WORKERS]), tuple(levels)),),
         "control items right in %, Wilson's 95 % interval",
         shows="share",
     )
-    caption = say(
+    caption = render_sentence(
         "workers-plot",
         sentence=sentence,
         guessing=guessing,

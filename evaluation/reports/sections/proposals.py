@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from evaluation.data.ranked_lists import SEARCH
-from evaluation.presentation.content import Curve, CurvePanel, Curves, Section, estimate_of, join_names
-from evaluation.presentation.rendering import plot, say, section, table
+from evaluation.presentation.content import Curve, CurvePanel, LinePlot, Section, estimate_of, join_names
+from evaluation.presentation.rendering import plot, render_sentence, section, table
 from evaluation.reports.loading import ReportInputs
 from evaluation.reports.sections.ceilings import MEAN_TOLERANCE
 from evaluation.reports.sections.thresholds import exact_cut
@@ -52,7 +52,7 @@ def grades_section(inputs: ReportInputs) -> Section | None:
     leaders = standings.compare().leaders
     of_leaders = [row for row in rows if row[0] in leaders]
     shares_of_leaders = [row[1].value for row in of_leaders]
-    sentence = say(
+    sentence = render_sentence(
         "grades", wording=inputs.wording, leaders=leaders, names=join_names(leaders), least=min(shares_of_leaders),
         reached=max(shares_of_leaders) if inputs.wording else strictest.value, name=names[0], mean=mean,
         images=of_leaders[0][-1] if inputs.wording else images, cut=cuts[0],
@@ -66,7 +66,7 @@ def grades_section(inputs: ReportInputs) -> Section | None:
         Curve("random judged one", tuple(cuts), floor, dashed=True),
         Curve("best judged one", tuple(cuts), ceiling),
     )
-    drawing = Curves(
+    drawing = LinePlot(
         (CurvePanel("", curves, bounds=bounds),),
         "mean grade at least",
         "share of first texts in %",
@@ -105,7 +105,7 @@ def rankings_section(inputs: ReportInputs) -> Section | None:
     for task, rows in rankings.items():
         cells = {row["system"]: row["R-precision"] for row in rows}
         leaders = leading_systems(rows)
-        sentence = say(
+        sentence = render_sentence(
             "rankings", wording=inputs.wording, leaders=leaders, names=join_names(leaders) if leaders else "",
             system=rows[0]["system"], query=TASKS[task][3],
             what="items " if task == SEARCH else "", share=rows[0]["R-precision"]["value"] or 0.0,

@@ -11,7 +11,7 @@ from django.utils.module_loading import import_string
 from common.features import declared_by_features
 from evaluation.presentation.content import (
     DotPanel,
-    Dots,
+    DotPlot,
     Estimate,
     Level,
     Plot,
@@ -20,7 +20,7 @@ from evaluation.presentation.content import (
     estimate_of,
     levels_of,
 )
-from evaluation.presentation.rendering import plot, say, section, table
+from evaluation.presentation.rendering import plot, render_sentence, section, table
 from evaluation.reports.loading import ReportInputs
 from evaluation.reports.sections.correlations import FULL_AGREEMENT
 from evaluation.results.aggregation import (
@@ -54,7 +54,7 @@ def _leave_one_out_section(figures: Mapping[str, Any]) -> Section:
     if not bounds["metrics"]:
         return section("leave-one-out", empty=bounds["reason"])
     data, *orders = leave_one_out_tables(bounds)
-    sentence = say("leave-one-out", captions=bounds["captions"])
+    sentence = render_sentence("leave-one-out", captions=bounds["captions"])
     plots: list[Plot] = []
     # Metrics have different scales; plot only those from 0 to 1, on one axis.
     rows = [
@@ -67,8 +67,9 @@ def _leave_one_out_section(figures: Mapping[str, Any]) -> Section:
         people = DotPanel("one person", tuple(row[1] for row in rows))
         floor = DotPanel("a caption of another item", tuple(row[2] for row in rows))
         panels = _panels_with_floor(people, floor)
-        drawing = Dots(tuple(row[0] for row in rows), panels, "mean score over items, 95 % interval")
-        caption = f"{sentence} {say('leave-one-out-floor' if len(panels) > 1 else 'leave-one-out-no-floor')}"
+        drawing = DotPlot(tuple(row[0] for row in rows), panels, "mean score over items, 95 % interval")
+        floor_name = "leave-one-out-floor" if len(panels) > 1 else "leave-one-out-no-floor"
+        caption = f"{sentence} {render_sentence(floor_name)}"
         plots.append(plot(caption, drawing, data, title="What people reach by the metrics"))
     return section("leave-one-out", [sentence, *bounds["warnings"]], plots, [data, *orders])
 
@@ -82,7 +83,9 @@ def _captions_section(figures: Mapping[str, Any]) -> Section:
     data = captions_table(figures["captions"], ends=MOST_CAPTIONS)
     half = figures.get("split_half", {})
     half = half if half.get("spearman") is not None else None
-    return section("captions", [say("captions", captions=len(figures["captions"]), half=half)], tables=[data])
+    return section(
+        "captions", [render_sentence("captions", captions=len(figures["captions"]), half=half)], tables=[data]
+    )
 
 
 def _keywords_section(figures: Mapping[str, Any]) -> Section:
@@ -98,12 +101,12 @@ def _keywords_section(figures: Mapping[str, Any]) -> Section:
             for name, score in scores.items()
         ],
     )
-    sentence, floor = say("keywords", value=of_words["value"]), of_words.get("floor")
+    sentence, floor = render_sentence("keywords", value=of_words["value"]), of_words.get("floor")
     levels = [] if floor is None else [Level("another item's", floor)]
     levels.append(Level("the same keywords", 1.0, dashed=False))
     panel = DotPanel("", tuple(estimate_of(score) for score in scores.values()), tuple(levels))
-    drawing = Dots(tuple(scores), (panel,), "F1, 95 % interval")
-    caption = f"{sentence} {say('keywords-floor', floor=floor)}"
+    drawing = DotPlot(tuple(scores), (panel,), "F1, 95 % interval")
+    caption = f"{sentence} {render_sentence('keywords-floor', floor=floor)}"
     return section("keywords", [sentence], [plot(caption, drawing, data)], [data])
 
 
@@ -123,9 +126,9 @@ def _content_section(figures: Mapping[str, Any]) -> Section:
     people = DotPanel("one person", tuple(estimate_of(bound) for bound in bounds.values()))
     chance = DotPanel("random boxes", tuple(Estimate(bound.get("floor")) for bound in bounds.values()))
     panels = _panels_with_floor(people, chance)
-    drawing = Dots(tuple(bounds), panels, "mean over items")
-    sentence = say("content")
-    caption = f"{sentence} {say('content-floor', floor=len(panels) > 1)}"
+    drawing = DotPlot(tuple(bounds), panels, "mean over items")
+    sentence = render_sentence("content")
+    caption = f"{sentence} {render_sentence('content-floor', floor=len(panels) > 1)}"
     return section("content", [sentence], [plot(caption, drawing, data)], [data])
 
 
@@ -144,11 +147,11 @@ def _system_content_section(verdict: Mapping[str, Any] | None, figures: Mapping[
         value = (measure, "coefficient")
         compared = compared_table({"": verdict}, {"": cells}, heads=("", "system"), value=value)
     best = {"best": drawn[0], "people": people, "baseline": drawn[systems]}
-    sentence = say("system-content", content=content, systems=systems, **best)
+    sentence = render_sentence("system-content", content=content, systems=systems, **best)
     estimates = tuple(estimate_of(row["figures"][decides]) for row in drawn)
     panel = DotPanel("", estimates, tuple(levels_of("one person", estimate_of(people))))
     names, axis = tuple(row["name"] for row in drawn), f"mean {measure} over items, 95 % interval"
-    drawing = Dots(names, (panel,), axis, accent=tuple(leaders))
+    drawing = DotPlot(names, (panel,), axis, accent=tuple(leaders))
     return section("system-content", [sentence], [plot(sentence, drawing, data)], [data, *compared])
 
 
@@ -157,12 +160,12 @@ def _questions_section(figures: Mapping[str, Any]) -> Section:
     if not any(question["answered"] for question in questions):
         return section("questions", empty="Nobody answered a question of the form yet.")
     tables = questions_tables(questions)
-    sentence = say("questions", n=len(questions))
+    sentence = render_sentence("questions", n=len(questions))
     plots: list[Plot] = []
     drawn = [question for question in questions if question.get("alpha", {}).get("value") is not None]
     if drawn:
         alphas = tuple(estimate_of(question["alpha"]) for question in drawn)
-        drawing = Dots(
+        drawing = DotPlot(
             tuple(question["name"] for question in drawn),
             (DotPanel("", alphas, (Level("chance", 0.0), FULL_AGREEMENT)),),
             "Krippendorff's alpha, 95 % interval",

@@ -19,7 +19,7 @@ from django.utils.translation import gettext_noop
 from common.amounts import as_json
 from common.features import of_features
 from evaluation.presentation.content import Section
-from evaluation.presentation.rendering import WORDING_VERSION, say, section, table
+from evaluation.presentation.rendering import WORDING_VERSION, render_sentence, section, table
 from evaluation.reports.loading import ReportInputs
 from evaluation.results.verdict import winners_named
 from judgments.design.tables.plan import RegistrationPlan, read_claim
@@ -151,9 +151,9 @@ def outcome_words(outcome: HypothesisOutcome, wording: int = WORDING_VERSION) ->
         return "Nothing here tests it; people judge it."
     claim = read_claim(outcome.claim)
     if math.isnan(outcome.p):
-        return say("outcome-not-tested", claim=claim)
+        return render_sentence("outcome-not-tested", claim=claim)
     low, high = outcome.interval if outcome.differing else (math.nan, math.nan)
-    return say("outcome", wording=wording, claim=claim, outcome=outcome, low=low, high=high)
+    return render_sentence("outcome", wording=wording, claim=claim, outcome=outcome, low=low, high=high)
 
 
 def registration_section(registered: RegisteredPlan, inputs: ReportInputs) -> Section:
@@ -165,7 +165,7 @@ def registration_section(registered: RegisteredPlan, inputs: ReportInputs) -> Se
     deviations = registered.deviations
     if deviations:
         tables.append(table("deviations", [(deviation.what, deviation.words) for deviation in deviations]))
-    sentence = say("registration", on=registered.on, sha256=registered.sha256, n=len(deviations))
+    sentence = render_sentence("registration", on=registered.on, sha256=registered.sha256, n=len(deviations))
     return section("registration", [sentence], tables=tables)
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from evaluation.presentation.content import Estimate, Heat, HeatPanel, Level, Section, estimate_of
-from evaluation.presentation.rendering import plot, say, section, table
+from evaluation.presentation.content import Estimate, Heatmap, HeatPanel, Level, Section, estimate_of
+from evaluation.presentation.rendering import plot, render_sentence, section, table
 from evaluation.reports.loading import ReportInputs
-from evaluation.reports.sections.ceilings import one_against_cut
+from evaluation.reports.sections.ceilings import judge_vs_rest_kappa
 from evaluation.reports.sections.correlations import (
     FULL_AGREEMENT,
     ONE_JUDGE_LABEL,
@@ -43,7 +43,7 @@ def thresholds_section(inputs: ReportInputs) -> Section | None:
     top = max(known, key=lambda cell: cell["value"], default=None)
     reached = [kappa for kappa in best.values() if kappa != UNDEFINED_SORT_KEY]
     judge = [estimate.value for estimate in people.values() if estimate.value is not None]
-    sentence = say(
+    sentence = render_sentence(
         "thresholds", wording=inputs.wording, name=names[0],
         top=max(reached, default=None) if inputs.wording else top, least=min(reached, default=None),
         people=bool(judge), judge=max(judge, default=None),
@@ -53,7 +53,7 @@ def thresholds_section(inputs: ReportInputs) -> Section | None:
     )  # fmt: skip
     data = table("kappa", rows, clustered=inputs.clustered, raters=inputs.new_raters)
     panels = tuple(_grid(name, grids[name], people) for name in names[:MOST_GRIDS])
-    drawing = Heat(panels, "metric at least", "people at least")
+    drawing = Heatmap(panels, "metric at least", "people at least")
     return section(
         "thresholds", [sentence], [plot(sentence, drawing, data, title="Kappa by thresholds")], [data]
     )
@@ -65,7 +65,7 @@ def _people_at_cuts(inputs: ReportInputs) -> dict[float, Estimate]:
     judged = inputs.table
     unit, value = judged.unit[judged.counted], judged.value[judged.counted]
     exact = {exact_cut(cut): cut for cut in inputs.kind.comparison.cuts}
-    estimates = one_against_cut(unit, value, inputs.judgment_clusters, list(exact))
+    estimates = judge_vs_rest_kappa(unit, value, inputs.judgment_clusters, list(exact))
     return {exact[cut]: estimate for cut, estimate in sorted(estimates.items())}
 
 

@@ -14,7 +14,7 @@ from rest_framework.reverse import reverse
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
 from annotation.models import Adjudication
-from annotation.quality.operations import send_units, withdraw
+from annotation.quality.operations import send_units, withdraw_adjudication
 from annotation.quality.reviews import adjudicators, can_be_adjudicated
 from evaluation.models import Consensus
 from evaluation.results.consensus.study import SIDE_LABELS
@@ -140,7 +140,7 @@ def _describe_decision(adjudication: Adjudication) -> str:
 
 
 add_operation(send_units, label="Send to an adjudicator", fields=(), leads_to=lambda study: "disputes")
-add_operation(withdraw, label="Withdraw", fields=(), leads_to=lambda study: "disputes")
+add_operation(withdraw_adjudication, label="Withdraw", fields=(), leads_to=lambda study: "disputes")
 add_operation(
     reopen, name="reopen-units", label="Re-open items", fields=("units", "votes", "why"), needed=("units",)
 )

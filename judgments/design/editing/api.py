@@ -17,7 +17,7 @@ from rest_framework.response import Response
 from rest_framework.reverse import reverse
 from rest_framework.views import APIView
 
-from common.errors import Changed
+from common.errors import EditConflict
 from judgments.access.permissions import IsStaff, staff_of, study_for
 from judgments.access.rights import Right
 from judgments.api.bodies import TOMLParser, body_of, toml_of
@@ -159,7 +159,9 @@ def _change(request: Request, study: Study, design: StudyDesign) -> Study:
     locked = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     known = [tag.strip() for tag in request.headers.get("If-Match", "*").split(",")]
     if "*" not in known and _etag(locked.design) not in known:
-        raise Changed(f"The design of study {study.slug!r} was changed since it was read; read it again.")
+        raise EditConflict(
+            f"The design of study {study.slug!r} was changed since it was read; read it again."
+        )
     return change_design(study=locked, design=design, user=staff_of(request))
 
 

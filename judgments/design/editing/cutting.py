@@ -15,7 +15,7 @@ from django.utils.translation import gettext, gettext_noop, ngettext
 from common.amounts import thousands
 from common.errors import DesignError
 from judgments.design.arena import draws_arenas
-from judgments.design.editing.data_sorts import can_ask_about_texts, shows_texts_alone, sort_of_texts
+from judgments.design.editing.data_sorts import can_ask_about_texts, judged_text_type, shows_texts_alone
 from judgments.design.reading.checking import make_design
 from judgments.design.reading.presets import PRESETS
 from judgments.design.requirements import REQUIREMENT_PRESETS, Workers
@@ -65,7 +65,7 @@ class DatasetReader:
         return self._materials[ranked]
 
 
-class Fitting:
+class DesignFitter:
     """One way to fit a design to its dataset.
 
     Attributes:
@@ -135,7 +135,7 @@ class Fitting:
             or not self.reader.has_texts_alone
         ):
             return
-        self.values["judged"] = sort_of_texts(self.dataset)
+        self.values["judged"] = judged_text_type(self.dataset)
         if not kind.page.shows_picture:
             return
         if self.values["preset"] in PRESETS:

@@ -26,7 +26,7 @@ def shows_texts_alone(dataset: Dataset) -> bool:
     return items.exists() and not items.filter(~Q(picture="") | ~Q(url="") | Q(text="")).exists()
 
 
-def sort_of_texts(dataset: Dataset) -> str:
+def judged_text_type(dataset: Dataset) -> str:
     """Return "translation", "summary" or "text", guessed by comparing outputs, or references, with sources."""
     outputs = Output.objects.annotations().filter(system__dataset=dataset).order_by()
     references = Caption.objects.filter(dataset=dataset, role=Caption.Role.REFERENCE).order_by()

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from django.utils.translation import gettext, gettext_noop
 
-from judgments.design.editing.cutting import DatasetReader, Fitting
+from judgments.design.editing.cutting import DatasetReader, DesignFitter
 from judgments.design.reading.presets import PRESETS
 from judgments.drawing.controls.makers import SPLIT_CONTROLS
 from judgments.kinds import KINDS
@@ -42,7 +42,7 @@ class ChecksQuestion:
     asked: int
 
 
-class Fitted(NamedTuple):
+class FittedDesign(NamedTuple):
     """A design fitted to its dataset, sentences about the changes, and a question that is left to decide."""
 
     values: dict[str, Any]
@@ -52,7 +52,7 @@ class Fitted(NamedTuple):
 
 def fit_to_dataset(
     values: dict[str, Any], dataset: Dataset, *, maker: int | None, untouched: bool = False, checks: str = ""
-) -> Fitted:
+) -> FittedDesign:
     """Fit a design to its dataset.
 
     Rather than leaving out items for check questions, fewer check questions are asked, unless a tenth of the items
@@ -68,15 +68,17 @@ def fit_to_dataset(
     reader = DatasetReader(dataset, maker)
     preset = PRESETS.get(values["preset"]) if untouched and not values["controls"]["per_hit"] else None
     if preset and "controls.per_hit" in preset.ours and KINDS[values["protocol"]].compares_pairs:
-        checked = Fitting(values | {"controls": values["controls"] | {"per_hit": CHECKS}}, reader)
+        checked = DesignFitter(values | {"controls": values["controls"] | {"per_hit": CHECKS}}, reader)
         if checked.has_enough_checks():
             about = gettext("Check questions on each page of work: %(n)s. The paper does not give a number.")
             checked.sentences.append(about % {"n": CHECKS})
             return _keep_items(checked, values, reader, checks)
-    return _keep_items(Fitting(values, reader), values, reader, checks)
+    return _keep_items(DesignFitter(values, reader), values, reader, checks)
 
 
-def _keep_items(reserving: Fitting, values: dict[str, Any], reader: DatasetReader, checks: str) -> Fitted:
+def _keep_items(
+    reserving: DesignFitter, values: dict[str, Any], reader: DatasetReader, checks: str
+) -> FittedDesign:
     """Return the design so that all items are judged, if reserving items for check questions would cost too many.
 
     Args:
@@ -84,13 +86,13 @@ def _keep_items(reserving: Fitting, values: dict[str, Any], reader: DatasetReade
     """
     controls = reserving.values["controls"]
     if not reserving.checks or not set(controls["kinds"]) & set(SPLIT_CONTROLS):
-        return Fitted(reserving.values, reserving.sentences)
+        return FittedDesign(reserving.values, reserving.sentences)
     kind = KINDS[reserving.values["protocol"]]
-    omitting = Fitting(values, reader, per_hit=0)
+    omitting = DesignFitter(values, reader, per_hit=0)
     lost = omitting.asked - reserving.asked
     if controls["per_hit"] and lost <= 0:
-        return Fitted(reserving.values, reserving.sentences)
-    repeating = Fitting(
+        return FittedDesign(reserving.values, reserving.sentences)
+    repeating = DesignFitter(
         values, reader, per_hit=1 if kind.grouped else min(reserving.checks, CHECKS), repeating=True
     )
     fittings = {REPEAT: repeating, RESERVE: reserving, OMIT: omitting}
@@ -99,9 +101,9 @@ def _keep_items(reserving: Fitting, values: dict[str, Any], reader: DatasetReade
     if not controls["per_hit"]:
         best = fittings.get(REPEAT, omitting)
         best.sentences.append(gettext(TOO_FEW_TEXTS[REPEAT if best is repeating else OMIT]))
-        return Fitted(best.values, best.sentences)
+        return FittedDesign(best.values, best.sentences)
     few = reserving.has_enough_checks() and lost * RESERVED_OF <= omitting.asked
     proposed = checks if checks in fittings else RESERVE if few else REPEAT if REPEAT in fittings else OMIT
     others = tuple(name for name in fittings if name != proposed)
     best = fittings[proposed]
-    return Fitted(best.values, best.sentences, ChecksQuestion(proposed, others, lost, omitting.asked))
+    return FittedDesign(best.values, best.sentences, ChecksQuestion(proposed, others, lost, omitting.asked))

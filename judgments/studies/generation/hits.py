@@ -35,14 +35,14 @@ def generate_hits(*, study: Study, progress: Progress = no_progress) -> Batch:
     return batch
 
 
-def generated_already(study: Study) -> WrongState:
+def already_generated_error(study: Study) -> WrongState:
     sentence = gettext("Study %(slug)r is %(state)s; pages of work are generated once, from a draft.")
     return WrongState(sentence % {"slug": study.slug, "state": gettext(study.state)})
 
 
 def draw_hits(*, study: Study, progress: Progress = no_progress) -> Batch:
     if study.state != Study.State.DRAFT:
-        raise generated_already(study)
+        raise already_generated_error(study)
     progress(0.05, "drawing")
     return build_batch(design_of(study), study.dataset, maker=study.created_by_id)
 
@@ -63,7 +63,7 @@ def store_hits(*, study: Study, batch: Batch, progress: Progress = no_progress) 
     )
     study.refresh_from_db()
     if not moved:
-        raise generated_already(study)
+        raise already_generated_error(study)
     if study.design != drawn_from:
         raise WrongState(
             gettext(

@@ -34,7 +34,7 @@ from quorum.metrics.meteor.alignment import (
 from quorum.metrics.meteor.beam_search import workspace
 from quorum.metrics.meteor.matches import COLUMNS, CandidateWords, Lookup, enter_candidate, leave_candidate
 from quorum.metrics.meteor.relations import ALL, PARAPHRASE, STAGE_CHOICES, STAGES, SYNONYM, relations
-from quorum.metrics.meteor.tables import DATA, LONGEST, Tables, no_phrases, phrases_in, tables_there
+from quorum.metrics.meteor.tables import DATA, LONGEST, Tables, available_tables, no_phrases, phrases_in
 from quorum.metrics.text.tokens import TokenizedTexts
 from quorum.numeric.arrays import Flags, Floats, Ints, Numbers
 from quorum.numeric.compiling import compiled
@@ -220,9 +220,9 @@ class MeteorStatistics:
     counts: NDArray[np.int64]
 
 
-def stages_there() -> int:
+def available_stages() -> int:
     """Return the number of stages that the installed tables allow, without reading them."""
-    tables = tables_there()
+    tables = available_tables()
     if tables.paraphrases:
         return len(STAGES)
     return PARAPHRASE if tables.synonyms else SYNONYM
@@ -230,7 +230,7 @@ def stages_there() -> int:
 
 def stages_named(name: str) -> int:
     """Return the number of stages of ALL or of one of STAGE_CHOICES, without reading tables. Raise MissingTables."""
-    known = stages_there()
+    known = available_stages()
     count = len(STAGES) if name == ALL else STAGE_CHOICES.index(name) + 1
     if count > known:
         raise MissingTables(

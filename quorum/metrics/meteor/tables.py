@@ -122,15 +122,15 @@ class _Source:
             return BytesIO(wheel.read(name))
 
 
-class TablesThere(NamedTuple):
+class AvailableTables(NamedTuple):
     synonyms: bool
     paraphrases: bool
 
 
-def tables_there() -> TablesThere:
+def available_tables() -> AvailableTables:
     """Return which tables are installed, without reading them. Raise InvalidFile."""
     source = _source(os.environ.get(DATA, ""))
-    return TablesThere(source is not None, source is not None and source.paraphrases is not None)
+    return AvailableTables(source is not None, source is not None and source.paraphrases is not None)
 
 
 def find_tables() -> Tables:

@@ -26,7 +26,7 @@ from quorum.statistics.crossed import (
     share_of_rows,
 )
 from quorum.statistics.inference import Result, signed
-from quorum.statistics.inputs import BadShape, BadValue, encode, one_per_row, positive, same_length
+from quorum.statistics.inputs import BadShape, BadValue, check_positive_int, encode, one_per_row, same_length
 from quorum.statistics.resampling import Seed, generator_of
 
 SPLITS = 100
@@ -147,7 +147,7 @@ def split_half_reliability(
     seed: Seed = 0,
 ) -> SplitHalfResult:
     """Correlate the scores of random halves of the answers; the answers to each of `tuples` (N,) are split evenly."""
-    positive(splits, "splits")
+    check_positive_int(splits, "splits")
     generator, reported = generator_of(seed)
     rows = _read(shown, best, worst)
     _, groups = encode(tuples, "tuples")

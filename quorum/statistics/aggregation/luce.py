@@ -39,10 +39,10 @@ from quorum.statistics.inference import signed
 from quorum.statistics.inputs import (
     LARGEST_TABLE,
     BadValue,
+    check_non_negative,
+    check_positive_int,
     encode,
-    from_zero,
     one_per_row,
-    positive,
     same_length,
 )
 
@@ -85,9 +85,9 @@ def luce_choice(
             no owners; a setting is wrong.
     """
     check_confidence(confidence)
-    positive(max_iterations, "max_iterations")
-    from_zero(prior, "prior")
-    from_zero(tolerance, "tolerance")
+    check_positive_int(max_iterations, "max_iterations")
+    check_non_negative(prior, "prior")
+    check_non_negative(tolerance, "tolerance")
     rows = _Lists.of(shown, best, owners)
     columns = cluster_columns(clusters)
     grouped = Clusters.of(columns, rows.count) if columns else None

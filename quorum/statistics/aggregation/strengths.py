@@ -44,12 +44,12 @@ from quorum.statistics.inference import Result, signed
 from quorum.statistics.inputs import (
     BadShape,
     BadValue,
+    check_positive_int,
     encode_both,
     finite_vector,
     floats_of,
     is_real,
     one_of,
-    positive,
     same_length,
 )
 from quorum.statistics.resampling import Seed, generator_of
@@ -220,7 +220,7 @@ def preference_strengths(
     first. `weights`: (N,) positive. With weights or clusters, intervals are by the sandwich estimator.
     """
     check_confidence(confidence)
-    positive(max_iterations, "max_iterations")
+    check_positive_int(max_iterations, "max_iterations")
     one_of(model, MODELS, "model")
     if not (is_real(tolerance) and tolerance >= 0):
         raise BadValue(f"tolerance is {tolerance!r}, expected a number from zero on")
@@ -457,7 +457,7 @@ def rank_bands(
     simulated from the multivariate t distribution with the lowest of `freedom`.
     """
     check_confidence(confidence)
-    positive(draws, "draws")
+    check_positive_int(draws, "draws")
     generator, reported = generator_of(seed)
     theta = floats_of(strengths, "strengths", "something that is no number")
     table = floats_of(covariance, "covariance", "something that is no number")

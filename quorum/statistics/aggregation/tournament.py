@@ -25,7 +25,7 @@ from quorum.statistics.crossed import (
     share_of_rows,
 )
 from quorum.statistics.inference import signed
-from quorum.statistics.inputs import encode, one_of, one_per_row, positive, same_length
+from quorum.statistics.inputs import check_positive_int, encode, one_of, one_per_row, same_length
 from quorum.statistics.resampling import RESAMPLES, Seed, bootstrap, generator_of, percentile_interval
 
 TIE_RULES = ("half", "no-win", "set-aside")
@@ -116,7 +116,7 @@ def tournament(
     elif units < 2:
         reason = "; ".join(filter(None, (reason, TOO_FEW.format(resampled))))
     elif resamples:
-        positive(resamples, "resamples")
+        check_positive_int(resamples, "resamples")
         if clusters is None:
             draws = _redrawn_rows(wins, tied, ties, resamples, generator)
         else:

@@ -25,7 +25,7 @@ import numpy as np
 from quorum.numeric.arrays import Floats, Ints
 from quorum.statistics.crossed import CONFIDENCE
 from quorum.statistics.inference import Inference, Options, signed
-from quorum.statistics.inputs import BadShape, BadValue, encode, positive
+from quorum.statistics.inputs import BadShape, BadValue, check_positive_int, encode
 from quorum.statistics.resampling import Seed
 
 NOBODY = "no text was read by two raters, so nobody can be held against anybody"
@@ -212,7 +212,7 @@ def _gaps(marks: _Marks, judgment: Ints, start: Ints, end: Ints) -> tuple[Ints, 
 
 
 def _result(marks: _Marks, value: Callable[[Floats], float], options: Options) -> SpanAgreement:
-    positive(options.resamples, "resamples")
+    check_positive_int(options.resamples, "resamples")
     size, spans = len(marks.item), sum(len(start) for _, start, _ in marks.labels)
     items = int(marks.item.max(initial=-1)) + 1
     figure = math.nan

@@ -38,12 +38,12 @@ from quorum.statistics.inputs import (
     BadOption,
     BadShape,
     BadValue,
+    check_positive_int,
     encode,
     finite_vector,
     floats_of,
     one_of,
     one_per_row,
-    positive,
     refuse_values,
     same_length,
     score_vector,
@@ -513,7 +513,7 @@ def accuracy_by_references(
     if not scores:
         raise BadShape("scores is empty, expected one number of references or more")
     for number in scores:
-        positive(number, "a number of references")
+        check_positive_int(number, "a number of references")
     numbers = sorted(scores)
     named = [_winners(number, scores[number], len(people.winners)) for number in numbers]
     return {
@@ -524,9 +524,9 @@ def accuracy_by_references(
 
 def random_subsets(available: int, size: int, draws: int, *, seed: Seed = 0) -> Ints:
     """Return (D, size) positions of randomly drawn references, ascending; a single draw if `size` is `available`."""
-    positive(available, "available")
-    positive(size, "size")
-    positive(draws, "draws")
+    check_positive_int(available, "available")
+    check_positive_int(size, "size")
+    check_positive_int(draws, "draws")
     if size > available:
         raise BadOption(f"size is {size}, expected at most the {available} references there are")
     if size == available:

@@ -26,12 +26,12 @@ from quorum.statistics.inputs import (
     BadOption,
     BadShape,
     BadValue,
+    check_positive_int,
     encode,
     encode_both,
     finite_vector,
     is_real,
     one_of,
-    positive,
     same_length,
     score_table,
 )
@@ -95,7 +95,7 @@ def pairwise_accuracy(
     random ones. The interval resamples groups; columns of `clusters` must be constant within a group.
     """
     options = Options.of(confidence=confidence, resamples=resamples, seed=seed, clusters=clusters)
-    positive(max_pairs, "max_pairs")
+    check_positive_int(max_pairs, "max_pairs")
     calibrate = isinstance(epsilon, str) and epsilon == CALIBRATE
     if not calibrate and not (is_real(epsilon) and 0 <= epsilon < math.inf):
         raise BadOption(f"epsilon is {epsilon!r}, expected a number from zero on, or {CALIBRATE}")
@@ -269,7 +269,7 @@ def soft_pairwise_accuracy(
     metric, people, and all pairs. With `missing` "leave-out", items with a nan score are dropped.
     """
     one_of(missing, ("refuse", "leave-out"), "missing")
-    positive(reassignments, "reassignments")
+    check_positive_int(reassignments, "reassignments")
     generator, reported = generator_of(seed)
     metric, human = _table(scores, "scores", missing), _table(people, "people", missing)
     if metric.shape != human.shape:
@@ -376,7 +376,7 @@ def soft_accuracy_of_comparisons(
     signs, the same for both, with a larger mean; an equal mean counts half, so that the p of both directions have the
     sum 1.
     """
-    positive(reassignments, "reassignments")
+    check_positive_int(reassignments, "reassignments")
     generator, reported = generator_of(seed)
     names, first_system, second_system = encode_both(first, second, "first", "second")
     by_metric, by_people = finite_vector(metric, "metric"), finite_vector(people, "people")

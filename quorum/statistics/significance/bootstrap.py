@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from quorum.numeric.arrays import Floats
 from quorum.statistics.crossed import CONFIDENCE
 from quorum.statistics.inference import Inference, Options, signed
-from quorum.statistics.inputs import ROUNDING, BadOption, BadShape, one_of, positive, score_vector
+from quorum.statistics.inputs import ROUNDING, BadOption, BadShape, check_positive_int, one_of, score_vector
 from quorum.statistics.resampling import CELLS, Seed, bootstrap
 
 METHODS = ("percentile", "basic", "bca")
@@ -61,7 +61,7 @@ def bootstrap_interval(
     """
     one_of(method, METHODS, "method")
     options = Options.of(confidence=confidence, resamples=resamples, seed=seed)
-    positive(resamples, "resamples")
+    check_positive_int(resamples, "resamples")
     sample = score_vector(values, "values")
     name, function = row_statistic(statistic)
     n = len(sample)

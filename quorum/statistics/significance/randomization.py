@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from quorum.numeric.arrays import Floats, Ints
 from quorum.statistics.crossed import NAIVE, ClusterColumns, cluster_columns, joint_clusters
 from quorum.statistics.inference import Result, signed
-from quorum.statistics.inputs import BadShape, one_of, positive, same_length, score_vector
+from quorum.statistics.inputs import BadShape, check_positive_int, one_of, same_length, score_vector
 from quorum.statistics.resampling import ALTERNATIVES, CELLS, Seed, coin_tosses, count_extreme, generator_of
 from quorum.statistics.significance.bootstrap import RowStatistic, row_statistic
 
@@ -53,7 +53,7 @@ def randomization_test(
     swapped together. An equal difference counts as extreme. With `alternative` "greater", the test is that the first
     is higher.
     """
-    positive(reassignments, "reassignments")
+    check_positive_int(reassignments, "reassignments")
     one_of(alternative, ALTERNATIVES, "alternative")
     generator, reported = generator_of(seed)
     first_scores, second_scores = score_vector(first, "first"), score_vector(second, "second")

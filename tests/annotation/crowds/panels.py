@@ -14,7 +14,7 @@ from annotation.crowds.panel.reconciling import (
     compare_panel_list,
     read_submissions,
 )
-from annotation.crowds.qualifications import give_qualification, people_by_ids
+from annotation.crowds.qualifications import give_qualification, workers_by_crowd_ids
 from annotation.models import Assignment, CrowdSession, LedgerEntry, Publication
 from annotation.money.ledger import ledger_sums, reserved_cents
 from judgments.models import Study, StudyEvent
@@ -168,4 +168,6 @@ def everything() -> list[list[Any]]:
 
 
 def give(study: Study, *ids: str, name: str = "pilot", value: int = 1) -> None:
-    give_qualification(study=study, workers=people_by_ids(study=study, ids=ids), name=name, value=value)
+    give_qualification(
+        study=study, workers=workers_by_crowd_ids(study=study, ids=ids), name=name, value=value
+    )

@@ -12,7 +12,7 @@ from django.test import Client
 from django.utils import timezone
 from pytest_django import Settings
 
-from annotation.crowds.base import Refused, SeenPublication, TryLater
+from annotation.crowds.base import CrowdPublication, CrowdRefusal, RetryLater
 from annotation.crowds.mturk.backend import MTurkBackend
 from annotation.crowds.opening import begin_closing, begin_opening, close_study, open_study
 from annotation.crowds.outbox.delivery import carry_out_calls
@@ -179,7 +179,7 @@ def test_an_extension_by_another_runner_is_not_taken_back_by_an_old_view(
     turk.clock.advance(days=8)
     listed = MTurkBackend.fetch_publications
 
-    def overtaken(self: MTurkBackend, of: Study, *, known: Any) -> list[SeenPublication]:
+    def overtaken(self: MTurkBackend, of: Study, *, known: Any) -> list[CrowdPublication]:
         """The list is read, and then another process has the extension carried out."""
         found = list(listed(self, of, known=known))
         ask_to_extend(publication=publication, until=timezone.now() + timedelta(days=10))
@@ -248,7 +248,7 @@ def test_a_slow_runner_that_was_refused_does_not_hide_what_a_faster_one_began(
             CrowdCall.objects.update(
                 first_started_at=F("first_started_at") - day, started_at=F("started_at") - day
             )
-            raise TryLater("Throttled.", undone=True)
+            raise RetryLater("Throttled.", undone=True)
         answer = carry_out(self, asked)
         if len(turns) == 2:
             raise KeyboardInterrupt
@@ -272,7 +272,7 @@ def test_what_one_runner_parked_and_another_had_done_is_done(
     def slow(self: MTurkBackend, asked: CrowdCall) -> dict[str, Any]:
         turns.append(asked)
         if len(turns) == 2:
-            raise Refused("Not now.")
+            raise CrowdRefusal("Not now.")
         answer = carry_out(self, asked)
         carry_out_calls(study=study, wait=lambda seconds: None)
         return answer
@@ -333,7 +333,7 @@ def test_answers_count_once_the_crowd_names_their_work(study: Study) -> None:
     assert table.data_hash == hash_of_judgments(study) != before
 
 
-@pytest.mark.parametrize("problem", [Refused, TryLater])
+@pytest.mark.parametrize("problem", [CrowdRefusal, RetryLater])
 def test_a_refusal_that_names_somebody_is_kept_without_their_id(
     study: Study, problem: type[Exception], monkeypatch: pytest.MonkeyPatch, settings: Settings
 ) -> None:

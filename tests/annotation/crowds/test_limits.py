@@ -169,7 +169,7 @@ def test_each_entry_names_who_moved_money_and_by_which_door(
     assert (shown["by"], shown["door"], shown["currency"]) == ("olga", "api", "USD")
     assert Commitment.objects.get(account=olga).cents == 60
     call = CrowdCall.objects.get(kind="bonus")
-    bookings.release_call(call=call)
+    bookings.release_reservation(call=call)
     assert Commitment.objects.get(account=olga).cents == 0
     assert list(budgets_are_what_their_ledger_says()) == []
 

@@ -31,7 +31,7 @@ from annotation.crowds.mturk.notifications import (
     string_to_sign,
 )
 from annotation.crowds.opening import close_study, open_study
-from annotation.crowds.sync import note_hint, sync_what_is_due
+from annotation.crowds.sync import record_notification, sync_what_is_due
 from annotation.errors import AlreadyEnded, SlotTaken
 from annotation.models import Assignment, Case, CrowdCall, CrowdSession, Judgment, Publication
 from annotation.money.ledger import set_budget
@@ -337,10 +337,10 @@ def test_a_hint_starts_one_job_and_no_more_for_a_minute(turk: MTurkEmulator) -> 
     study = one_hit()
     open_study(study=study)
     external_id = up(study)[0].external_id
-    assert note_hint(platform=PLACE, external_id=external_id)
-    assert note_hint(platform=PLACE, external_id=external_id)
-    assert not note_hint(platform="mturk-live", external_id=external_id)
-    assert not note_hint(platform=PLACE, external_id="3MADEUP")
+    assert record_notification(platform=PLACE, external_id=external_id)
+    assert record_notification(platform=PLACE, external_id=external_id)
+    assert not record_notification(platform="mturk-live", external_id=external_id)
+    assert not record_notification(platform=PLACE, external_id="3MADEUP")
     assert Job.objects.filter(kind="sync_crowd").count() == 1
 
 

@@ -14,7 +14,7 @@ from contrib.packs.estimates import estimate_from
 from contrib.packs.flickr8k import references_by_image
 from contrib.packs.reading import ReplicationError
 from contrib.packs.running import Run
-from evaluation.presentation.content import Column, DotPanel, Dots, Estimate, Plot, Table
+from evaluation.presentation.content import Column, DotPanel, DotPlot, Estimate, Plot, Table
 from evaluation.results.metric_figures import CaptionTexts, score_captions
 from judgments.importers import open_dataset, open_judgments
 from judgments.importers.records.rows import JudgmentRow, ReferenceRow
@@ -187,7 +187,7 @@ def _correlate(run: Run, name: str, graded: GradedCaptions, coefficient: str) ->
     title = f"Rank correlation of metrics with people on {graded.title} [95 % interval over images]"
     table = Table(name, title, columns, tuple(rows))
     order = sorted(metrics, key=lambda metric: -(cells[metric].value or 0.0))
-    drawing = Dots(
+    drawing = DotPlot(
         tuple(order),
         (DotPanel(graded.title, tuple(cells[metric] for metric in order)),),
         axis=f"Kendall's {label} with people, 95 % interval over images",

@@ -9,7 +9,7 @@ from contrib.packs.fifty import (
     DATASET_TITLES,
     PASCAL,
     TOKENIZER,
-    Fifty,
+    FiftySentenceData,
     accuracy_of_all,
     curve_of_all,
     read_fifty,
@@ -21,8 +21,8 @@ from evaluation.presentation.content import (
     Cell,
     Column,
     CurvePanel,
-    Curves,
     Estimate,
+    LinePlot,
     Plot,
     Table,
     estimate_of,
@@ -96,7 +96,7 @@ def analyse(run: Run) -> None:
     _figure_3(run, panels, points)
 
 
-def _judgments(run: Run, name: str, data: Fifty) -> None:
+def _judgments(run: Run, name: str, data: FiftySentenceData) -> None:
     drawn = int((data.winners == 0).sum())
     how = (
         f"{data.votes.size:,} triplets as majorities of three judgments; {drawn} pairs are drawn"
@@ -108,7 +108,7 @@ def _judgments(run: Run, name: str, data: Fifty) -> None:
     )
 
 
-def _table_1(run: Run, name: str, data: Fifty, scores: dict[str, Floats]) -> None:
+def _table_1(run: Run, name: str, data: FiftySentenceData, scores: dict[str, Floats]) -> None:
     kinds = pair_kinds(data.kinds)
     every = {metric: accuracy_of_all(data, both) for metric, both in scores.items()}
     decided = {
@@ -142,7 +142,7 @@ def _table_1(run: Run, name: str, data: Fifty, scores: dict[str, Floats]) -> Non
 
 
 def _section_7_2(
-    run: Run, name: str, data: Fifty, scores: dict[str, Floats], curves: dict[str, ReferenceCurve]
+    run: Run, name: str, data: FiftySentenceData, scores: dict[str, Floats], curves: dict[str, ReferenceCurve]
 ) -> None:
     every = accuracy_of_all(data, scores["cider"])["all"]
     run.number(f"section-7.2/{name}/cider/48", every)
@@ -156,7 +156,7 @@ def _section_7_2(
     run.number(f"section-7.2/{name}/rouge-1/5", drawn_point(curves[ROUGE_1], 5))
 
 
-def _authors_scores(run: Run, data: Fifty) -> None:
+def _authors_scores(run: Run, data: FiftySentenceData) -> None:
     """Compare Quorum's CIDEr with the authors' scores of each pair's first candidate, by all fifty references."""
     if not run.has(SCORES):
         return
@@ -190,7 +190,7 @@ def _figure_3(run: Run, panels: list[CurvePanel], points: list[tuple[str, str, i
         f"Accuracy on the pairs that people decided, over the number of references: mean of {DRAWS} random subsets "
         f"({METEOR_DRAWS} for METEOR, which is slow). 95 % intervals in the table are for other pairs."
     )
-    drawing = Curves(tuple(panels), x_axis="references (log scale)", y_axis="accuracy, %")
+    drawing = LinePlot(tuple(panels), x_axis="references (log scale)", y_axis="accuracy, %")
     data = Table("accuracy-by-references", title, columns, tuple(points))
     plot = Plot("figure-3", title, sentence, drawing, data)
     run.section("figure-3", "Figure 3: how many references are enough", plots=[plot], tables=[data])

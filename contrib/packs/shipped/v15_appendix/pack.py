@@ -11,14 +11,14 @@ from contrib.packs.fifty import (
     DATASET_TITLES,
     PASCAL,
     TOKENIZER,
-    Fifty,
+    FiftySentenceData,
     accuracy_of_all,
     curve_of_all,
     read_fifty,
     scores_by_shared_subsets,
 )
 from contrib.packs.running import Run
-from evaluation.presentation.content import Cell, Column, CurvePanel, Curves, Estimate, Plot, Table
+from evaluation.presentation.content import Cell, Column, CurvePanel, Estimate, LinePlot, Plot, Table
 from evaluation.results.metric_figures import pair_kinds, score_texts
 from quorum.numeric.arrays import Floats, Ints
 from quorum.statistics.correlation import spearman
@@ -68,7 +68,7 @@ def analyse(run: Run) -> None:
         _versions(run, name, fifty)
 
 
-def _pairwise(run: Run, data: Fifty) -> None:
+def _pairwise(run: Run, data: FiftySentenceData) -> None:
     """App. I: metrics (five references) against the better candidate, and CIDEr (48) against the consensus."""
     metrics = [*AT_FIVE.values(), MEAN_LENGTH, "cider"]
     tables = scores_by_shared_subsets(data, metrics, [FIVE], draws=DRAWS, seed=run.seed)
@@ -104,7 +104,7 @@ def _pairwise(run: Run, data: Fifty) -> None:
     run.tabulate("pairwise", "Appendix I: the better candidate", "", heading, columns, rows)
 
 
-def _parting(run: Run, data: Fifty) -> None:
+def _parting(run: Run, data: FiftySentenceData) -> None:
     """App. I and III: the pairs where the better candidate differs from the more human-like one."""
     known = (data.winners != 0) & (data.better != 0)
     apart = known & (data.winners != data.better)
@@ -155,7 +155,7 @@ def _parting(run: Run, data: Fifty) -> None:
     )
 
 
-def _words_more_in_liked(data: Fifty) -> Ints:
+def _words_more_in_liked(data: FiftySentenceData) -> Ints:
     """Return (P,) number of words of the better candidate minus that of the more human-like one."""
     liked, human_like = (
         [len(_candidate(data, position, winner).split()) for position, winner in enumerate(winners.tolist())]
@@ -164,12 +164,12 @@ def _words_more_in_liked(data: Fifty) -> Ints:
     return np.array(liked, dtype=np.int64) - np.array(human_like, dtype=np.int64)
 
 
-def _candidate(data: Fifty, position: int, winner: int) -> str:
+def _candidate(data: FiftySentenceData, position: int, winner: int) -> str:
     pair = data.pairs[position]
     return (pair.first if winner == 1 else pair.second).strip()
 
 
-def _leave_one_out(run: Run, data: Fifty) -> None:
+def _leave_one_out(run: Run, data: FiftySentenceData) -> None:
     """App. II and IV: rank each image's references, each against all others."""
     images, lists = list(data.references), list(data.references.values())
     texts = [text for captions in lists for text in captions]
@@ -224,7 +224,7 @@ def _leave_one_out(run: Run, data: Fifty) -> None:
     )
 
 
-def _example(data: Fifty, image: str, scores: dict[str, list[Floats]]) -> Table:
+def _example(data: FiftySentenceData, image: str, scores: dict[str, list[Floats]]) -> Table:
     """Rank the first image's references as in Figure 5: the first and last three by each metric."""
     rows = []
     for name, of_image in scores.items():
@@ -237,7 +237,7 @@ def _example(data: Fifty, image: str, scores: dict[str, list[Floats]]) -> Table:
     return Table("ranked-references", f"First and last references of {image}", columns, tuple(rows))
 
 
-def _versions(run: Run, name: str, data: Fifty) -> None:
+def _versions(run: Run, name: str, data: FiftySentenceData) -> None:
     """App. VIII, figures 11 and 12: versions of metrics."""
     metrics = [metric for versions in VERSIONS.values() for metric in versions.values()]
     by_size = scores_by_shared_subsets(data, metrics, SIZES, draws=VERSION_DRAWS, seed=run.seed)
@@ -277,7 +277,7 @@ def _versions(run: Run, name: str, data: Fifty) -> None:
         f"with exponential weights on {format_per_cent(full['CIDEr exp'])}. The paper says that leaving out IDF hurts "
         "most, and that the other two are slightly worse."
     )
-    drawing = Curves(panels, x_axis="references (log scale)", y_axis="accuracy, %")
+    drawing = LinePlot(panels, x_axis="references (log scale)", y_axis="accuracy, %")
     figure = "11" if name == PASCAL else "12"
     plot = Plot(
         f"figure-{figure}", f"Versions of metrics on {DATASET_TITLES[name]}", sentence, drawing, table

@@ -11,12 +11,12 @@ from contrib.packs.fifty import (
     DATASET_TITLES,
     PASCAL,
     TOKENIZER,
-    Fifty,
+    FiftySentenceData,
     read_fifty,
     read_triplet_votes,
 )
 from contrib.packs.running import Run
-from evaluation.presentation.content import Column, DotPanel, Dots, Estimate, Level, Plot, Table
+from evaluation.presentation.content import Column, DotPanel, DotPlot, Estimate, Level, Plot, Table
 from evaluation.results.metric_figures import pair_kinds, score_texts
 from quorum.numeric.arrays import Floats, Ints, ratio
 from quorum.statistics.aggregation import TournamentResult, tournament
@@ -57,7 +57,7 @@ def analyse(run: Run) -> None:
         _halves(run, PASCAL, replace(pascal, votes=votes), ["cider"])
 
 
-def _tournament(run: Run, data: Fifty) -> None:
+def _tournament(run: Run, data: FiftySentenceData) -> None:
     chosen = np.flatnonzero(data.of_kind("MM"))
     first, second = ([SYSTEMS[data.systems[position][side]] for position in chosen] for side in (0, 1))
     images = [data.images[position] for position in chosen]
@@ -101,7 +101,7 @@ def _tournament(run: Run, data: Fifty) -> None:
         "Pearson's r with people over the five systems: "
         f"{', '.join(f'{name} {value:.2f}' for name, value in correlations.items())}.",
     ]
-    drawing = Dots(
+    drawing = DotPlot(
         tuple(names),
         tuple(
             DotPanel(title, tuple(cells[name])) for title, name in (("people", "people"), ("CIDEr", "cider"))
@@ -147,7 +147,7 @@ def _correlations(people: Floats, metric: Floats) -> Floats:
     return ratio((x * y).sum(axis=1), np.sqrt((x**2).sum(axis=1) * (y**2).sum(axis=1)))
 
 
-def _on_all_pairs(data: Fifty, people: Floats) -> dict[str, float]:
+def _on_all_pairs(data: FiftySentenceData, people: Floats) -> dict[str, float]:
     """Return CIDEr's agreement with people on all ten system pairs of images that all five systems described."""
     captions: dict[str, dict[str, str]] = {}
     for pair, names, image in zip(data.pairs, data.systems, data.images, strict=True):
@@ -172,7 +172,7 @@ def _on_all_pairs(data: Fifty, people: Floats) -> dict[str, float]:
     return {what: pearson(people, _of_opponents(better))}
 
 
-def _halves(run: Run, dataset: str, data: Fifty, metrics: list[str]) -> None:
+def _halves(run: Run, dataset: str, data: FiftySentenceData, metrics: list[str]) -> None:
     """Predict the winner by one half of the references from the other half, by people and by metrics."""
     rng = np.random.default_rng(run.seed)
     references = data.votes.shape[1]
@@ -226,7 +226,7 @@ def _halves(run: Run, dataset: str, data: Fifty, metrics: list[str]) -> None:
         tuple((name, *cells[name].values()) for name in order_of_names),
         note,
     )
-    drawing = Dots(
+    drawing = DotPlot(
         tuple(order_of_names),
         tuple(
             DotPanel(kind, tuple(cells[name][kind] for name in order_of_names), (Level("chance", 0.5),))

@@ -15,7 +15,7 @@ from contrib.packs.estimates import estimate_from, estimate_of_draws
 from contrib.packs.rehearsal import rehearse_votes
 from contrib.packs.running import Run
 from evaluation.errors import EvaluationError
-from evaluation.presentation.content import Column, Curve, CurvePanel, Curves, Estimate, Plot, Table
+from evaluation.presentation.content import Column, Curve, CurvePanel, Estimate, LinePlot, Plot, Table
 from judgments.importers.records.columns import Columns
 from judgments.importers.records.json_records import read_json_lines
 from judgments.importers.textio import ImportNotes
@@ -126,7 +126,7 @@ def _analyse(run: Run, name: str, title: str, training: Images, test: Images, *,
                 f"f-{name}",
                 f"F by the number of boxes, {title}",
                 "F of the baselines by the largest number of boxes that they choose.",
-                Curves(panels, "boxes", "F, %", log=False),
+                LinePlot(panels, "boxes", "F, %", log=False),
                 data,
             )
         ],

@@ -104,7 +104,9 @@ class DesignForm(forms.Form):
                     field.disabled = field.initial.longest > MOST_ROWS
                 if isinstance(field, RowsField):
                     field.disabled = len(field.initial or ()) > MOST_ROWS
-                    field.widget.hidden = self.kind.hidden_keys if key == "controls.known" else frozenset()
+                    field.widget.hidden = (
+                        self.kind.unused_known_item_keys if key == "controls.known" else frozenset()
+                    )
                 self.fields[html_name(key)] = field
         self._name_currency(base)
         if self.is_bound:

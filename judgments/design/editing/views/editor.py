@@ -13,7 +13,7 @@ from common.errors import DesignError
 from common.incoming.json_documents import load_json
 from judgments.access.visible_rows import visible_rows
 from judgments.design.editing.data_sorts import preset_titles
-from judgments.design.editing.fitting import ChecksQuestion, Fitted, fit_to_dataset
+from judgments.design.editing.fitting import ChecksQuestion, FittedDesign, fit_to_dataset
 from judgments.design.editing.form.design_form import DesignForm
 from judgments.design.editing.form.fields import html_name
 from judgments.design.editing.form.sections import DESIGN_STEPS, UNFOLDED_FIELDS
@@ -116,7 +116,7 @@ def open_editor(
     base: dict[str, Any],
     datasets: list[str],
     saved: dict[str, Preset],
-    fitted: Fitted | None,
+    fitted: FittedDesign | None,
 ) -> EditorPage:
     """Return the page of a design, from the stored values or the posted form. Only its preview is stored."""
     base = _posted_base(request) or base

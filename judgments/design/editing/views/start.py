@@ -12,7 +12,7 @@ from django.utils.translation import gettext
 
 from judgments.access.visible_rows import visible_rows
 from judgments.admin.base import QuorumAdmin, signed_in
-from judgments.design.editing.data_sorts import can_ask_about_texts, card_title, sort_of_texts
+from judgments.design.editing.data_sorts import can_ask_about_texts, card_title, judged_text_type
 from judgments.design.editing.fitting import fit_to_dataset
 from judgments.design.editing.form.values import starting_values
 from judgments.design.editing.holdings import holdings_of
@@ -94,7 +94,7 @@ def _show_start(
     chosen = chosen or next(iter(newest), None)
     holdings = holdings_of(chosen, request.user) if chosen else None
     of_texts = holdings is not None and holdings.of_texts
-    judged = sort_of_texts(chosen) if chosen and of_texts else CAPTION
+    judged = judged_text_type(chosen) if chosen and of_texts else CAPTION
     kinds = {name for name, kind in KINDS.items() if not of_texts or can_ask_about_texts(kind)}
 
     def cards(presets: dict[str, Preset]) -> list[dict[str, Any]]:

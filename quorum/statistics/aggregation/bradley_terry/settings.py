@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from quorum.statistics.crossed import check_confidence
-from quorum.statistics.inputs import from_zero, one_of, positive
+from quorum.statistics.inputs import check_non_negative, check_positive_int, one_of
 
 TIE_MODELS = ("half", "davidson")
 
@@ -21,7 +21,7 @@ class FitSettings:
 
     def __post_init__(self) -> None:
         check_confidence(self.confidence)
-        positive(self.max_iterations, "max_iterations")
+        check_positive_int(self.max_iterations, "max_iterations")
         one_of(self.tie_model, TIE_MODELS, "tie_model")
-        from_zero(self.prior, "prior")
-        from_zero(self.tolerance, "tolerance")
+        check_non_negative(self.prior, "prior")
+        check_non_negative(self.tolerance, "tolerance")

@@ -28,11 +28,11 @@ from quorum.statistics.inference import signed
 from quorum.statistics.inputs import (
     BadOption,
     check_cells,
+    check_non_negative,
+    check_positive_int,
     encode,
     encode_on_scale,
-    from_zero,
     one_of,
-    positive,
     same_length,
 )
 
@@ -97,9 +97,9 @@ def dawid_skene(
     from quorum.statistics.kernels.expectation import expect, share_votes, sort_answers
 
     one_of(model, MODELS, "model")
-    positive(max_iterations, "max_iterations")
-    from_zero(tolerance, "tolerance")
-    from_zero(smoothing, "smoothing")
+    check_positive_int(max_iterations, "max_iterations")
+    check_non_negative(tolerance, "tolerance")
+    check_non_negative(smoothing, "smoothing")
     unit_names, unit_codes = encode(units, "units")
     worker_names, worker_codes = encode(workers, "workers")
     scale, codes = encode_on_scale(values, labels)

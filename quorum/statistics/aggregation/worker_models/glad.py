@@ -17,7 +17,7 @@ from quorum.statistics.aggregation.worker_models.answers import (
 )
 from quorum.statistics.aggregation.worker_models.climbing import climb
 from quorum.statistics.inference import signed
-from quorum.statistics.inputs import above_zero, positive
+from quorum.statistics.inputs import check_positive_float, check_positive_int
 
 # Mean of the priors of alpha and of log beta; their variance is one.
 PRIOR_MEAN = 1.0
@@ -59,9 +59,9 @@ def glad(
     Source: Whitehill, Ruvolo, Wu, Bergsma, Movellan 2009, *Whose Vote Should Count More: Optimal Integration of Labels
     from Labelers of Unknown Expertise*.
     """
-    positive(restarts, "restarts")
-    positive(max_iterations, "max_iterations")
-    above_zero(tolerance, "tolerance")
+    check_positive_int(restarts, "restarts")
+    check_positive_int(max_iterations, "max_iterations")
+    check_positive_float(tolerance, "tolerance")
     answers = WorkerAnswers.of(units, workers, values, labels)
     n_units, n_workers, n_labels = answers.shape
     others = np.log(n_labels - 1)

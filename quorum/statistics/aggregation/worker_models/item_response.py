@@ -21,12 +21,12 @@ from quorum.statistics.aggregation.worker_models.climbing import climb
 from quorum.statistics.inference import Result, signed
 from quorum.statistics.inputs import (
     BadOption,
-    above_zero,
+    check_positive_float,
+    check_positive_int,
     encode,
     finite_column,
     finite_vector,
     one_of,
-    positive,
     refuse_values,
     same_length,
 )
@@ -88,8 +88,8 @@ def item_response(
     "none" (maximum likelihood).
     """
     one_of(prior, PRIORS, "prior")
-    positive(max_iterations, "max_iterations")
-    above_zero(tolerance, "tolerance")
+    check_positive_int(max_iterations, "max_iterations")
+    check_positive_float(tolerance, "tolerance")
     item_names, item = encode(items, "items")
     person_names, person = encode(persons, "persons")
     correct = finite_column(right, "right")

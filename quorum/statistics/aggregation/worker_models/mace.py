@@ -17,7 +17,7 @@ from quorum.statistics.aggregation.worker_models.answers import (
 )
 from quorum.statistics.aggregation.worker_models.climbing import climb
 from quorum.statistics.inference import signed
-from quorum.statistics.inputs import above_zero, one_of, positive
+from quorum.statistics.inputs import check_positive_float, check_positive_int, one_of
 
 TRAININGS = ("variational", "em")
 
@@ -66,9 +66,9 @@ def mace(
     Source: Hovy, Berg-Kirkpatrick, Vaswani, Hovy 2013, *Learning Whom to Trust with MACE*.
     """
     one_of(training, TRAININGS, "training")
-    positive(restarts, "restarts")
-    positive(max_iterations, "max_iterations")
-    above_zero(tolerance, "tolerance")
+    check_positive_int(restarts, "restarts")
+    check_positive_int(max_iterations, "max_iterations")
+    check_positive_float(tolerance, "tolerance")
     answers = WorkerAnswers.of(units, workers, values, labels)
     objective = _Variational(answers) if training == "variational" else _Smoothed(answers)
     _, n_workers, width = answers.shape

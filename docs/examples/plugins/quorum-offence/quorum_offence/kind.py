@@ -7,7 +7,7 @@ from judgments.drawing.controls.splits import divide_images
 from judgments.drawing.keys import content_key
 from judgments.drawing.material import Batch, Group, Material, UnitSpec
 from judgments.kinds.base import Choice, ChoiceKind, Page
-from judgments.kinds.relevance import TwoThirds
+from judgments.kinds.relevance import TwoThirdsMajority
 
 
 class Offence(ChoiceKind):
@@ -19,7 +19,7 @@ class Offence(ChoiceKind):
     choices = (Choice(0, "No", "0"), Choice(1, "Yes", "1"))
     defaults = {"question": "Does this caption hurt somebody?"}
     page = Page("annotation/kinds/offence.html")
-    aggregation = TwoThirds()
+    aggregation = TwoThirdsMajority()
 
     def draw_batch(self, design: StudyDesign, material: Material) -> Batch:
         units = [
