@@ -155,10 +155,10 @@ class ReconcilePanel(QuorumCommand):
             if counts[verdict]:
                 self.say(f"{counts[verdict]:,} {verdict_text}")
         for submission in compared:
-            if submission.odd:
-                self.say(
-                    f"  look at {submission.raw or (submission.here and submission.here.worker)}: {submission.reason}"
-                )
+            if submission.contradictory:
+                session = submission.session
+                who = submission.panel_worker_id or (session and session.worker)
+                self.say(f"  look at {who}: {submission.reason}")
         if options["output"]:
             write_json(
                 options["output"],
@@ -176,16 +176,16 @@ class ReconcilePanel(QuorumCommand):
 
 def _as_json(submission: Any) -> dict[str, Any]:
     return {
-        "worker": submission.here.worker.name if submission.here else None,
-        "id": submission.raw,
-        "submission": submission.there.session if submission.there else None,
-        "here": submission.here.status if submission.here else None,
-        "there": submission.there.panel_status if submission.there else None,
-        "code": submission.there.code if submission.there else None,
+        "worker": submission.session.worker.name if submission.session else None,
+        "id": submission.panel_worker_id,
+        "submission": submission.panel_line.session if submission.panel_line else None,
+        "here": submission.session.status if submission.session else None,
+        "there": submission.panel_line.panel_status if submission.panel_line else None,
+        "code": submission.panel_line.code if submission.panel_line else None,
         "verdict": submission.verdict,
         "reason": submission.reason,
-        "books": submission.books,
-        "odd": submission.odd,
+        "books": submission.new_status,
+        "odd": submission.contradictory,
     }
 
 
@@ -205,7 +205,7 @@ class ErasePerson(QuorumCommand):
         )
         what.add_argument("--list", action="store_true", help="print the erasures, one JSON object a line")
         what.add_argument("--replay", metavar="FILE", help="erase again whom a list of --list names")
-        parser.add_argument("--way", choices=Erasure.Way.values, default=Erasure.Way.IDENTITY.value)
+        parser.add_argument("--way", choices=Erasure.Extent.values, default=Erasure.Extent.IDENTITY.value)
         parser.add_argument("--withdraw", action="store_true", help="remove files of releases from here, too")
         parser.add_argument("--yes", action="store_true", help="erase; without it, only say what would go")
 

@@ -64,7 +64,7 @@ def study_pages(study: Any) -> dict[str, str]:
     return {
         name: study_page_address(study, name)
         for name, page in PAGES.items()
-        if name not in ("download", "report-file") and page.shown(study)
+        if name not in ("download", "report-file") and page.has_tab(study)
     }
 
 

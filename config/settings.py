@@ -382,8 +382,8 @@ SPECTACULAR_SETTINGS = {
         "JobState": "judgments.models.Job.State",
         "StudyRoleName": "judgments.models.StudyRole.Role",
         "StudyState": "judgments.models.Study.State",
-        "ProblemKind": "annotation.models.ProblemReport.What",
-        "ReportKind": "evaluation.models.Analysis.What",
+        "ProblemKind": "annotation.models.ProblemReport.Kind",
+        "ReportKind": "evaluation.models.Analysis.Kind",
         **{name: path for feature in FEATURES.values() for name, path in feature.enums.items()},
     },
 }

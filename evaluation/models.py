@@ -88,7 +88,7 @@ class AnalysisQuerySet(models.QuerySet["Analysis"]):
 class Analysis(models.Model):
     """A stored result. Pages compare its ``data_hash`` with the present one to mark it as outdated."""
 
-    class What(models.TextChoices):
+    class Kind(models.TextChoices):
         AGGREGATION = "aggregation", gettext_lazy("consensus, agreement and participants")
         META_EVALUATION = "meta-evaluation", gettext_lazy("metrics against the consensus")
         PLAN = "plan", gettext_lazy("how many pairs and votes a difference takes")
@@ -98,7 +98,7 @@ class Analysis(models.Model):
         MULTIVERSE = "multiverse", gettext_lazy("conclusions under other choices")
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="analyses")
-    what = models.CharField(max_length=20, choices=What)
+    what = models.CharField(max_length=20, choices=Kind)
     settings = models.JSONField(default=dict)
     signature = models.TextField(blank=True)  # contains every metric, and the hash of imported ones
     judgments = models.CharField(
@@ -243,13 +243,13 @@ class Release(AppendOnlyRow):
 class ColumnBlock(models.Model):
     """Arrow columns of a study's judgments or units, read instead of rows, or digests of its consensus."""
 
-    class What(models.TextChoices):
+    class Kind(models.TextChoices):
         JUDGMENTS = "judgments"
         UNITS = "units", "Items"
         CONSENSUS = "consensus"
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="column_blocks")
-    what = models.CharField(max_length=9, choices=What)
+    what = models.CharField(max_length=9, choices=Kind)
     first = models.PositiveBigIntegerField(help_text="The row id after which it begins.")
     last = models.PositiveBigIntegerField(help_text="The row id with which it ends.")
     rows = models.PositiveIntegerField()

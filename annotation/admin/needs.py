@@ -84,7 +84,7 @@ add_needs(
             "participants have used up the check questions",
         ),
         rows=lambda: StudyAlarm.objects.filter(
-            what=StudyAlarm.What.CONTROLS_USED_UP, study__state=Study.State.OPEN
+            what=StudyAlarm.Kind.CONTROLS_USED_UP, study__state=Study.State.OPEN
         ),
         button="See check questions",
         right=Right.CHANGE,

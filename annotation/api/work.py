@@ -200,7 +200,7 @@ class ReportRequest(Parameters):
     """What is wrong with the unit at a position."""
 
     position = serializers.IntegerField()
-    what = serializers.ChoiceField(choices=ProblemReport.What.choices, required=False)
+    what = serializers.ChoiceField(choices=ProblemReport.Kind.choices, required=False)
     comment = TextField(required=False, help_text="Cut after 2,000 characters.")
 
 

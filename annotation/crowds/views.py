@@ -248,9 +248,9 @@ def _concerns_a_crowd(study: Study) -> bool:
     "crowd",
     "Crowd",
     order=41,
-    shown=_concerns_a_crowd,
+    has_tab=_concerns_a_crowd,
     group=StudyPlace.LIVE,
-    before=StudyPlace.LAUNCH,
+    place_before_opening=StudyPlace.LAUNCH,
     help="crowds/README.md",
 )
 def show_crowd(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
@@ -322,7 +322,7 @@ def show_crowd(request: HttpRequest, study: Study, context: Context) -> HttpResp
 
 def _has_a_place(refusal: Refusal, forms: list[CrowdForm], wages: Wages) -> bool:
     return any(form.step == refusal.step for form in forms) or (
-        refusal.step == "top-up" and wages.top_ups > 0
+        refusal.step == "top-up" and wages.top_up_count > 0
     )
 
 

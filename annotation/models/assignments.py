@@ -303,14 +303,14 @@ class Judgment(models.Model):
 class ProblemReport(models.Model):
     of_study = ("assignment__study",)
 
-    class What(models.TextChoices):
+    class Kind(models.TextChoices):
         PICTURE = "picture", _("The picture cannot be seen")
         TEXT = "text", _("A sentence is broken or offensive")
         OTHER = "other", _("Something else")
 
     assignment = models.ForeignKey(Assignment, on_delete=models.CASCADE, related_name="reports")
     unit = models.ForeignKey(Unit, verbose_name="item", on_delete=models.CASCADE, related_name="reports")
-    what = models.CharField(max_length=10, choices=What, default=What.OTHER)
+    what = models.CharField(max_length=10, choices=Kind, default=Kind.OTHER)
     comment = models.TextField(max_length=2000, blank=True)
     created_at = models.DateTimeField(default=timezone.now)
 
@@ -533,14 +533,14 @@ class QuizAttempt(models.Model):
 class StudyAlarm(models.Model):
     """A shortage in a study, counted in one row per study, kind and worker."""
 
-    class What(models.TextChoices):
+    class Kind(models.TextChoices):
         CONTROLS_USED_UP = (
             "controls-used-up",
             pgettext_lazy("staff", "has met all check questions; pages go without"),
         )
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="alarms")
-    what = models.CharField(max_length=20, choices=What)
+    what = models.CharField(max_length=20, choices=Kind)
     worker = models.ForeignKey(Worker, verbose_name="participant", on_delete=models.CASCADE, related_name="+")
     pages = models.PositiveIntegerField(default=0, help_text="On how many pages of work.")
     missing = models.PositiveIntegerField(default=0, help_text="Check questions that those pages lacked.")

@@ -85,13 +85,13 @@ class Erasure(AppendOnlyRow):
     rows form a chain: ``previous`` is the digest of the row before.
     """
 
-    class Way(models.TextChoices):
+    class Extent(models.TextChoices):
         IDENTITY = "identity", gettext_lazy("who they are; answers stay, without texts")
         ALL = "all", gettext_lazy("who they are, and their answers")
 
     study = models.ForeignKey(Study, on_delete=models.PROTECT, related_name="erasures")
     mark = models.CharField(max_length=64)
-    way = models.CharField(max_length=8, choices=Way)
+    way = models.CharField(max_length=8, choices=Extent)
     content = models.JSONField(default=dict)
     previous = models.CharField(max_length=64, unique=True, blank=True)
     digest = models.CharField(max_length=64)

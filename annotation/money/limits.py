@@ -130,12 +130,12 @@ class SpendingBound:
     """A limit and the sum that counts towards it.
 
     Attributes:
-        whose: whose limit it is, in words.
-        of: what it limits, in words.
+        owner_label: whose limit it is, in words.
+        period_label: the period that it limits, in words.
     """
 
-    whose: str
-    of: str
+    owner_label: str
+    period_label: str
     limit_cents: int | None
     committed_cents: int
 
@@ -180,7 +180,7 @@ def _check(order: Order) -> None:
         if bound.limit_cents is not None and bound.committed_cents > bound.limit_cents:
             before = spell_cents(max(0, bound.committed_cents - order.cents), order.currency)
             raise OverLimit(
-                f"Nothing was done: the limit of {bound.whose} for {bound.of} is "
+                f"Nothing was done: the limit of {bound.owner_label} for {bound.period_label} is "
                 f"{spell_cents(bound.limit_cents, order.currency)}; {before} are committed, and this asks for {amount}."
             )
     _check_agreed(order, lock.confirm_cents)

@@ -151,7 +151,7 @@ class Wages:
     lowest_cents: int | None
     floor_cents: int
     below: int
-    top_ups: int
+    top_up_count: int
     top_up_cents: int
     top_up_fee_cents: int
 
@@ -166,7 +166,7 @@ def wages_of(study: Study, pays: Sequence[Pay]) -> Wages:
         lowest_cents=min(wages, default=None),
         floor_cents=design_of(study).crowd.floor_cents_per_hour,
         below=sum(pay.top_up_cents > 0 for pay in pays),
-        top_ups=len(wanting),
+        top_up_count=len(wanting),
         top_up_cents=sum(pay.top_up_cents for pay in wanting),
         top_up_fee_cents=sum(backend.bonus_fee(pay.top_up_cents) for pay in wanting),
     )

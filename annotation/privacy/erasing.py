@@ -87,7 +87,7 @@ def _judgment_rows(study: Study, worker: Worker) -> Iterable[dict[str, Any]]:
         }
 
 
-Way = Erasure.Way
+Way = Erasure.Extent
 JOB = "finish_erasure"
 ERASED_TEXT = "…"
 ERASED, PAID = "erased", "paid"  # prefixes of the names of substitute workers
@@ -141,12 +141,15 @@ class ErasurePreview:
 
 @dataclass(frozen=True, slots=True)
 class ErasureResult:
-    """The result of an erasure; ``receipt`` is not stored, and ``already`` means that nothing was left to erase."""
+    """The result of an erasure.
+
+    ``receipt`` is not stored, and ``was_erased_before`` means that nothing was left to erase.
+    """
 
     erasure: Erasure
     receipt: str = ""
     job: Job | None = None
-    already: bool = False
+    was_erased_before: bool = False
     names: Mapping[str, str] = field(default_factory=dict)
 
 

@@ -33,9 +33,9 @@ class EraseRequest(Parameters):
 
     worker = serializers.CharField(max_length=LONGEST_NAME, label="Participant", help_text=WORKER)
     way = serializers.ChoiceField(
-        choices=Erasure.Way.choices,
+        choices=Erasure.Extent.choices,
         required=False,
-        initial=Erasure.Way.IDENTITY.value,
+        initial=Erasure.Extent.IDENTITY.value,
         label="What is erased",
         help_text="Only who they are (identity, the default), or their judgments as well (all).",
     )
@@ -58,7 +58,7 @@ def erase(
     by: User | None,
     worker: str,
     confirm: str,
-    way: str = Erasure.Way.IDENTITY,
+    way: str = Erasure.Extent.IDENTITY,
     withdraw: bool = False,
 ) -> Outcome:
     """Remove a person's identity from a study, for good. Their judgments stay without a name, or go as well."""
@@ -70,7 +70,8 @@ def erase(
         assert before is not None
         message = pgettext("staff", "Nothing was changed: the person was erased already, on %(day)s.")
         return Outcome(
-            message % {"day": date_format(timezone.localtime(before.at))}, ErasureResult(before, already=True)
+            message % {"day": date_format(timezone.localtime(before.at))},
+            ErasureResult(before, was_erased_before=True),
         )
     request = erasure_request_of(study, person)
     done = erase_person(

@@ -131,7 +131,9 @@ class LeaveView(WorkView):
 class ErasedReply(serializers.Serializer[Any]):
     """The erasure of a person."""
 
-    already = serializers.BooleanField(help_text="Whether they were erased before, so that nothing changed.")
+    already = serializers.BooleanField(
+        source="was_erased_before", help_text="Whether they were erased before, so that nothing changed."
+    )
     receipt = serializers.CharField(
         help_text="Shown once and not stored: it proves which rows of releases were theirs."
     )
@@ -170,7 +172,7 @@ class ErasurePreviewView(APIView):
     @extend_schema(
         parameters=[
             OpenApiParameter("worker", str, required=True, description=WORKER),
-            OpenApiParameter("way", str, enum=Erasure.Way.values, description="Default: identity."),
+            OpenApiParameter("way", str, enum=Erasure.Extent.values, description="Default: identity."),
         ],
         responses=ErasurePreviewReply,
         operation_id="studies_erase_person_preview",
@@ -179,9 +181,9 @@ class ErasurePreviewView(APIView):
     def get(self, request: Request, slug: str) -> Response:
         """Count the rows that would go and stay, before somebody is erased."""
         study = study_for(request, slug, Right.OWN)
-        way = request.query_params.get("way", Erasure.Way.IDENTITY)
-        if way not in Erasure.Way.values:
-            raise WrongState(f"way is {way[:40]!r}; expected one of {', '.join(Erasure.Way.values)}.")
+        way = request.query_params.get("way", Erasure.Extent.IDENTITY)
+        if way not in Erasure.Extent.values:
+            raise WrongState(f"way is {way[:40]!r}; expected one of {', '.join(Erasure.Extent.values)}.")
         worker = find_person(study, request.query_params.get("worker", ""))
         if worker is None:
             raise ObjectNotFound("The person was erased already.")
@@ -282,8 +284,8 @@ def _erasure_context(request: HttpRequest, study: Study, context: Context) -> di
     if not name or not context["may_own"]:
         return {}
     way = request.GET.get("way", design_of(study).erasure.way)
-    way = way if way in Erasure.Way.values else Erasure.Way.IDENTITY.value
-    shown: dict[str, Any] = {"name": name, "way": way, "ways": Erasure.Way.choices}
+    way = way if way in Erasure.Extent.values else Erasure.Extent.IDENTITY.value
+    shown: dict[str, Any] = {"name": name, "way": way, "ways": Erasure.Extent.choices}
     try:
         person = find_person(study, name)
     except ObjectNotFound as error:

@@ -172,7 +172,7 @@ def _right_answer(kind: Kind, expected: Any) -> str:
 
 
 def sum_used_up_alarms(study: Study) -> dict[str, Any]:
-    alarms = StudyAlarm.objects.filter(study=study, what=StudyAlarm.What.CONTROLS_USED_UP)
+    alarms = StudyAlarm.objects.filter(study=study, what=StudyAlarm.Kind.CONTROLS_USED_UP)
     return alarms.aggregate(workers=Count("pk"), pages=Sum("pages"), missing=Sum("missing"))
 
 

@@ -73,9 +73,9 @@ def group_by_image(kind: Kind, units: Iterable[Unit], counts: dict[int, AnswerCo
     "controls",
     "Check questions",
     order=30,
-    shown=lambda study: study.state != Study.State.DRAFT and design_of(study).controls.per_hit > 0,
+    has_tab=lambda study: study.state != Study.State.DRAFT and design_of(study).controls.per_hit > 0,
     group=StudyPlace.LIVE,
-    before=StudyPlace.DESIGN,
+    place_before_opening=StudyPlace.DESIGN,
     help="controls.md",
 )
 def show_controls(request: HttpRequest, study: Study, context: Context) -> HttpResponse:

@@ -96,8 +96,8 @@ def replay_rules(*, study: Study, rules: Sequence[tuple[str, Mapping[str, Any]]]
 @dataclass(frozen=True, slots=True)
 class _StudyWorkers:
     names: Mapping[int, tuple[str, bool]]
-    judgments: Mapping[int, int]
-    slots: Mapping[int, int]
+    judgment_counts: Mapping[int, int]
+    slot_counts: Mapping[int, int]
     standing: Mapping[int, str]
 
     @classmethod
@@ -109,8 +109,10 @@ class _StudyWorkers:
                 pk: (name, source == Worker.Source.REHEARSAL)
                 for pk, name, source in workers.values_list("pk", "name", "source")
             },
-            judgments=Counter(finished_judgments(study).values_list("assignment__worker_id", flat=True)),
-            slots=Counter(live.filter(hit__isnull=False).values_list("worker_id", flat=True)),
+            judgment_counts=Counter(
+                finished_judgments(study).values_list("assignment__worker_id", flat=True)
+            ),
+            slot_counts=Counter(live.filter(hit__isnull=False).values_list("worker_id", flat=True)),
             standing=dict(Participation.objects.filter(study=study).values_list("worker_id", "standing")),
         )
 
@@ -135,8 +137,8 @@ def _build_replay(
                 answers=finding.judgments,
                 words=finding.sentence,
                 numbers=finding.evidence,
-                judgments=people.judgments[worker],
-                slots=people.slots[worker],
+                judgments=people.judgment_counts[worker],
+                slots=people.slot_counts[worker],
                 standing=people.standing.get(worker, Participation.Standing.ACTIVE),
                 simulated=simulated,
             )

@@ -63,7 +63,12 @@ ACTIONS = {
 
 
 @study_page(
-    "rules", "Detectors", order=46, group=StudyPlace.LIVE, before=StudyPlace.DESIGN, help="quality.md"
+    "rules",
+    "Detectors",
+    order=46,
+    group=StudyPlace.LIVE,
+    place_before_opening=StudyPlace.DESIGN,
+    help="quality.md",
 )
 def show_rules(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     unopened = study.state in (Study.State.DRAFT, Study.State.GENERATED)
@@ -126,7 +131,7 @@ def setting_label(rule: str, setting: str) -> str:
     return _(SETTING_LABELS.get(f"{rule} {setting}") or SETTING_LABELS.get(setting, setting))
 
 
-@study_page("replay", order=0, under="rules", help="quality.md#trying-a-detector-first")
+@study_page("replay", order=0, parent_page="rules", help="quality.md#trying-a-detector-first")
 def show_replay(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     """Show whom a detector would have flagged in finished work, with the settings in the address."""
     name = request.GET.get("rule", "")

@@ -138,7 +138,7 @@ class ResumeForm(forms.Form):
 
 
 class ReportForm(forms.Form):
-    what = forms.ChoiceField(choices=ProblemReport.What.choices)
+    what = forms.ChoiceField(choices=ProblemReport.Kind.choices)
     comment = forms.CharField(max_length=2000, required=False, strip=True)
 
 

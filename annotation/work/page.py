@@ -50,9 +50,9 @@ TEXT_LABELS = {
     "workers",
     "Participants",
     order=40,
-    shown=lambda study: was_opened(study) or design_of(study).access.join == "invited",
+    has_tab=lambda study: was_opened(study) or design_of(study).access.join == "invited",
     group=StudyPlace.LIVE,
-    before=StudyPlace.LAUNCH,
+    place_before_opening=StudyPlace.LAUNCH,
     help="workers.md",
 )
 def show_workers(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
@@ -107,7 +107,7 @@ add_operation(
 )
 
 
-@study_page("hit", order=23, group=StudyPlace.DESIGN, under="hits", help="designing.md#hits-by-hand")
+@study_page("hit", order=23, group=StudyPlace.DESIGN, parent_page="hits", help="designing.md#hits-by-hand")
 def show_hit(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     """Show the HIT with the ``number`` in the address; for a draft, from a draw that is not stored."""
     design, kind, is_draft = design_of(study), kind_of(study), study.state == Study.State.DRAFT

@@ -264,9 +264,9 @@ def report_problem(*, assignment: Assignment, position: int, what: str, comment:
         raise AnswerProblem(
             _("The report was not saved: there is no position %(position)s.") % {"position": position}
         )
-    if what not in ProblemReport.What.values:
+    if what not in ProblemReport.Kind.values:
         raise AnswerProblem(
-            f"The report was not saved: {what!r} is none of {', '.join(ProblemReport.What.values)}."
+            f"The report was not saved: {what!r} is none of {', '.join(ProblemReport.Kind.values)}."
         )
     return ProblemReport.objects.create(
         assignment=assignment, unit=page_unit.unit, what=what, comment=comment.strip()[:2000]

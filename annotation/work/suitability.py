@@ -105,7 +105,7 @@ def hits_with_new_controls(study: Study, hits: Sequence[HIT], met: Collection[Ma
 
 
 def used_up_alarms(study: Study, worker: Worker) -> QuerySet[StudyAlarm]:
-    return StudyAlarm.objects.filter(study=study, worker=worker, what=StudyAlarm.What.CONTROLS_USED_UP)
+    return StudyAlarm.objects.filter(study=study, worker=worker, what=StudyAlarm.Kind.CONTROLS_USED_UP)
 
 
 def _control_items_by_hit(study: Study, places: Any) -> dict[int, set[Mark]]:

@@ -134,7 +134,7 @@ class Rows:
     @cached_property
     def scores(self) -> dict[str, dict[int, Any]]:
         """Metric -> pair or unit -> its scores, of the newest evaluation."""
-        newest = Analysis.objects.newest(self.study, Analysis.What.META_EVALUATION)
+        newest = Analysis.objects.newest(self.study, Analysis.Kind.META_EVALUATION)
         scores: dict[str, dict[int, Any]] = defaultdict(dict)
         for row in MetricScore.objects.filter(analysis=newest) if newest else ():
             scores[row.metric][row.pair_id or row.unit_id or 0] = (row.first, row.second)

@@ -45,7 +45,7 @@ LOWEST_SAVING = -1.0  # twice as many items; a curve below says no more
     "choosing",
     "Choosing items",
     order=58,
-    shown=lambda study: KINDS[study.protocol].supports_unit_ids,
+    has_tab=lambda study: KINDS[study.protocol].supports_unit_ids,
     group=StudyPlace.DESIGN,
 )
 def show_choosing(request: HttpRequest, study: Study, context: Context) -> HttpResponse:

@@ -68,7 +68,7 @@ def has_numbers(study: Study) -> bool:
     return not KINDS[study.protocol].is_open
 
 
-@study_page("compare", "Compare", order=54, shown=has_numbers, group=StudyPlace.FINDINGS)
+@study_page("compare", "Compare", order=54, has_tab=has_numbers, group=StudyPlace.FINDINGS)
 @require_safe
 def show_study_comparison(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     seen = comparable_studies(study, Study.objects.visible_to(request.user))

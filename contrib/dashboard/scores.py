@@ -47,7 +47,7 @@ def candidate_scores(study: Study) -> dict[str, Any]:
 
 def _metrics_asked(study: Study) -> list[Any]:
     """Return the metrics' names, the tokenizer, and the row ids of imported metrics (new for a new import)."""
-    newest = Analysis.objects.newest_first(study, Analysis.What.META_EVALUATION)
+    newest = Analysis.objects.newest_first(study, Analysis.Kind.META_EVALUATION)
     stated = newest.values_list("settings", flat=True).first()
     metrics, tokenizer = (
         (stated["metrics"], stated["tok"]) if stated else (list(DEFAULT_METRICS), DEFAULT_TOKENIZER)

@@ -47,7 +47,7 @@ STANDING_WORDS = {
 }
 
 
-@study_page("board", "Dashboard", order=1, shown=has_dashboard, group=StudyPlace.LIVE)
+@study_page("board", "Dashboard", order=1, has_tab=has_dashboard, group=StudyPlace.LIVE)
 @require_safe
 def show_dashboard(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     mark = _current_mark(study)
@@ -129,7 +129,7 @@ def _last_verdict(study: Study) -> dict[str, Any]:
 
     It is not recomputed after each answer: repeated tests find a winner too often.
     """
-    last = Analysis.objects.newest_first(study, Analysis.What.AGGREGATION)
+    last = Analysis.objects.newest_first(study, Analysis.Kind.AGGREGATION)
     return {"systems_verdict": last.values_list("result__systems_verdict", flat=True).first()}
 
 

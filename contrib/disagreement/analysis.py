@@ -389,7 +389,7 @@ def _metric_scores(study: Study, units: Units, positions: Ints) -> dict[str, Flo
 
     The score of a pair is the difference of its candidates' scores.
     """
-    newest = Analysis.objects.newest_first(study, Analysis.What.META_EVALUATION).values("pk")[:1]
+    newest = Analysis.objects.newest_first(study, Analysis.Kind.META_EVALUATION).values("pk")[:1]
     rows = MetricScore.objects.filter(analysis__in=newest)
     by_pair = KINDS[study.protocol].compares_pairs
     key = "pair_id" if by_pair else "unit_id"
@@ -617,7 +617,7 @@ def cached_disagreement(study: Study, by: Person) -> dict[str, Any]:
         EvaluationError: there are no results or soft labels.
     """
     check_soft_labels(study)
-    if not Analysis.objects.filter(study=study, what=Analysis.What.AGGREGATION).exists():
+    if not Analysis.objects.filter(study=study, what=Analysis.Kind.AGGREGATION).exists():
         raise EvaluationError(
             _("Study %(slug)r has no results yet; compute them first.") % {"slug": study.slug}
         )
@@ -644,7 +644,7 @@ def _compute(study: Study) -> dict[str, Any]:
 def _version(study: Study) -> object:
     newest = Analysis.objects.filter(
         study=study,
-        what__in=[Analysis.What.AGGREGATION, Analysis.What.META_EVALUATION, Analysis.What.JUDGES],
+        what__in=[Analysis.Kind.AGGREGATION, Analysis.Kind.META_EVALUATION, Analysis.Kind.JUDGES],
     ).order_by("-created_at", "-pk")
     # A job that read demographics before they were deleted may store its figures afterwards.
     described = Exists(Demographics.objects.filter(study=study))

@@ -59,7 +59,9 @@ BASELINES = {
 ATTRIBUTE_LABELS = {"country": gettext_noop("Country"), "source": gettext_noop("Source of participants")}
 
 
-@study_page("soft-labels", order=55, shown=has_soft_labels, group=StudyPlace.FINDINGS, under="results")
+@study_page(
+    "soft-labels", order=55, has_tab=has_soft_labels, group=StudyPlace.FINDINGS, parent_page="results"
+)
 @require_safe
 def show_disagreement(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     try:

@@ -36,7 +36,7 @@ class RankedDisagreements:
 
 def newest_evaluation(study: Study) -> Analysis | None:
     scored = Exists(MetricScore.objects.filter(analysis=OuterRef("pk")))
-    return Analysis.objects.newest_first(study, Analysis.What.META_EVALUATION).filter(scored).first()
+    return Analysis.objects.newest_first(study, Analysis.Kind.META_EVALUATION).filter(scored).first()
 
 
 def find_disagreements(
@@ -63,7 +63,7 @@ def find_disagreements(
 
 
 def _cache_key(study: Study, analysis: Analysis) -> tuple[Any, ...]:
-    aggregated = Analysis.objects.newest_first(study, Analysis.What.AGGREGATION)
+    aggregated = Analysis.objects.newest_first(study, Analysis.Kind.AGGREGATION)
     return analysis.pk, analysis.created_at, aggregated.values_list("created_at", flat=True).first()
 
 

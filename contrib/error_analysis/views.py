@@ -59,7 +59,7 @@ class ErrorAnalysisForm(forms.Form):
             )  # fmt: skip
 
 
-@study_page("closer", "Error analysis", order=52, shown=can_be_evaluated, group=StudyPlace.FINDINGS)
+@study_page("closer", "Error analysis", order=52, has_tab=can_be_evaluated, group=StudyPlace.FINDINGS)
 def show_disagreements(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     pairs = KINDS[study.protocol].compares_pairs
     analysis = newest_evaluation(study)
@@ -141,7 +141,7 @@ def _format_score(value: float) -> str:
     return coefficient(value, 3) if not 0 < abs(value) < 0.0005 else "< .001"
 
 
-@study_page("closer-look", order=53, under="closer")
+@study_page("closer-look", order=53, parent_page="closer")
 def show_inspection(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     try:
         inspection = find_inspection(study, request.GET.get("id", "")[:80])

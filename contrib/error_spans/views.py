@@ -47,13 +47,13 @@ class SystemsForm(forms.Form):
             )
 
 
-@study_page("errors", "Errors by system", order=51, shown=marks_errors, group=StudyPlace.FINDINGS)
+@study_page("errors", "Errors by system", order=51, has_tab=marks_errors, group=StudyPlace.FINDINGS)
 def show_errors(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     if not marks_errors(study):
         raise Http404
     segments = required_figures(cached_figures(study, SEGMENTS))
     scores = system_scores(segments)
-    newest = Analysis.objects.newest(study, Analysis.What.AGGREGATION)
+    newest = Analysis.objects.newest(study, Analysis.Kind.AGGREGATION)
     figures = newest.result.get("figures", {}).get("spans", {}) if newest else {}
     design = design_of(study)
     domains = {segment.domain for judged in segments.values() for segment in judged}

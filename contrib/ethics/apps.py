@@ -17,7 +17,7 @@ class EthicsConfig(Feature):
             "study texts": (
                 "ready_texts",
                 "consent and ethics texts of a usual case, filled from the design",
-                "contrib.ethics.ready_texts.fill_ready_texts",
+                "contrib.ethics.ready_texts.fill_consent_templates",
             ),
         }
     }

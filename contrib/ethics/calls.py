@@ -2,11 +2,11 @@
 
 from django.urls import path
 
-from contrib.ethics.ready_texts import fill_ready_texts
+from contrib.ethics.ready_texts import fill_consent_templates
 from contrib.ethics.views import EthicsView
 from judgments.api.resources import operation_path
 
 urlpatterns = [
-    operation_path(fill_ready_texts),
+    operation_path(fill_consent_templates),
     path("studies/<str:slug>/ethics/", EthicsView.as_view(), name="ethics"),
 ]

@@ -104,7 +104,7 @@ def _with_usual_answers(design: StudyDesign, case: str, by: User | None) -> Stud
     ),
 )
 @transaction.atomic
-def fill_ready_texts(*, study: Study, by: User | None, case: str, replace: bool = False) -> Outcome:
+def fill_consent_templates(*, study: Study, by: User | None, case: str, replace: bool = False) -> Outcome:
     """Write the consent text in all languages of the workers' pages, and a board's answers that are empty.
 
     After drafting only the consent text changes, as a new version.

@@ -20,7 +20,7 @@ from annotation.launch.views.points import add_consent_check
 from common.markup import render_markdown
 from contrib.ethics.checklist import build_checklist, count_open_lines
 from contrib.ethics.documents import as_html, as_markdown
-from contrib.ethics.ready_texts import READY_TEXTS, fill_ready_texts, is_outdated
+from contrib.ethics.ready_texts import READY_TEXTS, fill_consent_templates, is_outdated
 from judgments.access.permissions import study_for
 from judgments.design.editing.form.fields import html_name
 from judgments.models import Study
@@ -54,7 +54,7 @@ def _facts_of_launch(request: HttpRequest, study: Study) -> Context:
 
 
 add_page_part(PagePart("launch", "ethics/launch.html", _facts_of_launch))
-add_operation(fill_ready_texts, label="Fill in the texts", inline=False)
+add_operation(fill_consent_templates, label="Fill in the texts", inline=False)
 
 
 @study_page("ethics", "Ethics board", order=84, group=StudyPlace.SHARE)
@@ -83,7 +83,7 @@ def show_ethics(request: HttpRequest, study: Study, context: Context) -> HttpRes
     return TemplateResponse(request, "admin/annotation/study_ethics.html", context)
 
 
-@study_page("ethics-file", order=85, under="ethics")
+@study_page("ethics-file", order=85, parent_page="ethics")
 def download_ethics(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     sections = build_checklist(study)
     if request.GET.get("format") == "html":

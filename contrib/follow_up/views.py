@@ -116,7 +116,7 @@ class NextBatchView(OperationView):
         return Response(StudySerializer(batch).data, status=201, headers={"Location": address})
 
 
-@study_page("known", order=31, under="controls")
+@study_page("known", order=31, parent_page="controls")
 def show_known(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     kind = context["kind"]
     page = Paginator(_offered_items(request, study), ON_A_PAGE).get_page(request.GET.get("page"))

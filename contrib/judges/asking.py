@@ -447,7 +447,7 @@ def delete_judge(*, judge: Judge, by: User | None = None) -> str:
         raise WrongState(
             f"Judge {judge.name!r} is being asked at this moment; expected the run to end or be stopped."
         )
-    for analysis in Analysis.objects.filter(study=study, what=Analysis.What.JUDGES):
+    for analysis in Analysis.objects.filter(study=study, what=Analysis.Kind.JUDGES):
         for entry in analysis.result["judges"]:
             if entry["name"] == judge.name:
                 entry["removed_at"] = timezone.now().isoformat()

@@ -157,7 +157,7 @@ def compare_judges_with_people(
     settings = {"epsilon": epsilon, "seed": seed}
     return Analysis(
         study=study,
-        what=Analysis.What.JUDGES,
+        what=Analysis.Kind.JUDGES,
         result={"judges": entries, "people": _describe_people(material)},
         settings=settings,
         signature=signature("judges", settings),
@@ -616,7 +616,7 @@ def describe_judge(study: Study, **_signal: Any) -> str:
 
 def judges_section(study: Study) -> Section | None:
     """Return the section about the newest comparison of judges with people; None without one."""
-    analysis = Analysis.objects.newest(study, Analysis.What.JUDGES)
+    analysis = Analysis.objects.newest(study, Analysis.Kind.JUDGES)
     if analysis is None:
         return None
     judges, people = analysis.result["judges"], analysis.result["people"]

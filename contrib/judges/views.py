@@ -39,7 +39,7 @@ def can_have_judges(study: Study) -> bool:
     return is_for_judges(kind_of(study))
 
 
-@study_page("judges", "Judges", order=55, shown=can_have_judges, group=StudyPlace.FINDINGS)
+@study_page("judges", "Judges", order=55, has_tab=can_have_judges, group=StudyPlace.FINDINGS)
 def show_judges(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     answered = Count("answers", filter=Q(answers__state=JudgeAnswer.State.ANSWERED))
     failed = Count("answers", filter=Q(answers__state=JudgeAnswer.State.FAILED))
@@ -49,7 +49,7 @@ def show_judges(request: HttpRequest, study: Study, context: Context) -> HttpRes
         .order_by("-pk")[: MOST_SHOWN + 1]
     )
     judges = list(newest)
-    analysis = Analysis.objects.newest(study, Analysis.What.JUDGES)
+    analysis = Analysis.objects.newest(study, Analysis.Kind.JUDGES)
     compared = analysis.result["judges"] if analysis else []
     context |= {
         "refusal": take_refusal(request, study),
@@ -196,7 +196,7 @@ class JudgeAnswerResource(Resource):
 class JudgesView(LastAnalysisView):
     """GET /api/studies/{slug}/judges/"""
 
-    what = Analysis.What.JUDGES
+    what = Analysis.Kind.JUDGES
 
     @describe_last("studies_judges", "The last comparison of judges with people")
     def get(self, request: Request, slug: str) -> Response:

@@ -15,7 +15,7 @@ from common.incoming.bounded_files import uploaded_text
 from judgments.datasets.pending_imports import PEOPLE
 from judgments.datasets.table_columns import TableUse, UploadTable, add_table_use
 from judgments.design.reading.study_files import toml_values
-from judgments.design.scale import Extent, parse_scale
+from judgments.design.scale import InferredScale, parse_scale
 from judgments.importers.mapping import NAMES
 from judgments.kinds import KINDS
 
@@ -69,7 +69,7 @@ def _scale_of_first_rows(table: UploadTable, protocol: str) -> str:
     cells = [row[table.names.index(column)].strip() for row in table.rows]
     try:
         numbers = [float(cell) for cell in cells if cell]
-        extent = reduce(Extent.with_number, numbers[1:], Extent.of(numbers[0]))
+        extent = reduce(InferredScale.with_number, numbers[1:], InferredScale.of(numbers[0]))
         return extent.scale_by_values(kind.scale).in_words
     except (ValueError, IndexError):
         return ""

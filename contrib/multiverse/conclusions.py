@@ -253,7 +253,7 @@ def stored_multiverse(
     """Return the multiverse that this version of Quorum stored for these judgments and metrics."""
     analysis = Analysis.objects.filter(
         study=study,
-        what=Analysis.What.MULTIVERSE,
+        what=Analysis.Kind.MULTIVERSE,
         signature=signature("multiverse", _settings(study, metrics, tokenizer)),
         data_hash=data_hash,
     ).first()
@@ -267,7 +267,7 @@ def store_multiverse(study: Study, result: Mapping[str, Any], *, judgments: str)
         settings = _settings(study, result["metrics"], result["tokenizer"])
         Analysis.objects.replace(
             study=study,
-            what=Analysis.What.MULTIVERSE,
+            what=Analysis.Kind.MULTIVERSE,
             signature=signature("multiverse", settings),
             data_hash=result["data_hash"],
             judgments=judgments,

@@ -72,7 +72,7 @@ def plan_args(
 @transaction.atomic
 def use_plan(*, study: Study, by: User | None) -> Outcome:
     """Put the newest plan's cheapest design into the study: its pairs, references and votes."""
-    plan = Analysis.objects.newest(study, Analysis.What.PLAN)
+    plan = Analysis.objects.newest(study, Analysis.Kind.PLAN)
     best = plan.result["best"] if plan else None
     if plan is None or best is None:
         raise WrongState(

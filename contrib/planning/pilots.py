@@ -230,7 +230,7 @@ def pilot_metrics(study: Study, first: str, second: str, *, right: float = 1.0) 
 
 
 def _winners_of_metric(study: Study, metric: str) -> dict[int, int]:
-    newest = Analysis.objects.newest(study, Analysis.What.META_EVALUATION)
+    newest = Analysis.objects.newest(study, Analysis.Kind.META_EVALUATION)
     scores = MetricScore.objects.filter(analysis=newest, metric=metric, pair__isnull=False)
     rows = list(scores.order_by("pair").values_list("pair", "first", "second"))
     if newest is None or not rows:

@@ -98,7 +98,7 @@ def store_power_plan(
     settings = assumptions.model_dump(mode="json") | source
     stored = Analysis.objects.create(
         study=study,
-        what=Analysis.What.PLAN,
+        what=Analysis.Kind.PLAN,
         settings=settings,
         signature=signature(
             "power",

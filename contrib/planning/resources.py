@@ -79,7 +79,7 @@ class PowerPlanSerializer(PowerPlanHeadSerializer):
         if "plan" in result:
             return result["settings"], result["plan"]
         stored = result.get("analysis", 0)  # 0 is no row's
-        analysis = Analysis.objects.filter(pk=stored, what=Analysis.What.PLAN).first()
+        analysis = Analysis.objects.filter(pk=stored, what=Analysis.Kind.PLAN).first()
         return (analysis.settings, analysis.result) if analysis else (job.args["assumptions"], None)
 
 

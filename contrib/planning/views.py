@@ -33,11 +33,11 @@ MOST_EARLIER = 20
     "planning",
     "Plan",
     order=15,
-    shown=lambda study: not was_opened(study) and KINDS[study.protocol].compares_pairs,
+    has_tab=lambda study: not was_opened(study) and KINDS[study.protocol].compares_pairs,
     group=StudyPlace.DESIGN,
 )
 def show_planning(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    plan, refusal = Analysis.objects.newest(study, Analysis.What.PLAN), take_refusal(request, study)
+    plan, refusal = Analysis.objects.newest(study, Analysis.Kind.PLAN), take_refusal(request, study)
     begin = assumptions_for(study) | (plan.settings if plan else {})
     form = PlanningForm(
         initial=as_initial(begin) | (refusal.sent if refusal else {}),

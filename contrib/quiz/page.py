@@ -89,9 +89,9 @@ def question_results(sheets: Iterable[QuizSheet]) -> dict[str, QuestionResult]:
     "quiz",
     "Quiz",
     order=44,
-    shown=lambda study: asks_anything(design_of(study).quiz),
+    has_tab=lambda study: asks_anything(design_of(study).quiz),
     group=StudyPlace.LIVE,
-    before=StudyPlace.DESIGN,
+    place_before_opening=StudyPlace.DESIGN,
 )
 def show_quiz(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     design = design_of(study)

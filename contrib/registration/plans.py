@@ -159,7 +159,7 @@ def _exclusion_deviations(study: Study, plan: RegistrationPlan) -> Iterator[Devi
 
 
 def _analysis_deviations(study: Study, plan: RegistrationPlan) -> Iterator[Deviation]:
-    done = Analysis.objects.filter(study=study, what=Analysis.What.META_EVALUATION)
+    done = Analysis.objects.filter(study=study, what=Analysis.Kind.META_EVALUATION)
     names = {
         name for settings in done.values_list("settings", flat=True) for name in settings.get("metrics", [])
     }

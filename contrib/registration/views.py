@@ -48,9 +48,9 @@ def _has_registration_page(study: Study) -> bool:
     "register",
     "Registration",
     order=57,
-    shown=_has_registration_page,
+    has_tab=_has_registration_page,
     group=StudyPlace.FINDINGS,
-    before=StudyPlace.LAUNCH,
+    place_before_opening=StudyPlace.LAUNCH,
 )
 def show_registration(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     registration = Registration.objects.filter(study=study).select_related("registered_by").first()

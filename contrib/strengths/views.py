@@ -47,7 +47,7 @@ def ranks_systems(study: Study) -> bool:
     return KINDS[study.protocol].compares_pairs or KINDS[study.protocol].names_best
 
 
-@study_page("ranking", order=53, shown=ranks_systems, group=StudyPlace.FINDINGS, under="results")
+@study_page("ranking", order=53, has_tab=ranks_systems, group=StudyPlace.FINDINGS, parent_page="results")
 def show_ranking(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     chosen: dict[str, Any] = {"model": "adjacent", "control": "none", "order_effect": False}
     form = RankingForm({name: request.GET.get(name, default) for name, default in chosen.items()})

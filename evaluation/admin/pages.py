@@ -101,7 +101,7 @@ class MetricFilter(KnownValuesFilter):
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
         """Return the names of metrics, read from analyses, of which there are fewer than scores."""
-        rows = visible_rows(Analysis.objects.filter(what=Analysis.What.META_EVALUATION), request.user)
+        rows = visible_rows(Analysis.objects.filter(what=Analysis.Kind.META_EVALUATION), request.user)
         metrics = {name for names in rows.values_list("settings__metrics", flat=True) for name in names or ()}
         return [(name, name) for name in sorted(metrics)]
 

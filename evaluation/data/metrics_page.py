@@ -17,7 +17,12 @@ METRICS = "metrics"
 
 
 @study_page(
-    METRICS, order=53, shown=can_be_evaluated, group=StudyPlace.FINDINGS, under="results", help="metrics.md"
+    METRICS,
+    order=53,
+    has_tab=can_be_evaluated,
+    group=StudyPlace.FINDINGS,
+    parent_page="results",
+    help="metrics.md",
 )
 def show_metrics(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     context["refusal"] = take_refusal(request, study)

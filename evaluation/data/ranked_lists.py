@@ -50,9 +50,9 @@ class Proposals:
 
     Attributes:
         texts: for each text, the id of one of its captions; may be an Arrow array, as there can be millions.
-        askers: ids of the captions that are queries ("askers").
+        query_captions: ids of the captions that are queries.
         system, image, text: (N,) positions in `systems`, `images` and `texts`.
-        asker: (N,) positions in `askers`; -1 if the image is the query.
+        query_caption: (N,) positions in `query_captions`; -1 if the image is the query.
         position: (N,) positions in the list, from 1; missing positions belong to unknown items.
         document: (I,) code of each image's document, or of the image itself.
         original: (N,) 1 if the caption was written for the image, 0 if not; -1 if the list has no original to find.
@@ -61,11 +61,11 @@ class Proposals:
     systems: Sequence[str]
     images: Sequence[str]
     texts: Sequence[str] | pa.Array
-    askers: Sequence[str]
+    query_captions: Sequence[str]
     system: Ints
     image: Ints
     text: Ints
-    asker: Ints
+    query_caption: Ints
     position: Ints
     original: Ints
     document: Ints
@@ -77,11 +77,11 @@ class Proposals:
     @property
     def search(self) -> Flags:
         """Return (N,) bool: entries of lists of images, whose query is a caption."""
-        return self.asker >= 0
+        return self.query_caption >= 0
 
     @property
     def query(self) -> Ints:
-        return np.where(self.search, self.asker, self.image)
+        return np.where(self.search, self.query_caption, self.image)
 
     def text_keys(self, image: Ints, text: Ints) -> Ints:
         """Return a number for each pair of an image and a text."""
@@ -115,7 +115,7 @@ class ListRows:
     system: Ints
     image: Ints
     text: Ints
-    asker: Ints
+    query_caption: Ints
     rank: Ints
     original: Ints
     placed: Flags
@@ -126,7 +126,7 @@ def sort_into_lists(
     systems: Sequence[str],
     images: Sequence[str],
     texts: Sequence[str] | pa.Array,
-    askers: Sequence[str],
+    query_captions: Sequence[str],
     documents: Mapping[str, str],
     units: JudgedUnits,
 ) -> Proposals:
@@ -134,8 +134,8 @@ def sort_into_lists(
 
     ``documents`` is a result of `first_of_documents`.
     """
-    search = rows.asker >= 0
-    query = np.where(search, rows.asker, rows.image)
+    search = rows.query_caption >= 0
+    query = np.where(search, rows.query_caption, rows.image)
     order = np.lexsort((np.arange(len(query)), rows.rank, query, search, rows.system))
     keys = np.stack([rows.system[order], search[order], query[order]])
     begins = np.ones(len(order), dtype=bool)
@@ -152,11 +152,11 @@ def sort_into_lists(
     before = np.concatenate([[0], dropped])[start] if len(order) else dropped
     chosen = order[first]
     return Proposals(
-        systems, images, texts, askers,
+        systems, images, texts, query_captions,
         system=rows.system[chosen],
         image=rows.image[chosen],
         text=rows.text[chosen],
-        asker=rows.asker[chosen],
+        query_caption=rows.query_caption[chosen],
         position=(position - (dropped - before))[first],
         original=rows.original[chosen],
         document=encode([documents.get(name, name) for name in images], "documents")[1],
@@ -208,24 +208,25 @@ def proposals_of(study: Study) -> Proposals:
         none = np.zeros(0, dtype=np.int64)
         return Proposals((), (), (), (), *(none,) * 7, JudgedUnits.of([]))
     captions = _captions(study, of_splits, caption, first_shown)
-    askers = np.unique(caption[searched])
-    names, image_of, asker_of = (
+    query_captions = np.unique(caption[searched])
+    names, image_of, query_caption_of = (
         {name: position for position, name in enumerate(sorted(set(known)))}
         for known in (
             systems.values(),
             (name for name, _ in items.values()),
-            captions.keys_of(askers),
+            captions.keys_of(query_captions),
         )
     )
     number = {pk: image_of[name] for pk, (name, _) in items.items()}
     text = captions.text_of(caption)
-    asking = {pk: asker_of[key] for pk, key in zip(askers.tolist(), captions.keys_of(askers), strict=True)}
+    query_keys = captions.keys_of(query_captions)
+    asking = {pk: query_caption_of[key] for pk, key in zip(query_captions.tolist(), query_keys, strict=True)}
     return sort_into_lists(
         ListRows(
             system=_map_values(system, {pk: names[name] for pk, name in systems.items()}),
             image=_map_values(item, number),
             text=text,
-            asker=np.where(searched, _map_values(caption, asking), -1),
+            query_caption=np.where(searched, _map_values(caption, asking), -1),
             rank=rank,
             original=_original_ranks(captions, item, caption, text, searched),
             placed=_ranks_are_positions(study, systems, system, searched),
@@ -233,7 +234,7 @@ def proposals_of(study: Study) -> Proposals:
         list(names),
         list(image_of),
         captions.texts,
-        list(asker_of),
+        list(query_caption_of),
         {items[pk][0]: items[first][0] for pk, first in documents_of(study).items()},
         JudgedUnits(
             unit,

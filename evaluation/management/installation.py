@@ -76,8 +76,8 @@ def load_demo(progress: Progress, *, later: bool = False) -> list[Study]:
     progress(0.8, "its consensus, agreement and metrics")
     done = set(Analysis.objects.filter(study=finished).values_list("what", flat=True))
     results: tuple[tuple[str, str, Callable[..., Any]], ...] = (
-        (Analysis.What.AGGREGATION, "aggregate", aggregate_study),
-        (Analysis.What.META_EVALUATION, "evaluate", evaluate_study),
+        (Analysis.Kind.AGGREGATION, "aggregate", aggregate_study),
+        (Analysis.Kind.META_EVALUATION, "evaluate", evaluate_study),
     )
     for what, kind, compute in results:
         if what not in done and later:

@@ -218,12 +218,12 @@ class HeatPanel:
 
 @dataclass(frozen=True, slots=True)
 class Heatmap:
-    """Matrices that share one scale from ``least`` to 1."""
+    """Matrices that share one scale from ``scale_min`` to 1."""
 
     panels: tuple[HeatPanel, ...]
     y_axis: str
     x_axis: str
-    least: float = 0.0
+    scale_min: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -284,7 +284,7 @@ def _stored(study: Study, what: str, data_hash: str) -> list[Analysis]:
 
 def _aggregation(study: Study, consensus: StudyConsensus) -> AnalysisResult:
     newest = newest_output(study)
-    for analysis in _stored(study, Analysis.What.AGGREGATION, consensus.data_hash)[:1]:
+    for analysis in _stored(study, Analysis.Kind.AGGREGATION, consensus.data_hash)[:1]:
         if "outputs" not in analysis.result or (analysis.result["outputs"] or 0) != newest:
             break
         return AnalysisResult(analysis.result, analysis.settings, analysis.signature)
@@ -295,7 +295,7 @@ def _aggregation(study: Study, consensus: StudyConsensus) -> AnalysisResult:
 def _evaluation(
     study: Study, consensus: StudyConsensus, metrics: Sequence[str], tokenizer: str
 ) -> EvaluationInputs:
-    stored = _stored(study, Analysis.What.META_EVALUATION, consensus.data_hash)
+    stored = _stored(study, Analysis.Kind.META_EVALUATION, consensus.data_hash)
     for analysis in stored:
         settings = analysis.settings
         if metrics and list(metrics) != settings["metrics"]:

@@ -45,7 +45,7 @@ def _shared_report(request: HttpRequest, entry: int, mark: str, name: str) -> Ht
         return HttpResponse(
             render_to_string("429.html", members, request), status=error.status, headers=headers
         )
-    report = Analysis.objects.newest(study, Analysis.What.REPORT) if study is not None else None
+    report = Analysis.objects.newest(study, Analysis.Kind.REPORT) if study is not None else None
     if report is None:
         raise Http404
     try:

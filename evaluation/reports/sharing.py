@@ -65,7 +65,7 @@ def share_report(*, study: Study, by: User | None, take_back: bool) -> Outcome:
             study=study, what=TAKEN_BACK, sentence="The link to the report shows nothing any more.", by=by
         )
         return Outcome(_("The link was revoked; its address no longer shows the report."), "")
-    if not Analysis.objects.newest_first(study, Analysis.What.REPORT).exists():
+    if not Analysis.objects.newest_first(study, Analysis.Kind.REPORT).exists():
         raise WrongState(_("Nothing was changed: make the report first."))
     note_event(study=study, what=MADE, sentence="A link shows the newest report without an account.", by=by)
     address = link_to_report(study)

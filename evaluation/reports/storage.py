@@ -390,7 +390,7 @@ def store_report(*, study: Study, report: Report, file: str) -> Analysis:
         part.store(study, report.parts[part.name], judgments=report.signature)
     return Analysis.objects.replace(
         study=study,
-        what=Analysis.What.REPORT,
+        what=Analysis.Kind.REPORT,
         signature=signature("report", {"protocol": report.protocol, "seed": report.seed}),
         data_hash=report.data_hash,
         judgments=report.signature,
@@ -416,7 +416,7 @@ def is_outdated_report(analysis: Analysis) -> bool:
 
 def report_archive(analysis: Analysis) -> Path:
     """Return the path of the report's archive. Raise ObjectNotFound."""
-    if analysis.what != Analysis.What.REPORT:
+    if analysis.what != Analysis.Kind.REPORT:
         raise ObjectNotFound(
             _("Analysis %(pk)s is not a report but %(what)s; it has no files.")
             % {"pk": analysis.pk, "what": analysis.get_what_display()}

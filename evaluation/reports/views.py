@@ -30,7 +30,7 @@ ROWS_TO_COPY = 60  # rows; longer tables cannot be copied, only downloaded
 
 @study_page("report", "Report", order=60, group=StudyPlace.FINDINGS, help="reports.md")
 def show_report(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    analysis = Analysis.objects.newest(study, Analysis.What.REPORT)
+    analysis = Analysis.objects.newest(study, Analysis.Kind.REPORT)
     context |= {"report": analysis, "link": full_link(request, study), "parts": optional_parts().values()}
     if analysis is not None:
         sections: list[dict[str, Any]] = analysis.result["sections"]
@@ -108,7 +108,7 @@ def without_stamp(table: str) -> str:
 
 @study_page("report-file", order=61)
 def download_report(request: HttpRequest, study: Study, context: Context) -> HttpResponseBase:
-    analysis = Analysis.objects.newest(study, Analysis.What.REPORT)
+    analysis = Analysis.objects.newest(study, Analysis.Kind.REPORT)
     if analysis is None:
         raise Http404
     name = request.GET.get("name", "")

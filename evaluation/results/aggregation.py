@@ -344,7 +344,7 @@ def store_aggregation(aggregation: StudyAggregation) -> Analysis:
     study, consensus = aggregation.study, aggregation.consensus
     analysis = Analysis.objects.replace(
         study=study,
-        what=Analysis.What.AGGREGATION,
+        what=Analysis.Kind.AGGREGATION,
         signature=aggregation.signature,
         data_hash=consensus.data_hash,
         settings=aggregation.settings,

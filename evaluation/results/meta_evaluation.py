@@ -579,7 +579,7 @@ def pair_texts(
 
 def stored_winners(study: Study) -> tuple[dict[str, Ints], PeoplesWinners | None, list[str]]:
     """Return, for the pairs of the newest evaluation, each metric's winners, people's winners, and the kinds."""
-    newest = Analysis.objects.newest(study, Analysis.What.META_EVALUATION)
+    newest = Analysis.objects.newest(study, Analysis.Kind.META_EVALUATION)
     rows = MetricScore.objects.filter(analysis=newest, pair__isnull=False).order_by(
         "metric", "pair__position"
     )
@@ -731,7 +731,7 @@ def store_evaluation(evaluation: MetaEvaluation) -> Analysis:
     study, judged = evaluation.study, evaluation.judged
     analysis = Analysis.objects.replace(
         study=study,
-        what=Analysis.What.META_EVALUATION,
+        what=Analysis.Kind.META_EVALUATION,
         signature=evaluation.signature,
         data_hash=evaluation.data_hash,
         settings=evaluation.settings,

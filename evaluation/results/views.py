@@ -244,11 +244,11 @@ def _answer_rows(study: Study) -> list[dict[str, Any]]:
 def show_results(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     newest = {}
     for analysis in Analysis.objects.filter(
-        Q(pk=_newest(study, Analysis.What.AGGREGATION)) | Q(pk=_newest(study, Analysis.What.META_EVALUATION))
+        Q(pk=_newest(study, Analysis.Kind.AGGREGATION)) | Q(pk=_newest(study, Analysis.Kind.META_EVALUATION))
     ).annotate(last_output=Subquery(scored_rows(study).order_by("-pk").values("pk")[:1])):
         newest[analysis.what] = analysis
-    aggregation = newest.get(Analysis.What.AGGREGATION)
-    evaluation = newest.get(Analysis.What.META_EVALUATION)
+    aggregation = newest.get(Analysis.Kind.AGGREGATION)
+    evaluation = newest.get(Analysis.Kind.META_EVALUATION)
     counted = cached_figures(study, PROGRESS)
     progress = required_figures(counted)
     context |= {
@@ -289,7 +289,7 @@ def show_results(request: HttpRequest, study: Study, context: Context) -> HttpRe
             {"label": _(label), "link": study_page_address(study, name)}
             for name, label in ways.items()
             if name in PAGES  # the feature of a page may be off
-            and PAGES[name].shown(study)
+            and PAGES[name].has_tab(study)
             and PAGES[name].permission in context["rights"]
         ]
     return TemplateResponse(request, "evaluation/study_results.html", context)
@@ -543,7 +543,7 @@ class ConsensusResource(Resource):
 
 class LastAnalysisView(APIView):
     scope: ClassVar[str] = "reports"
-    what: ClassVar[Analysis.What]
+    what: ClassVar[Analysis.Kind]
 
     def last(self, request: Request, slug: str) -> Response:
         study = study_for(request, slug)
@@ -565,7 +565,7 @@ def describe_last(name: str, summary: str) -> Any:
 class AgreementView(LastAnalysisView):
     """GET /api/studies/{slug}/agreement/"""
 
-    what = Analysis.What.AGGREGATION
+    what = Analysis.Kind.AGGREGATION
 
     @describe_last("studies_agreement", "The last agreement and participants' quality")
     def get(self, request: Request, slug: str) -> Response:
@@ -576,7 +576,7 @@ class AgreementView(LastAnalysisView):
 class EvaluationView(LastAnalysisView):
     """GET /api/studies/{slug}/evaluation/"""
 
-    what = Analysis.What.META_EVALUATION
+    what = Analysis.Kind.META_EVALUATION
 
     @describe_last("studies_evaluation", "The last metrics against people")
     def get(self, request: Request, slug: str) -> Response:

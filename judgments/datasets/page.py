@@ -168,11 +168,14 @@ class FilesForm(forms.Form):
             return None
 
 
-def encoding_field(by_itself: str) -> forms.ChoiceField:
+def encoding_field(default_label: str) -> forms.ChoiceField:
     return forms.ChoiceField(
         label=gettext_lazy("Encoding"),
         required=False,
-        choices=[("", gettext(by_itself)), *((name, gettext(title)) for name, title in ENCODINGS.items())],
+        choices=[
+            ("", gettext(default_label)),
+            *((name, gettext(title)) for name, title in ENCODINGS.items()),
+        ],
         help_text=gettext_lazy(
             "Character encoding. A byte order mark at the beginning of a file takes precedence."
         ),

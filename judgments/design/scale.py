@@ -175,7 +175,7 @@ class Scale(Part):
         """Return the number of steps from the lowest point to the point nearest to a mean; halves round down."""
         return math.ceil((mean - self.low) / self.step - 0.5)
 
-    def around(self, point: float, share: float) -> tuple[float, float]:
+    def neighbourhood(self, point: float, share: float) -> tuple[float, float]:
         """Return the first and last point within ``share`` of the scale from ``point``, at least one step."""
         steps = max(1, math.floor(exact(share) * (exact(self.high) - exact(self.low)) / exact(self.step)))
         position = self.points.index(point)
@@ -200,7 +200,7 @@ def scale_of(text: str) -> Scale:
 
 
 @dataclass(frozen=True, slots=True)
-class ScaleEnds:
+class ScaleBounds:
     """The ends of a scale, and its step if one is stated."""
 
     low: float
@@ -208,7 +208,7 @@ class ScaleEnds:
     step: float | None = None
 
 
-def limits_of(text: str) -> ScaleEnds:
+def limits_of(text: str) -> ScaleBounds:
     """Read LOW:HIGH[:STEP]. Raise ValueError with what was expected."""
     parts = text.strip().split(":")
     if len(parts) not in (2, 3) or not all(NUMBER.fullmatch(part.strip()) for part in parts):
@@ -224,7 +224,7 @@ def limits_of(text: str) -> ScaleEnds:
             )
             % {"text": text[:80]}
         )
-    return ScaleEnds(low, high, step[0] if step else None)
+    return ScaleBounds(low, high, step[0] if step else None)
 
 
 def parse_scale(text: str) -> str:
@@ -236,7 +236,7 @@ def parse_scale(text: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Extent:
+class InferredScale:
     """What the numbers of a file reveal about their scale: its ends, and the largest step that reaches all of them.
 
     Steps are counted from ``origin``, and are at most 1.
@@ -248,15 +248,15 @@ class Extent:
     step: Fraction = Fraction(1)
 
     @classmethod
-    def of(cls, number: float) -> Extent:
+    def of(cls, number: float) -> InferredScale:
         return cls(exact(number), exact(number)).with_number(number)
 
     @classmethod
-    def between(cls, limits: ScaleEnds) -> Extent:
+    def between(cls, limits: ScaleBounds) -> InferredScale:
         low, high = exact(limits.low), exact(limits.high)
         return cls(low, high, origin=low).with_number(limits.high)
 
-    def with_number(self, number: float) -> Extent:
+    def with_number(self, number: float) -> InferredScale:
         value = exact(number)
         away = abs(value - self.origin)
         common = math.gcd(self.step.numerator * away.denominator, away.numerator * self.step.denominator)

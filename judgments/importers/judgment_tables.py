@@ -18,7 +18,7 @@ from common.files import unguard_formula
 from common.incoming import quoted
 from common.texts import one_text, quote_difference
 from judgments.design.numbers import number_text, range_of
-from judgments.design.scale import Extent, Scale, ScaleEnds, limits_of, scale_of
+from judgments.design.scale import InferredScale, Scale, ScaleBounds, limits_of, scale_of
 from judgments.design.tables.sampling import SIDES
 from judgments.drawing.keys import text_key
 from judgments.importers.names import NamesOfImages
@@ -57,8 +57,8 @@ class AnswerRule:
         self.plain = kind
         self.setting: str | None = None
         self.scale_text = ""
-        self._limits: ScaleEnds | None = None
-        self._extent: Extent | None = None
+        self._limits: ScaleBounds | None = None
+        self._extent: InferredScale | None = None
         self._numbers: set[tuple[object, bool]] = set()
 
     @property
@@ -82,7 +82,7 @@ class AnswerRule:
         if self.scale_text:
             raise ValueError(f"expected {self.scale_text}, as before")
         self.scale_text, self._limits = text, limits_of(text)
-        self._extent = Extent.between(self._limits)
+        self._extent = InferredScale.between(self._limits)
         if self._limits.step:
             self._take_scale(scale_of(text))
 
@@ -124,7 +124,7 @@ class AnswerRule:
             return
         if limits is not None and not limits.low <= value <= limits.high:
             raise ValueError(f"expected {number_text(limits.low)} to {number_text(limits.high)}")
-        extent = Extent.of(value) if self._extent is None else self._extent.with_number(value)
+        extent = InferredScale.of(value) if self._extent is None else self._extent.with_number(value)
         if limits is not None:
             scale = extent.scale()
             if len(scale) == 2 and self.plain.scale_problem(scale):

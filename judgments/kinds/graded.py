@@ -260,7 +260,7 @@ class Graded(ImageCaptionKind):
 
     def expected_on_repeat(self, answer: float) -> str:
         """Allow a difference of one grade, which is how far H13's judges differ in their mean grades."""
-        return range_text(*self.scale.around(answer, REPEAT_TOLERANCE))
+        return range_text(*self.scale.neighbourhood(answer, REPEAT_TOLERANCE))
 
     def is_right(self, answer: float, expected: Any) -> bool:
         return in_range(answer, expected)

@@ -348,7 +348,7 @@ class PairKind(ChoiceKind):
         wanted = {str(kind): count for kind, count in design.sampling.pairs.items()}
         drawing: dict[str, Any] = {
             "references": design.sampling.references,
-            "bare": self.page.shows_picture,
+            "allow_no_references": self.page.shows_picture,
             "source": design.sampling.source,
             "seed": design.seed,
         }
@@ -369,8 +369,8 @@ class PairKind(ChoiceKind):
         notes: dict[str, Any] = {}
         if not design.sampling.only:
             notes |= pairs_left_out(material, division.judged, wanted=wanted, drawn=pairs)
-        if drawn.passed_over:
-            notes["pairs_short_of_references"] = drawn.passed_over
+        if drawn.skipped:
+            notes["pairs_short_of_references"] = drawn.skipped
         repeating = hits_with_an_image_twice(hits)
         if repeating:
             notes["hits_with_an_image_twice"] = repeating

@@ -90,7 +90,7 @@ def tab_groups(study: Study, rights: Collection[str], active: str) -> list[Conte
     The current page has a tab even if it has no content.
     """
     page = PAGES.get(active)
-    marked = page.under if page and page.under else active
+    marked = page.parent_page if page and page.parent_page else active
     groups = []
     for group in StudyPlace:
         tabs = [
@@ -104,7 +104,7 @@ def tab_groups(study: Study, rights: Collection[str], active: str) -> list[Conte
             if page.label
             and page.place_in(study) == group
             and page.permission in rights
-            and (page.name == marked or (group.has_content(study) and page.shown(study)))
+            and (page.name == marked or (group.has_content(study) and page.has_tab(study)))
         ]
         if tabs:
             here = any(tab["current"] for tab in tabs)

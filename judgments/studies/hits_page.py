@@ -39,7 +39,7 @@ def show_hits(request: HttpRequest, study: Study, context: Context) -> HttpRespo
     order=22,
     permission=Right.CHANGE,
     group=StudyPlace.DESIGN,
-    under="hits",
+    parent_page="hits",
     help="designing.md#from-a-draft-to-an-open-study-and-back",
 )
 def ask_before_discarding(request: HttpRequest, study: Study, context: Context) -> HttpResponse:

@@ -72,10 +72,10 @@ class StudyPage:
         name: last part of its address, and of its URL name ``admin:judgments_study_<name>``.
         label: the label of its tab; "" for a page without one.
         order: position among the tabs of its place; the place links to the first.
-        shown: whether it has a tab; its address works in any case.
+        has_tab: whether it has a tab; its address works in any case.
         group: its place.
-        before: its place until the study is opened, if that is another.
-        under: for a page without a tab, the page whose tab is marked as current.
+        place_before_opening: its place until the study is opened, if that is another.
+        parent_page: for a page without a tab, the page whose tab is marked as current.
         help: the documentation page about it, possibly with an anchor; if empty, that of its feature.
     """
 
@@ -84,14 +84,18 @@ class StudyPage:
     order: int
     view: Callable[[HttpRequest, Study, Context], HttpResponseBase]
     permission: str = Right.VIEW
-    shown: Callable[[Study], bool] = always
+    has_tab: Callable[[Study], bool] = always
     group: StudyPlace = StudyPlace.SHARE
-    before: StudyPlace | None = None
-    under: str = ""
+    place_before_opening: StudyPlace | None = None
+    parent_page: str = ""
     help: str = ""
 
     def place_in(self, study: Study) -> StudyPlace:
-        return self.group if self.before is None or was_opened(study) else self.before
+        return (
+            self.group
+            if self.place_before_opening is None or was_opened(study)
+            else self.place_before_opening
+        )
 
 
 @dataclass(frozen=True, slots=True)

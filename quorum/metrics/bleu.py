@@ -65,7 +65,7 @@ class BleuStatistics:
 
 
 def bleu_statistics(comparison: Comparison, view: View, length: str = CLOSEST) -> BleuStatistics:
-    statistics = comparison.once(("bleu", view), lambda: _count(comparison, view))
+    statistics = comparison.cached(("bleu", view), lambda: _count(comparison, view))
     if length == CLOSEST:
         return statistics
     return replace(statistics, reference_length=_mean_lengths(comparison, view))

@@ -160,7 +160,7 @@ class Comparison:
                 break
         return len(seen)
 
-    def once(self, key: Hashable, make: Callable[[], T]) -> T:
+    def cached(self, key: Hashable, make: Callable[[], T]) -> T:
         """Return the cached result for the key, which metrics share; call `make` for it the first time."""
         if key not in self._cache:
             self._cache[key] = make()
@@ -168,7 +168,7 @@ class Comparison:
         return result
 
     def tokens(self, view: View) -> TokenizedTexts:
-        return self.once(("tokens", view), lambda: self._tokenize(view))
+        return self.cached(("tokens", view), lambda: self._tokenize(view))
 
     def _tokenize(self, view: View) -> TokenizedTexts:
         if view.change != "none":
@@ -203,7 +203,7 @@ class NumberedTexts:
         tokens = changed(encode_texts(texts, view.tokenizer), view.change)
         return cls(view, tokens, {word: number for number, word in enumerate(tokens.vocabulary)})
 
-    def behind(self, texts: Sequence[str]) -> TokenizedTexts:
+    def with_texts_before(self, texts: Sequence[str]) -> TokenizedTexts:
         """Return the words of `texts`, followed by the words of these texts."""
         others = changed(encode_texts(texts, self.view.tokenizer), self.view.change)
         added: dict[str, int] = {}

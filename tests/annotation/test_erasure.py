@@ -133,7 +133,7 @@ def test_nothing_tells_who_they_were_and_what_is_published_holds(study: Study, t
     assert compute_aggregation(study=study).result["agreement"] == aggregation
     found = origin_of(study=study, bundle=bundle)
     assert found.is_confirmed
-    assert (found.version, found.missing) == ("1.0", 0)
+    assert (found.version, found.unaccounted) == ("1.0", 0)
 
 
 def test_with_their_judgments_results_are_older_and_a_receipt_proves_the_rows(
@@ -153,12 +153,12 @@ def test_with_their_judgments_results_are_older_and_a_receipt_proves_the_rows(
     assert verify_bundle(bundle).count == 0
     without = origin_of(study=study, bundle=bundle)
     assert without.is_confirmed
-    assert (without.missing, without.erased) == (mine, mine)
+    assert (without.unaccounted, without.erased) == (mine, mine)
     proved = origin_of(study=study, bundle=bundle, receipts=[done.receipt])
     assert proved.is_confirmed
-    assert (proved.committed, proved.missing) == (mine, 0)
+    assert (proved.erased_with_receipt, proved.unaccounted) == (mine, 0)
     another = origin_of(study=study, bundle=bundle, receipts=["NOTTHERECEIPT"])
-    assert another.committed == 0
+    assert another.erased_with_receipt == 0
     # somebody else's rows that vanish are not covered by the erasure
     Judgment.objects.filter(assignment__worker__name="bob").erase()
     assert not origin_of(study=study, bundle=bundle).is_confirmed

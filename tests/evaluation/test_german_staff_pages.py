@@ -135,7 +135,7 @@ def clocks(shown: str) -> Counter[int]:
 
 
 def pages_of(study: Study) -> list[str]:
-    return [page(study, name) for name, one in PAGES.items() if one.shown(study) and name not in ELSEWHERE]
+    return [page(study, name) for name, one in PAGES.items() if one.has_tab(study) and name not in ELSEWHERE]
 
 
 def votes(unit: Unit, worker: Worker) -> int:

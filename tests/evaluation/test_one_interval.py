@@ -70,7 +70,7 @@ def doors_of(study: Study, folder: Path, client: Client) -> tuple[Doors, dict[st
     """Return what the doors of every kind say, and the verdict of the command."""
     told = commanded("aggregate", study, folder)
     verdict = told["systems_verdict"]
-    stored = Analysis.objects.newest(study, Analysis.What.AGGREGATION)
+    stored = Analysis.objects.newest(study, Analysis.Kind.AGGREGATION)
     assert stored is not None
     of_page = stored.result["systems_verdict"]
     called = client.get(f"/api/studies/{study.slug}/agreement/").json()["result"]["systems_verdict"]

@@ -133,7 +133,7 @@ def test_a_report_says_what_evaluate_says() -> None:
     assert float(reached["half of the people"]) == float(reached["most an answer can reach"]) == 1.0
     assert float(reached["bleu-1"]) == found["halves"]["HM"]["metrics"]["bleu-1"]["value"] == 0.5
     assert report.settings["meta-evaluation"]["tok"] == "space"
-    assert not Analysis.objects.filter(what=Analysis.What.REPORT).exists()
+    assert not Analysis.objects.filter(what=Analysis.Kind.REPORT).exists()
 
 
 def test_the_curve_of_references_ends_in_the_accuracy_with_all_of_them() -> None:
@@ -806,7 +806,7 @@ def test_readings_and_naive_intervals_of_pairs(designer: Client, capsys: pytest.
     said = capsys.readouterr().out
     assert "Intervals of agreement are naive" in said
     assert "Intervals and tests are naive" in said
-    naive = newest(study, Analysis.What.META_EVALUATION)
+    naive = newest(study, Analysis.Kind.META_EVALUATION)
     assert naive.settings["clusters"] == naive.result["clusters"] == "naive"
     cells = [one["metrics"]["bleu-1"]["accuracy"]["all"] for one in (usual, naive.result)]
     assert cells[0]["value"] == cells[1]["value"]
@@ -815,7 +815,7 @@ def test_readings_and_naive_intervals_of_pairs(designer: Client, capsys: pytest.
         "difference-by-item-and-rater-holm", "mcnemar-holm",
     ]  # fmt: skip
     assert agreement["alpha"]["clusters"]
-    assert "clusters" not in newest(study, Analysis.What.AGGREGATION).result["agreement"]["alpha"]
+    assert "clusters" not in newest(study, Analysis.Kind.AGGREGATION).result["agreement"]["alpha"]
     assert "These are naive intervals" in words(designer.get(address(study, "results")))
     with pytest.raises(CommandError, match="clusters"):
         call_command("aggregate", study.slug, clusters="by-moon")

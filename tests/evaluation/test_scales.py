@@ -113,7 +113,7 @@ def test_best_worst_gives_scores_of_captions_and_how_reliable_they_are(careful: 
     assert set(unit["answer"]) == {"best", "worst"}
     assert unit["answer"]["best"] in {row["caption"] for row in captions}
     assert unit["value"] is None
-    stored = Analysis.objects.get(what=Analysis.What.AGGREGATION)
+    stored = Analysis.objects.get(what=Analysis.Kind.AGGREGATION)
     assert stored.result["figures"]["split_half"] == result["figures"]["split_half"]
 
 

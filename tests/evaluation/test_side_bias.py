@@ -164,7 +164,7 @@ def test_a_half_is_expected_only_where_sides_were_drawn(
 
 def test_results_of_earlier_versions_verify(biased: Study) -> None:
     aggregate_study(study=biased)
-    stored = Analysis.objects.newest(biased, Analysis.What.AGGREGATION)
+    stored = Analysis.objects.newest(biased, Analysis.Kind.AGGREGATION)
     assert stored is not None
     del stored.result["agreement"]["side_bias"]
     stored.save()

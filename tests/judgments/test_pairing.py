@@ -252,11 +252,11 @@ def test_how_many_were_passed_over_is_known() -> None:
     none = draw_pairs(material, images, wanted={"MM": 8}, references=2, source="auto", seed=5)
 
     assert [pair.key for pair in every.pairs] == ["7"]
-    assert 0 <= every.passed_over <= 7
-    assert none.passed_over == 0
+    assert 0 <= every.skipped <= 7
+    assert none.skipped == 0
     # one after the other in the order of the seed: those before the pair that serves
     order = [pair.key for pair in pairs_of(material, {"MM": 8}, references=2)]
-    assert every.passed_over == order.index("7")
+    assert every.skipped == order.index("7")
 
 
 def test_too_few_pairs_with_references_enough_are_refused_with_what_would_work() -> None:
@@ -310,18 +310,14 @@ def test_the_study_says_how_many_were_passed_over() -> None:
     material = with_references([2] * 7 + [3])
     images = [image for image in material.images if image.split == "test"]
     counts = {
-        seed: draw_pairs(
-            material, images, wanted={"MM": 1}, references=3, source="auto", seed=seed
-        ).passed_over
+        seed: draw_pairs(material, images, wanted={"MM": 1}, references=3, source="auto", seed=seed).skipped
         for seed in range(4)
     }
     assert any(counts.values())
-    for seed, passed_over in counts.items():
+    for seed, skipped in counts.items():
         notes = KINDS["triplet"].draw_batch(make_design(values | {"seed": seed}), material).notes
-        assert notes.get("pairs_short_of_references", 0) == passed_over
-        assert sum(f": {passed_over}." in sentence for sentence in notes.get("sentences", [])) == bool(
-            passed_over
-        )
+        assert notes.get("pairs_short_of_references", 0) == skipped
+        assert sum(f": {skipped}." in sentence for sentence in notes.get("sentences", [])) == bool(skipped)
 
 
 def pascal_50s(folder: Path) -> Material:
@@ -362,12 +358,12 @@ def test_the_preset_of_its_paper_on_the_paper_s_own_data(shared: Path) -> None:
 
     published = draw("auto", sampling["pairs"], sampling["references"])
     assert Counter(len(pair.references) for pair in published.pairs) == {48: 3_996}
-    assert published.passed_over == 0
+    assert published.skipped == 0
 
     new = draw("references", sampling["pairs"], sampling["references"])
     assert Counter(pair.kind for pair in new.pairs) == dict.fromkeys(PAIR_KINDS, 1_000)
     assert {len(pair.references) for pair in new.pairs} == {48}
-    assert new.passed_over > 0
+    assert new.skipped > 0
 
     with refuses(DesignError, "48", "10", "HC = 0", field="sampling.references"):
         draw("references", {"HC": 10, "MM": 10}, 49)

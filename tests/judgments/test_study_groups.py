@@ -76,7 +76,7 @@ def test_every_page_is_two_clicks_away_and_marked_when_it_is_reached(designer: C
     wanted = {
         one.label
         for one in PAGES.values()
-        if one.label and one.place_in(study).has_content(study) and one.shown(study)
+        if one.label and one.place_in(study).has_content(study) and one.has_tab(study)
     }
     groups, _ = navigation(designer, page(study, "change"))
     assert list(groups) == ["Design", "Answers", "Findings", "Share"]
@@ -108,7 +108,7 @@ def test_a_place_is_shown_when_it_has_content(designer: Client) -> None:
 
 def test_no_place_has_more_pages_than_a_glance_takes_in() -> None:
     for group in StudyPlace:
-        own = [one for one in PAGES.values() if one.label and group in (one.group, one.before)]
+        own = [one for one in PAGES.values() if one.label and group in (one.group, one.place_before_opening)]
         assert 0 < len(own) < 10
 
 

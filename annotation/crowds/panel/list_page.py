@@ -133,18 +133,22 @@ def _show_list(request: HttpRequest, study: Study, submissions: Sequence[PanelLi
             for name, title, about in VERDICT_GROUPS
             if (group := [row for row in compared if row.verdict == name])
         ],
-        "odd": sum(row.odd for row in compared),
+        "odd": sum(row.contradictory for row in compared),
         "count": len(submissions),
         "pay": sum(row.verdict == "pay" for row in compared),
         "to_approve": sum(_to_approve(row) for row in compared),
-        "books": sum(bool(row.books or row.unmatched) for row in compared),
+        "books": sum(bool(row.new_status or row.unmatched) for row in compared),
         "sealed": signing.dumps([study.pk, rows], salt=SALT, compress=True),
     }
     return TemplateResponse(request, "admin/annotation/study_reconcile.html", page)
 
 
 def _to_approve(row: ComparedSubmission) -> bool:
-    return row.verdict == "pay" and row.here is not None and row.here.status == CrowdSession.Status.SUBMITTED
+    return (
+        row.verdict == "pay"
+        and row.session is not None
+        and row.session.status == CrowdSession.Status.SUBMITTED
+    )
 
 
 def _page(request: HttpRequest, study: Study) -> dict[str, Any]:

@@ -33,9 +33,9 @@ def has_panel(study: Study) -> bool:
     "panel",
     "Panel",
     order=42,
-    shown=has_panel,
+    has_tab=has_panel,
     group=StudyPlace.LIVE,
-    before=StudyPlace.LAUNCH,
+    place_before_opening=StudyPlace.LAUNCH,
     help="crowds/panels.md",
 )
 def show_panel(request: HttpRequest, study: Study, context: Context) -> HttpResponse:

@@ -212,8 +212,8 @@ def as_csv(rows: Iterable[Sequence[object]]) -> str:
 class _Verdict(NamedTuple):
     verdict: str
     reason: str
-    books: str = ""
-    odd: bool = False
+    new_status: str = ""
+    contradictory: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,22 +221,22 @@ class ComparedSubmission:
     """A submission in the panel's list, in the database, or in both.
 
     Attributes:
-        there: its line in the list.
-        here: its session in the database.
-        raw: the panel's id of the person, if known.
+        panel_line: its line in the list.
+        session: its session in the database.
+        panel_worker_id: the panel's id of the person, if known.
         verdict: "pay", "paid", "no", "wait" (it is running), "only-here", "only-there".
-        books: the session's new status after booking, or "".
-        odd: whether line and session contradict each other, or the code is wrong.
+        new_status: the session's new status after booking, or "".
+        contradictory: whether line and session contradict each other, or the code is wrong.
         unmatched: the ledger key of a payment without a session that is not booked yet, or "".
     """
 
-    there: PanelListLine | None
-    here: CrowdSession | None
-    raw: str
+    panel_line: PanelListLine | None
+    session: CrowdSession | None
+    panel_worker_id: str
     verdict: str
     reason: str
-    books: str = ""
-    odd: bool = False
+    new_status: str = ""
+    contradictory: bool = False
     unmatched: str = ""
 
 
@@ -270,25 +270,31 @@ def compare_panel_list(*, study: Study, submissions: Sequence[PanelListLine]) ->
     with_ids = bool(session_parameter(design.panel))
     erased = erased_people(study)
     compared = []
-    for there in submissions:
-        ids = PanelIds(worker=there.worker, session=there.session if with_ids else "")
-        name = pseudonym(study.platform, there.worker)
-        here = sessions.get(session_name(study, ids))
-        if with_ids and not there.session:  # a list of people without submissions: use their latest session
-            here = next(
+    for panel_line in submissions:
+        ids = PanelIds(worker=panel_line.worker, session=panel_line.session if with_ids else "")
+        name = pseudonym(study.platform, panel_line.worker)
+        session = sessions.get(session_name(study, ids))
+        if (
+            with_ids and not panel_line.session
+        ):  # a list of people without submissions: use their latest session
+            session = next(
                 (session for session in reversed(sessions.values()) if is_session_of(session, name, erased)),
                 None,
             )
-        if here is None or not is_session_of(here, name, erased):
-            compared.append(_compare_list_line(there, another=name in by_worker, known_id=here is not None))
+        if session is None or not is_session_of(session, name, erased):
+            compared.append(
+                _compare_list_line(panel_line, another=name in by_worker, known_id=session is not None)
+            )
             continue
-        del sessions[here.external_id]
-        reasons, code = against.get(here.worker_id, []), here.code or codes[here.external_id]
-        verdict = _compare_both(there, here, code=code, finished=finished, against=reasons)
-        compared.append(ComparedSubmission(there, here, there.worker, *verdict))
+        del sessions[session.external_id]
+        reasons, code = against.get(session.worker_id, []), session.code or codes[session.external_id]
+        verdict = _compare_both(panel_line, session, code=code, finished=finished, against=reasons)
+        compared.append(ComparedSubmission(panel_line, session, panel_line.worker, *verdict))
     compared = _with_unmatched(study, compared)
     raw_ids = _raw_ids(study)
-    compared += [_compare_session(here, raw_ids.get(here.worker_id, "")) for here in sessions.values()]
+    compared += [
+        _compare_session(session, raw_ids.get(session.worker_id, "")) for session in sessions.values()
+    ]
     return compared
 
 
@@ -302,12 +308,12 @@ def _with_unmatched(study: Study, compared: list[ComparedSubmission]) -> list[Co
 
 
 def _unmatched(study: Study, row: ComparedSubmission) -> str:
-    there = row.there
-    if there is None or there.status != Status.APPROVED or row.verdict not in ("no", "only-there"):
+    panel_line = row.panel_line
+    if panel_line is None or panel_line.status != Status.APPROVED or row.verdict not in ("no", "only-there"):
         return ""
-    ids = PanelIds(worker=there.worker, session=there.session)
-    submission = row.here.external_id if row.here else session_name(study, ids)
-    return unmatched_key(study.platform, pseudonym(study.platform, there.worker), submission)
+    ids = PanelIds(worker=panel_line.worker, session=panel_line.session)
+    submission = row.session.external_id if row.session else session_name(study, ids)
+    return unmatched_key(study.platform, pseudonym(study.platform, panel_line.worker), submission)
 
 
 def _raw_ids(study: Study) -> dict[int, str]:
@@ -315,103 +321,121 @@ def _raw_ids(study: Study) -> dict[int, str]:
     return dict(rows.values_list("worker", "value"))
 
 
-def _compare_list_line(there: PanelListLine, *, another: bool, known_id: bool) -> ComparedSubmission:
+def _compare_list_line(panel_line: PanelListLine, *, another: bool, known_id: bool) -> ComparedSubmission:
     if known_id:
         reason = _("This study knows this submission with another participant's id.")
     elif another:
         reason = _("The participant took part in this study, but not with this submission.")
     else:
         reason = _("No participant of this study has this id.")
-    odd = known_id or there.status in (Status.SUBMITTED, Status.APPROVED)
-    return ComparedSubmission(there, None, there.worker, "only-there", reason, odd=odd)
+    contradictory = known_id or panel_line.status in (Status.SUBMITTED, Status.APPROVED)
+    return ComparedSubmission(
+        panel_line, None, panel_line.worker, "only-there", reason, contradictory=contradictory
+    )
 
 
-def _compare_session(here: CrowdSession, raw: str) -> ComparedSubmission:
-    done = here.status in (Status.SUBMITTED, Status.APPROVED)
-    reason = _("Not in the list; here the session is %(status)s.") % {"status": here.get_status_display()}
-    return ComparedSubmission(None, here, raw, "only-here", reason, odd=done)
+def _compare_session(session: CrowdSession, panel_worker_id: str) -> ComparedSubmission:
+    done = session.status in (Status.SUBMITTED, Status.APPROVED)
+    reason = _("Not in the list; here the session is %(status)s.") % {"status": session.get_status_display()}
+    return ComparedSubmission(None, session, panel_worker_id, "only-here", reason, contradictory=done)
 
 
 def _compare_both(
-    there: PanelListLine, here: CrowdSession, *, code: str, finished: Collection[str], against: Sequence[str]
+    panel_line: PanelListLine,
+    session: CrowdSession,
+    *,
+    code: str,
+    finished: Collection[str],
+    against: Sequence[str],
 ) -> _Verdict:
-    if here.booked == CrowdSession.Booked.SPENT:
-        return _paid_here(there)
-    if there.status == "":
-        sentence = _("Quorum does not know the panel's status %(said)r.") % {"said": there.panel_status}
-        return _Verdict("wait", sentence, odd=True)
-    if here.status in (Status.SUBMITTED, Status.REJECTED):
-        return _finished_here(there, here, code=code, against=against)
-    return _unfinished_here(there, here, finished=finished)
+    if session.booked == CrowdSession.Booked.SPENT:
+        return _paid_here(panel_line)
+    if panel_line.status == "":
+        sentence = _("Quorum does not know the panel's status %(said)r.") % {"said": panel_line.panel_status}
+        return _Verdict("wait", sentence, contradictory=True)
+    if session.status in (Status.SUBMITTED, Status.REJECTED):
+        return _finished_here(panel_line, session, code=code, against=against)
+    return _unfinished_here(panel_line, session, finished=finished)
 
 
-def _paid_here(there: PanelListLine) -> _Verdict:
-    if there.status == Status.APPROVED:
+def _paid_here(panel_line: PanelListLine) -> _Verdict:
+    if panel_line.status == Status.APPROVED:
         return _Verdict("paid", _("Approved both here and at the panel."))
-    if there.status == Status.SUBMITTED:
+    if panel_line.status == Status.SUBMITTED:
         return _Verdict("pay", _("Approved here, not yet at the panel."))
     return _Verdict(
-        "no", _("Approved here, but the panel says %(said)r.") % {"said": there.panel_status}, odd=True
+        "no",
+        _("Approved here, but the panel says %(said)r.") % {"said": panel_line.panel_status},
+        contradictory=True,
     )
 
 
 def _finished_here(
-    there: PanelListLine, here: CrowdSession, *, code: str, against: Sequence[str]
+    panel_line: PanelListLine, session: CrowdSession, *, code: str, against: Sequence[str]
 ) -> _Verdict:
-    if there.status == Status.APPROVED:
-        return _Verdict("paid", _("Approved at the panel."), books=Status.APPROVED)
-    if there.status == Status.REJECTED:
-        books = Status.REJECTED if here.status == Status.SUBMITTED else ""
-        return _Verdict("no", _("Rejected at the panel."), books=books)
-    if here.status == Status.REJECTED:
-        if here.feedback:
-            return _Verdict("no", _("Rejected here: %(reason)s") % {"reason": here.feedback})
+    if panel_line.status == Status.APPROVED:
+        return _Verdict("paid", _("Approved at the panel."), new_status=Status.APPROVED)
+    if panel_line.status == Status.REJECTED:
+        new_status = Status.REJECTED if session.status == Status.SUBMITTED else ""
+        return _Verdict("no", _("Rejected at the panel."), new_status=new_status)
+    if session.status == Status.REJECTED:
+        if session.feedback:
+            return _Verdict("no", _("Rejected here: %(reason)s") % {"reason": session.feedback})
         return _Verdict("no", _("Rejected here, without a reason."))
-    if there.status == Status.RETURNED:
-        return _Verdict("no", _("Finished here, but returned at the panel."), books=Status.RETURNED, odd=True)
+    if panel_line.status == Status.RETURNED:
+        return _Verdict(
+            "no",
+            _("Finished here, but returned at the panel."),
+            new_status=Status.RETURNED,
+            contradictory=True,
+        )
     if against:
         return _Verdict("no", _("Review the work first: %(reasons)s") % {"reasons": " ".join(against)})
-    if there.status == Status.WORKING:
+    if panel_line.status == Status.WORKING:
         return _Verdict(
             "wait",
             _("Finished here, in progress at the panel: the participant has not returned to the panel yet."),
-            odd=True,
+            contradictory=True,
         )
-    if there.status in (Status.TIMED_OUT, Status.SCREENED_OUT):
+    if panel_line.status in (Status.TIMED_OUT, Status.SCREENED_OUT):
         return _Verdict(
             "pay",
             _("Finished here, but %(said)r at the panel: pay this session by hand at the panel.")
-            % {"said": there.panel_status},
-            odd=True,
+            % {"said": panel_line.panel_status},
+            contradictory=True,
         )
-    if there.code.lower() != code.lower():
+    if panel_line.code.lower() != code.lower():
         difference = (
-            _("the panel has code %(code)r") % {"code": there.code}
-            if there.code
+            _("the panel has code %(code)r") % {"code": panel_line.code}
+            if panel_line.code
             else _("the panel has no code")
         )
         return _Verdict(
             "pay",
             _("Finished here; %(given)s instead of %(code)s.") % {"given": difference, "code": code},
-            odd=True,
+            contradictory=True,
         )
     return _Verdict("pay", _("Finished both here and at the panel."))
 
 
-def _unfinished_here(there: PanelListLine, here: CrowdSession, *, finished: Collection[str]) -> _Verdict:
-    state = here.get_status_display()
-    books = there.status if here.status == Status.WORKING and there.status in ENDED_STATUSES else ""
-    why = f": {here.feedback}" if here.feedback else ""
-    if there.status == Status.APPROVED:
+def _unfinished_here(
+    panel_line: PanelListLine, session: CrowdSession, *, finished: Collection[str]
+) -> _Verdict:
+    state = session.get_status_display()
+    new_status = (
+        panel_line.status if session.status == Status.WORKING and panel_line.status in ENDED_STATUSES else ""
+    )
+    why = f": {session.feedback}" if session.feedback else ""
+    if panel_line.status == Status.APPROVED:
         return _Verdict(
             "no",
             _("Paid at the panel, although the session is %(state)s here%(why)s.")
             % {"state": state, "why": why},
-            odd=True,
+            contradictory=True,
         )
-    if there.code.lower() in finished:
-        done = pages_handed_in(here)
-        wanted = design_of(here.study).panel.hits
+    if panel_line.code.lower() in finished:
+        done = pages_handed_in(session)
+        wanted = design_of(session.study).panel.hits
         return _Verdict(
             "no",
             _(
@@ -419,22 +443,22 @@ def _unfinished_here(there: PanelListLine, here: CrowdSession, *, finished: Coll
                 "submitted here."
             )
             % {"done": done, "wanted": wanted},
-            books,
+            new_status,
             True,
         )
-    if there.status == Status.SUBMITTED:
+    if panel_line.status == Status.SUBMITTED:
         return _Verdict(
             "no",
             _("Submitted at the panel; here the session is %(state)s%(why)s.") % {"state": state, "why": why},
-            odd=here.status == Status.WORKING,
+            contradictory=session.status == Status.WORKING,
         )
-    if there.status == Status.WORKING and here.status == Status.WORKING:
+    if panel_line.status == Status.WORKING and session.status == Status.WORKING:
         return _Verdict("wait", _("In progress both here and at the panel."))
     return _Verdict(
         "no",
         _("Status at the panel: %(said)r; here: %(state)s%(why)s.")
-        % {"said": there.panel_status, "state": state, "why": why},
-        books,
+        % {"said": panel_line.panel_status, "state": state, "why": why},
+        new_status,
     )
 
 
@@ -451,21 +475,21 @@ def book_list(
         if row.unmatched:
             publication = at_crowd(Publication, study).filter(hit=None).order_by("-pk")[0]
             counts["unmatched"] += pay_unmatched(
-                publication=publication, key=row.unmatched, session=row.here, by=by
+                publication=publication, key=row.unmatched, session=row.session, by=by
             )
-        if row.here is None or row.there is None:
+        if row.session is None or row.panel_line is None:
             continue
-        if row.books in (Status.APPROVED, Status.REJECTED):
-            feedback = "The panel rejected it." if row.books == Status.REJECTED else ""
-            counts[row.books] += settle_session(
-                session=row.here, status=row.books, feedback=feedback, fact=True
+        if row.new_status in (Status.APPROVED, Status.REJECTED):
+            feedback = "The panel rejected it." if row.new_status == Status.REJECTED else ""
+            counts[row.new_status] += settle_session(
+                session=row.session, status=row.new_status, feedback=feedback, fact=True
             )
-        elif row.books:
-            counts["ended"] += _end(row.here, row.books)
-        elif approve and row.verdict == "pay" and row.here.status == Status.SUBMITTED:
-            decide_session(session=row.here, approve=True, by=by)
+        elif row.new_status:
+            counts["ended"] += _end(row.session, row.new_status)
+        elif approve and row.verdict == "pay" and row.session.status == Status.SUBMITTED:
+            decide_session(session=row.session, approve=True, by=by)
             counts[Status.APPROVED] += 1
-        fresh = CrowdSession.objects.filter(pk=row.here.pk, confirmed=False)
+        fresh = CrowdSession.objects.filter(pk=row.session.pk, confirmed=False)
         counts["confirmed"] += fresh.update(confirmed=True, seen_at=timezone.now())
     end_abandoned_sessions(study=study)
     for publication in at_crowd(Publication, study).filter(hit=None):
@@ -503,13 +527,12 @@ def payment_list(study: Study, compared: Sequence[ComparedSubmission]) -> list[l
         ["participant id", "submission id", "amount", "status there", "code there", "why"]
     ]
     for row in compared:
-        if row.verdict != "pay" or row.here is None or row.there is None:
+        if row.verdict != "pay" or row.session is None or row.panel_line is None:
             continue
-        cents = publications[row.here.publication_id].reward_cents
+        cents = publications[row.session.publication_id].reward_cents
         amount = spell_cents(cents)
-        rows.append(
-            [row.there.worker, row.there.session, amount, row.there.panel_status, row.there.code, row.reason]
-        )
+        line = row.panel_line
+        rows.append([line.worker, line.session, amount, line.panel_status, line.code, row.reason])
     return rows
 
 

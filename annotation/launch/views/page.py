@@ -24,7 +24,7 @@ from judgments.studies.study_page import page_of_running, study_page
     "launch",
     "Checklist",
     order=20,
-    shown=lambda study: study.source == Study.Source.DESIGNED,
+    has_tab=lambda study: study.source == Study.Source.DESIGNED,
     group=StudyPlace.LAUNCH,
     help="tutorial.md#8-let-people-in",
 )

@@ -122,7 +122,7 @@ def _note_used_up_controls(candidate: CandidateHIT) -> None:
         StudyAlarm.objects.create(
             study=candidate.study,
             worker=candidate.worker,
-            what=StudyAlarm.What.CONTROLS_USED_UP,
+            what=StudyAlarm.Kind.CONTROLS_USED_UP,
             pages=1,
             missing=items,
         )

@@ -425,7 +425,7 @@ def test_stored_results_and_calls_have_no_number_that_json_lacks(study: Study, d
     result = {"cost": np.inf, "rows": [1.5, np.nan, -np.inf], "of": {"n": np.float64("inf")}}
     plain = {"cost": None, "rows": [1.5, None, None], "of": {"n": None}}
     about: Any = {"settings": {}, "signature": "s", "data_hash": "0", "judgments": ""}
-    what = Analysis.What.META_EVALUATION
+    what = Analysis.Kind.META_EVALUATION
     stored = Analysis.objects.replace(study=study, what=what, result=result, **about)
     assert Analysis.objects.get(pk=stored.pk).result == plain
     assert designer.get("/api/studies/dogs/evaluation/").json()["result"] == plain

@@ -470,7 +470,7 @@ def _reported(study: Study, judge: dict[str, Any]) -> None:
     assert values["says the same in both orders"] == estimate_of(judge["side"]["consistent"])
     assert values["favours systems of its family, more than people"] == estimate_of(judge["own"])
     assert figures.rows[0][0] == "people among themselves"
-    analysis = Analysis.objects.get(study=study, what=Analysis.What.JUDGES)
+    analysis = Analysis.objects.get(study=study, what=Analysis.Kind.JUDGES)
     analysis.result["judges"][0]["estimates"][0] |= {"unlabelled": 7}
     Analysis.objects.filter(pk=analysis.pk).update(result=analysis.result, judgments="of yesterday")
     (held,) = [one for one in build_report(study).sections if one.name == "judges"]

@@ -212,7 +212,7 @@ def test_a_report_draws_it_writes_every_specification_and_keeps_it(
     shown = words(designer.get(address(study)))
     assert "Under other choices" in shown
     assert sentence in shown
-    kept = Analysis.objects.get(what=Analysis.What.MULTIVERSE)
+    kept = Analysis.objects.get(what=Analysis.Kind.MULTIVERSE)
     assert "metrics-controls:0.7,0|" in kept.settings["choices"]
     assert build_report(study, parts=["multiverse"]).parts == {"multiverse": kept.result}
 

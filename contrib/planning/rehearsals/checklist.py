@@ -118,7 +118,7 @@ def _newest_visible(study: Study, user: User | None) -> Analysis | None:
     copies = rehearsals_of(study)
     seen = copies.filter(pk__in=Study.objects.visible_to(user)) if user else copies
     return (
-        Analysis.objects.filter(study__in=seen, what=Analysis.What.REHEARSAL).order_by("-created_at").first()
+        Analysis.objects.filter(study__in=seen, what=Analysis.Kind.REHEARSAL).order_by("-created_at").first()
     )
 
 

@@ -116,7 +116,7 @@ def rehearse_study(*, study: Study, by: User | None, progress: Progress, **crowd
 
 @operation("delete-rehearsal", "Delete a rehearsal", right=Right.OWN)
 @transaction.atomic
-def delete(*, study: Study, by: User | None) -> Outcome:
+def delete_rehearsal(*, study: Study, by: User | None) -> Outcome:
     """Delete a copy with all its simulated answers, as its owner."""
     locked = Study.objects.select_for_update().get(pk=study.pk)
     if not locked.simulated or ORIGINAL_NOTE not in locked.notes:

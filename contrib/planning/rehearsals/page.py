@@ -11,7 +11,7 @@ from django.template.response import TemplateResponse
 
 from contrib.planning.rehearsals.checklist import power_rows_of
 from contrib.planning.rehearsals.copies import ORIGINAL_NOTE, rehearsals_of, study_rehearsed
-from contrib.planning.rehearsals.operations import delete, rehearse_copy
+from contrib.planning.rehearsals.operations import delete_rehearsal, rehearse_copy
 from evaluation.models import Analysis
 from judgments.admin.base import signed_in
 from judgments.models import Study
@@ -32,9 +32,9 @@ def _has_rehearsals(study: Study) -> bool:
     "rehearsal",
     "Rehearsal",
     order=56,
-    shown=_has_rehearsals,
+    has_tab=_has_rehearsals,
     group=StudyPlace.FINDINGS,
-    before=StudyPlace.LAUNCH,
+    place_before_opening=StudyPlace.LAUNCH,
 )
 def show_rehearsal(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     """Show the copies of a study and the newest result; for a copy, its own result."""
@@ -44,10 +44,10 @@ def show_rehearsal(request: HttpRequest, study: Study, context: Context) -> Http
         of_whom = None
     copies: list[dict[str, Any]] = []
     if study.simulated:
-        shown = Analysis.objects.newest(study, Analysis.What.REHEARSAL)
+        shown = Analysis.objects.newest(study, Analysis.Kind.REHEARSAL)
     else:
         seen = list(rehearsals_of(study).filter(pk__in=Study.objects.visible_to(user))[:MOST_SHOWN])
-        analyses = Analysis.objects.filter(study__in=seen, what=Analysis.What.REHEARSAL).order_by(
+        analyses = Analysis.objects.filter(study__in=seen, what=Analysis.Kind.REHEARSAL).order_by(
             "created_at"
         )
         newest = {analysis.study_id: analysis for analysis in analyses}
@@ -82,4 +82,4 @@ add_operation(
     requires="judgments.add_study",
     leads_away="rehearsal",
 )
-add_operation(delete, label="Delete this rehearsal", shows=_redirect_from_deleted, inline=True)
+add_operation(delete_rehearsal, label="Delete this rehearsal", shows=_redirect_from_deleted, inline=True)

@@ -14,7 +14,7 @@ from rest_framework.response import Response
 from rest_framework.reverse import reverse
 
 from contrib.planning.rehearsals.copies import ORIGINAL_NOTE
-from contrib.planning.rehearsals.operations import RehearsalRequest, delete, rehearse_copy
+from contrib.planning.rehearsals.operations import RehearsalRequest, delete_rehearsal, rehearse_copy
 from contrib.planning.resources import may_create
 from evaluation.models import Analysis
 from judgments.access.permissions import require, staff_of, studies_of
@@ -54,12 +54,12 @@ class RehearsalSerializer(RehearsalHeadSerializer):
 
     @extend_schema_field(serializers.DictField(allow_null=True))
     def get_crowd(self, copy: Study) -> dict[str, Any] | None:
-        analysis = Analysis.objects.newest(copy, Analysis.What.REHEARSAL)
+        analysis = Analysis.objects.newest(copy, Analysis.Kind.REHEARSAL)
         return analysis.settings if analysis else None
 
     @extend_schema_field(serializers.DictField(allow_null=True))
     def get_result(self, copy: Study) -> dict[str, Any] | None:
-        analysis = Analysis.objects.newest(copy, Analysis.What.REHEARSAL)
+        analysis = Analysis.objects.newest(copy, Analysis.Kind.REHEARSAL)
         return analysis.result if analysis else None
 
 
@@ -79,7 +79,7 @@ def _of_study(rows: QuerySet[Study], name: str, value: Study) -> QuerySet[Study]
     ),
     destroy=extend_schema(
         responses={204: None, 409: OpenApiResponse(description="It is under way, or something rests on it.")},
-        description=delete.description,
+        description=delete_rehearsal.description,
     ),
 )
 class RehearsalResource(Resource):
@@ -112,6 +112,6 @@ class RehearsalResource(Resource):
 
     def destroy(self, request: Request, slug: str) -> Response:
         copy: Study = self.get_object()
-        require(request, delete.right, copy)
-        delete.run(copy, {}, by=staff_of(request))
+        require(request, delete_rehearsal.right, copy)
+        delete_rehearsal.run(copy, {}, by=staff_of(request))
         return Response(status=status.HTTP_204_NO_CONTENT)

@@ -142,7 +142,7 @@ def store_rehearsal(rehearsal: RehearsalResult) -> Analysis:
     settings = asdict(rehearsal.crowd)
     stored = Analysis.objects.create(
         study=rehearsal.study,
-        what=Analysis.What.REHEARSAL,
+        what=Analysis.Kind.REHEARSAL,
         settings=settings,
         signature=signature("rehearsal", settings | {"simulations": SIMULATIONS}),
         data_hash=aggregation.data_hash,

@@ -38,7 +38,7 @@ def test_a_rehearsal_tells_what_agreement_to_expect(designer: Client) -> None:
     assert points["Rehearsal"][0] == "ready"
     assert points["Agreement expected"][0] == "to improve"  # careless answers at random
     assert "Krippendorff" in points["Agreement expected"][1]
-    analysis = Analysis.objects.newest(copy, Analysis.What.REHEARSAL)
+    analysis = Analysis.objects.newest(copy, Analysis.Kind.REHEARSAL)
     assert analysis is not None
     row = {"first": "A", "second": "B", "pairs": 36}
     analysis.result["power"] = [

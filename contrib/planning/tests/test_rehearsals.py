@@ -16,7 +16,7 @@ from annotation.rehearsal.crowd import RehearsalCrowd
 from annotation.rehearsal.run import rehearse
 from common.errors import WrongState
 from contrib.planning.rehearsals.copies import copy_for_rehearsal, rehearsals_of
-from contrib.planning.rehearsals.operations import delete
+from contrib.planning.rehearsals.operations import delete_rehearsal
 from contrib.planning.rehearsals.power import needed_pairs
 from contrib.planning.rehearsals.results import compute_rehearsal
 from evaluation.models import Analysis
@@ -136,7 +136,7 @@ def test_a_copy_is_deleted_with_its_simulated_answers_and_nothing_else_is(design
         StudyEvent.objects.filter(what__in=["deleted", "rehearsal-deleted"]).values_list("slug", "what")
     ) == {(copy.slug, "deleted"), (study.slug, "rehearsal-deleted")}
     with pytest.raises(WrongState, match="rehearsed copy"):
-        delete.run(study, {}, by=None)
+        delete_rehearsal.run(study, {}, by=None)
 
 
 def test_a_copy_is_neither_copied_again_nor_deleted_while_it_is_rehearsed(designer: Client) -> None:
@@ -207,7 +207,7 @@ def test_no_page_of_a_copy_says_simulated_twice(designer: Client, settings: Sett
         run_job(job.pk)
     said = {}
     for name, one in PAGES.items():
-        if not one.label or not one.shown(copy):
+        if not one.label or not one.has_tab(copy):
             continue
         answer = designer.get(page(copy, name))
         if answer.status_code == 200:

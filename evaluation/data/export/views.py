@@ -204,7 +204,7 @@ def content_type(name: str) -> str:
 NEWEST = 20
 
 
-@study_page("exports", "Exports", order=65, shown=was_opened, group=StudyPlace.SHARE, help="exports.md")
+@study_page("exports", "Exports", order=65, has_tab=was_opened, group=StudyPlace.SHARE, help="exports.md")
 def show_exports(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     written = Job.objects.filter(kind=JOB_KIND, args__study=study.slug, state=Job.State.DONE)
     rights = context["rights"]

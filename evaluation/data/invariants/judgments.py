@@ -119,7 +119,7 @@ def values_are_allowed() -> Sentences:
 
 
 def results_older_than_the_data() -> Sentences:
-    newest = Analysis.objects.filter(what=Analysis.What.AGGREGATION).order_by("study_id", "-created_at")
+    newest = Analysis.objects.filter(what=Analysis.Kind.AGGREGATION).order_by("study_id", "-created_at")
     seen: set[int] = set()
     for slug, study, computed_at in newest.values_list("study__slug", "study_id", "created_at"):
         if study in seen:

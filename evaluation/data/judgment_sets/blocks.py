@@ -30,9 +30,9 @@ ID_SPAN = 100_000  # a block is added after so many row ids, those of other stud
 UNITS_AT_ONCE = 20_000
 MOST_ROWS = 250_000  # rows in a block
 FORMAT = 3  # of COLUMNS: a change of names, types or meanings takes the next number
-MODELS: Mapping[str, type[Model]] = {ColumnBlock.What.UNITS: Unit, ColumnBlock.What.JUDGMENTS: Judgment}
+MODELS: Mapping[str, type[Model]] = {ColumnBlock.Kind.UNITS: Unit, ColumnBlock.Kind.JUDGMENTS: Judgment}
 COLUMNS: Mapping[str, Mapping[str, str]] = {
-    ColumnBlock.What.UNITS: {
+    ColumnBlock.Kind.UNITS: {
         "pk": "int64",
         "key": "large_string",
         "kind": "string",
@@ -46,7 +46,7 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {
         "expected": "string",
         "has_content": "bool",
     },
-    ColumnBlock.What.JUDGMENTS: {
+    ColumnBlock.Kind.JUDGMENTS: {
         "pk": "int64",
         "unit": "int64",
         "worker": "int64",
@@ -64,7 +64,7 @@ def judgment_columns(study: Study) -> pa.Table:
     Missing ``value`` and ``seconds`` are nan, a missing ``replaces`` is 0. ``flags`` is the sum of the option on the
     left (0 for none), SET_ASIDE and OPEN.
     """
-    return _read_columns(study, ColumnBlock.What.JUDGMENTS, COLUMNS[ColumnBlock.What.JUDGMENTS])
+    return _read_columns(study, ColumnBlock.Kind.JUDGMENTS, COLUMNS[ColumnBlock.Kind.JUDGMENTS])
 
 
 def unit_columns(study: Study, names: Collection[str], *, stored: bool = True) -> pa.Table:
@@ -73,8 +73,8 @@ def unit_columns(study: Study, names: Collection[str], *, stored: bool = True) -
     ``pair``, ``reference``, ``first``, ``second`` and ``expected``, a text of JSON, are null if missing.
     """
     if not stored:
-        return _read_rows(study, ColumnBlock.What.UNITS, 0, None).select(names)
-    return _read_columns(study, ColumnBlock.What.UNITS, names)
+        return _read_rows(study, ColumnBlock.Kind.UNITS, 0, None).select(names)
+    return _read_columns(study, ColumnBlock.Kind.UNITS, names)
 
 
 def newest_judgment(study: Study) -> int:
@@ -82,8 +82,8 @@ def newest_judgment(study: Study) -> int:
 
     Blocks store it for their rows, so only newer rows are read.
     """
-    last = _read_stored(study, ColumnBlock.What.JUDGMENTS).last
-    newer = _rows_after(study, ColumnBlock.What.JUDGMENTS, last).aggregate(last=Max("pk"))["last"]
+    last = _read_stored(study, ColumnBlock.Kind.JUDGMENTS).last
+    newer = _rows_after(study, ColumnBlock.Kind.JUDGMENTS, last).aggregate(last=Max("pk"))["last"]
     return newer or last
 
 
@@ -143,7 +143,7 @@ def forget_blocks(study: Study) -> None:
 
 def read_digests(study: Study, rows: int) -> dict[int, bytes]:
     """Return the digests of the stored consensus by the first unit of each batch; {} unless it has so many rows."""
-    stored = _blocks(study, ColumnBlock.What.CONSENSUS).filter(rows=rows).first()
+    stored = _blocks(study, ColumnBlock.Kind.CONSENSUS).filter(rows=rows).first()
     if stored is None:
         return {}
     table = deserialize_table(stored.columns)
@@ -159,7 +159,7 @@ def store_digests(study: Study, digests: Mapping[int, bytes], rows: int) -> None
     )
     ColumnBlock.objects.update_or_create(
         study=study,
-        what=ColumnBlock.What.CONSENSUS,
+        what=ColumnBlock.Kind.CONSENSUS,
         defaults={"first": 0, "last": 0, "rows": rows, "format": FORMAT, "columns": serialize_table(table)},
     )
 
@@ -235,7 +235,7 @@ def _are_complete(study: Study, what: str, stored: _Stored) -> bool:
         return True
     rows = (
         Unit.objects.filter(study=study)
-        if what == ColumnBlock.What.UNITS
+        if what == ColumnBlock.Kind.UNITS
         else Judgment.objects.of_study(study)
     )
     return rows.filter(pk__lte=stored.last).count() == stored.rows
@@ -282,14 +282,14 @@ def _read_rows(study: Study, what: str, after: int, upto: int | None) -> pa.Tabl
     rows = _rows_after(study, what, after)
     if upto is not None:
         rows = rows.filter(pk__lte=upto)
-    parts = _unit_parts(rows) if what == ColumnBlock.What.UNITS else _judgment_parts(rows)
+    parts = _unit_parts(rows) if what == ColumnBlock.Kind.UNITS else _judgment_parts(rows)
     schema = pa.schema(list(COLUMNS[what].items()))
     return pa.Table.from_batches([pa.record_batch(columns, schema=schema) for columns in parts], schema)
 
 
 def _rows_after(study: Study, what: str, after: int) -> QuerySet[Any]:
     """Return the study's rows with ids above ``after``."""
-    of_units = what == ColumnBlock.What.UNITS
+    of_units = what == ColumnBlock.Kind.UNITS
     rows: QuerySet[Any] = Unit.objects.order_by() if of_units else Judgment.objects.order_by()
     owner = "study" if of_units else "assignment__study"
     if not after:
@@ -330,7 +330,7 @@ def _judgment_parts(rows: QuerySet[Any]) -> Iterator[list[Any]]:
     # Reading a number takes time, so read two as one.
     both = F("assignment__worker_id") * FLAGS + flags
     columns = rows.values_list(F("pk"), F("unit_id"), both, value, seconds, replaces)
-    types = COLUMNS[ColumnBlock.What.JUDGMENTS].values()
+    types = COLUMNS[ColumnBlock.Kind.JUDGMENTS].values()
     for pk, unit, packed, answer, duration, replaced in column_parts(columns, len(types) - 1):
         answer[answer == NO_VALUE] = float("nan")
         duration[duration < 0] = float("nan")

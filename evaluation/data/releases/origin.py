@@ -32,21 +32,21 @@ class Origin:
     Attributes:
         version: the release whose file has the bundle's SHA-256, or "".
         found: number of judgments that are of the study, matched by unit, answer and minute.
-        committed: number of erased judgments that a receipt proves.
-        missing: number of the other judgments.
+        erased_with_receipt: number of erased judgments that a receipt proves.
+        unaccounted: number of the other judgments.
         erased: number of judgments erased after the release. A genuine bundle has at most so many judgments
-            ``committed`` or ``missing``.
+            ``erased_with_receipt`` or ``unaccounted``.
     """
 
     version: str
     found: int
-    committed: int
-    missing: int
+    erased_with_receipt: int
+    unaccounted: int
     erased: int
 
     @property
     def is_confirmed(self) -> bool:
-        return bool(self.version) and self.missing <= self.erased - self.committed
+        return bool(self.version) and self.unaccounted <= self.erased - self.erased_with_receipt
 
     def summary(self) -> str:
         which = (
@@ -57,7 +57,12 @@ class Origin:
         counts = _(
             "Its judgments: %(here)s are in this study, %(committed)s are proved by receipts, %(missing)s "
             "are unaccounted for; erasures removed %(erased)s."
-        ) % {"here": self.found, "committed": self.committed, "missing": self.missing, "erased": self.erased}
+        ) % {
+            "here": self.found,
+            "committed": self.erased_with_receipt,
+            "missing": self.unaccounted,
+            "erased": self.erased,
+        }
         return f"{which} {counts}"
 
 
@@ -66,17 +71,17 @@ def origin_of(*, study: Study, bundle: Path, receipts: Collection[str] = ()) -> 
     left = Counter(_row_key(row) for row in JudgmentRows(study, take_snapshot(study)))
     erasures = Erasure.objects.filter(study=study)
     known = Counter(digest for erasure in erasures for digest in erasure.content.get("commitments", ()))
-    here = proved = missing = 0
+    found = proved = unaccounted = 0
     for row in _rows_of_bundle(bundle):
         key = _row_key(row)
         if left[key]:
             left[key] -= 1
-            here += 1
+            found += 1
             continue
         digests = (commitment_to(receipt, row) for receipt in receipts)
         commitment = next((digest for digest in digests if known[digest]), None)
         if commitment is None:
-            missing += 1
+            unaccounted += 1
         else:
             known[commitment] -= 1
             proved += 1
@@ -84,9 +89,9 @@ def origin_of(*, study: Study, bundle: Path, receipts: Collection[str] = ()) -> 
     release = Release.objects.filter(study=study, sha256=digest).first()
     return Origin(
         version=release.version if release else "",
-        found=here,
-        committed=proved,
-        missing=missing,
+        found=found,
+        erased_with_receipt=proved,
+        unaccounted=unaccounted,
         erased=sum(erasure.content["removed"].get("judgment", 0) for erasure in erasures),
     )
 

@@ -83,7 +83,7 @@ def _sizes(drawing: Heatmap) -> _Sizes:
     tick = min(SMALL - 1, max(4.5, 62 * cell))
     names = max(min(LONGEST_TICK, len(name)) for panel in panels for name in panel.columns)
     upright = LETTER * tick * names + 0.08 if names > 4 else 0.17
-    lines = max(_lines_of_levels(panel, drawing.least, cell * len(panel.columns)) for panel in panels)
+    lines = max(_lines_of_levels(panel, drawing.scale_min, cell * len(panel.columns)) for panel in panels)
     return _Sizes(
         width=width,
         across=across,
@@ -114,10 +114,10 @@ def heat_figure(drawing: Heatmap, foot: float) -> Canvas:
         axes = figure.add_axes((left / sizes.width, (top - tall) / height, wide / sizes.width, tall / height))
         _draw_matrix(axes, panel, drawing, sizes)
         if panel.levels:
-            lines = _lines_of_levels(panel, drawing.least, wide)
+            lines = _lines_of_levels(panel, drawing.scale_min, wide)
             bottom = top - tall - sizes.below + LINE * lines + 0.06
             bar = figure.add_axes((left / sizes.width, bottom / height, wide / sizes.width, BAR / height))
-            _draw_scale(bar, panel, drawing.least, wide)
+            _draw_scale(bar, panel, drawing.scale_min, wide)
     return figure
 
 
@@ -134,7 +134,7 @@ def _draw_matrix(axes: Axes, panel: HeatPanel, drawing: Heatmap, sizes: _Sizes) 
         for column, value in enumerate(values):
             if value is None:
                 continue
-            colour = _colour(value, drawing.least)
+            colour = _colour(value, drawing.scale_min)
             cells.append((column, top, 1, colour))
             if sizes.number < SMALLEST_NUMBER:
                 continue
@@ -187,11 +187,11 @@ def _level_label(level: Level, shows: str) -> str:
     return f"{level.label} {percent(level.value) if shows == 'share' else _cell_text(level.value, shows)}"
 
 
-def _scale_marks(panel: HeatPanel, least: float, wide: float) -> list[tuple[float, str, int, str]]:
+def _scale_marks(panel: HeatPanel, scale_min: float, wide: float) -> list[tuple[float, str, int, str]]:
     placed: list[tuple[float, str, int, str]] = []
     ends: list[float] = []  # right end of the text in each line
     for level in sorted(panel.levels, key=lambda level: level.value):
-        share = min(1.0, max(0.0, (level.value - least) / (1.0 - least)))
+        share = min(1.0, max(0.0, (level.value - scale_min) / (1.0 - scale_min)))
         length = LETTER * (SMALL - 1.5) * len(_level_label(level, panel.shows)) / wide
         align = "left" if share < length / 2 else "right" if share > 1 - length / 2 else "center"
         start = share - {"left": 0.0, "center": length / 2, "right": length}[align]
@@ -201,11 +201,11 @@ def _scale_marks(panel: HeatPanel, least: float, wide: float) -> list[tuple[floa
     return placed
 
 
-def _lines_of_levels(panel: HeatPanel, least: float, wide: float) -> int:
-    return 1 + max((line for _, _, line, _ in _scale_marks(panel, least, wide)), default=-1)
+def _lines_of_levels(panel: HeatPanel, scale_min: float, wide: float) -> int:
+    return 1 + max((line for _, _, line, _ in _scale_marks(panel, scale_min, wide)), default=-1)
 
 
-def _draw_scale(axes: Axes, panel: HeatPanel, least: float, wide: float) -> None:
+def _draw_scale(axes: Axes, panel: HeatPanel, scale_min: float, wide: float) -> None:
     axes.patch.set_alpha(0.0)
     axes.set_xlim(0, 1)
     axes.set_ylim(0, 1)
@@ -215,12 +215,14 @@ def _draw_scale(axes: Axes, panel: HeatPanel, least: float, wide: float) -> None
         spine.set(color=INK, alpha=FAINT_OPACITY)
     steps: list[tuple[float, float, float, str]] = []
     for step in range(BAR_STEPS):
-        value = least + (step + 0.5) / BAR_STEPS * (1.0 - least)
+        value = scale_min + (step + 0.5) / BAR_STEPS * (1.0 - scale_min)
         wider = 1.2 if step < BAR_STEPS - 1 else 1.0  # overlap, so that no thin gap shows between two steps
-        steps.append((step / BAR_STEPS, 0, wider / BAR_STEPS, _colour(value, least)))
+        steps.append((step / BAR_STEPS, 0, wider / BAR_STEPS, _colour(value, scale_min)))
     _draw_cells(axes, steps)
     dashed = [level.dashed for level in sorted(panel.levels, key=lambda level: level.value)]
-    for (share, label, line, align), is_floor in zip(_scale_marks(panel, least, wide), dashed, strict=True):
+    for (share, label, line, align), is_floor in zip(
+        _scale_marks(panel, scale_min, wide), dashed, strict=True
+    ):
         axes.plot(
             [share, share],
             [-0.35, 1.5],
@@ -242,9 +244,9 @@ def _draw_scale(axes: Axes, panel: HeatPanel, least: float, wide: float) -> None
         )
 
 
-def _colour(value: float, least: float) -> str:
-    scale = DIVERGING_COLOURS if least < 0 else SEQUENTIAL_COLOURS
-    share = min(1.0, max(0.0, (value - least) / (1.0 - least))) * (len(scale) - 1)
+def _colour(value: float, scale_min: float) -> str:
+    scale = DIVERGING_COLOURS if scale_min < 0 else SEQUENTIAL_COLOURS
+    share = min(1.0, max(0.0, (value - scale_min) / (1.0 - scale_min))) * (len(scale) - 1)
     stop = min(int(share), len(scale) - 2)
     mix = share - stop
     parts = [

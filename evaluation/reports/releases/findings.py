@@ -201,7 +201,7 @@ def _proposals(rows: ReleasedRows) -> Proposals:
         for number, row in enumerate(rows.units)
         if not row["control"] and row["first"]
     }
-    systems, images, texts, askers = (
+    systems, images, texts, query_captions = (
         {name: index for index, name in enumerate(known)}
         for known in (
             dict.fromkeys(row["system"] for row in rows.proposals),
@@ -217,15 +217,15 @@ def _proposals(rows: ReleasedRows) -> Proposals:
             systems[row["system"]],
             images[row["image"]],
             texts[row["caption"]],
-            askers[row["query"]] if row["task"] == SEARCH else -1,
+            query_captions[row["query"]] if row["task"] == SEARCH else -1,
             row["rank"],
             NO_ORIGINAL if row["original"] is None else row["original"],
         )
         for row in rows.proposals
     ]
-    system, image, text, asker, rank, original = np.array(columns, dtype=np.int64).reshape(-1, 6).T
+    system, image, text, query_caption, rank, original = np.array(columns, dtype=np.int64).reshape(-1, 6).T
     placed = np.full(len(columns), not rows.has_old_proposals)
-    lists = ListRows(system, image, text, asker, rank, original, placed)
+    lists = ListRows(system, image, text, query_caption, rank, original, placed)
     units = JudgedUnits.of(
         [(number, images[image], texts[text]) for number, (image, text) in judged.items()],
         [
@@ -235,7 +235,7 @@ def _proposals(rows: ReleasedRows) -> Proposals:
         ],
     )
     return sort_into_lists(
-        lists, list(systems), list(images), list(texts), list(askers), rows.documents, units
+        lists, list(systems), list(images), list(texts), list(query_captions), rows.documents, units
     )
 
 

@@ -300,15 +300,15 @@ def released_proposals(study: Study) -> Iterator[dict[str, Any]]:
     """Yield the systems' ranked outputs for images of the judged splits, list by list."""
     proposals = proposals_of(study)
     texts = list(map(str, proposals.texts))
-    names = ("system", "image", "text", "asker", "position", "original")
+    names = ("system", "image", "text", "query_caption", "position", "original")
     columns = (getattr(proposals, name).tolist() for name in names)
-    for system, image, text, asker, rank, original in zip(*columns, strict=True):
+    for system, image, text, query_caption, rank, original in zip(*columns, strict=True):
         yield {
             "system": proposals.systems[system],
-            "task": ANNOTATION if asker < 0 else SEARCH,
+            "task": ANNOTATION if query_caption < 0 else SEARCH,
             "image": proposals.images[image],
             "caption": texts[text],
-            "query": None if asker < 0 else proposals.askers[asker],
+            "query": None if query_caption < 0 else proposals.query_captions[query_caption],
             "rank": rank,
             "original": None if original == NO_ORIGINAL else bool(original),
         }

@@ -333,7 +333,7 @@ def verify_signature(*, text: str, study: Study) -> Verification:
 
 def verify_study(*, study: Study, progress: Progress = no_progress) -> Verification:
     """Compare the newest stored aggregation with the study's rows. Raise VerificationError without one."""
-    stored = Analysis.objects.newest(study, Analysis.What.AGGREGATION)
+    stored = Analysis.objects.newest(study, Analysis.Kind.AGGREGATION)
     if stored is None:
         raise VerificationError(f"Study {study.slug!r} has no stored results to verify; compute them first.")
     now = compute_aggregation(study=study, progress=progress)

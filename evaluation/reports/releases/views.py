@@ -112,7 +112,7 @@ class ReleasesPart:
 RELEASES_PARTS: list[ReleasesPart] = []
 
 
-@study_page("releases", "Releases", order=70, shown=was_opened, group=StudyPlace.SHARE, help="releases.md")
+@study_page("releases", "Releases", order=70, has_tab=was_opened, group=StudyPlace.SHARE, help="releases.md")
 def show_releases(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     refusal = take_refusal(request, study)
     rows = Release.objects.filter(study=study).select_related("made_by")

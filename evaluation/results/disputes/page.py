@@ -54,7 +54,7 @@ class DisputeForm(forms.Form):
     "disputes",
     "Disputes",
     order=55,
-    shown=can_be_adjudicated,
+    has_tab=can_be_adjudicated,
     group=StudyPlace.FINDINGS,
     help="adjudication.md",
 )

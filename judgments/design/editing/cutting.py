@@ -217,7 +217,11 @@ class DesignFitter:
         if not rest.published or sampling["source"] == "references":
             wanted = _one_an_image(wanted, requested, images, systems_meet=bare)
         references = design.sampling.references
-        drawing: dict[str, Any] = {"source": design.sampling.source, "seed": design.seed, "bare": bare}
+        drawing: dict[str, Any] = {
+            "source": design.sampling.source,
+            "seed": design.seed,
+            "allow_no_references": bare,
+        }
         there = count_pairs(rest, images, wanted=wanted, references=references, **drawing)
         if references != "all" and sum(there.values()) < sum(wanted.values()):
             whole = count_pairs(rest, images, wanted=wanted, references="all", **drawing)

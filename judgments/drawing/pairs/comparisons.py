@@ -16,20 +16,20 @@ Comparison = tuple[str, frozenset[str]]  # an image and the two texts of a pair
 
 @dataclass
 class AcceptedPairs:
-    """The pairs drawn so far; ``passed_over`` counts pairs with fewer than ``least`` references."""
+    """The pairs drawn so far; ``skipped`` counts pairs with fewer than ``min_references``."""
 
-    least: int
-    bare: bool = False
+    min_references: int
+    allow_no_references: bool = False
     of_kind: dict[str, list[Pair]] = field(default_factory=dict)
     compared: set[Comparison] = field(default_factory=set)
-    passed_over: int = 0
+    skipped: int = 0
 
     def accept(self, pair: Pair) -> bool:
         """Return whether the pair has enough references and was not compared before; if so, record it."""
         if texts_compared(pair) in self.compared:
             return False
-        if len(pair.references) < self.least:
-            self.passed_over += 1
+        if len(pair.references) < self.min_references:
+            self.skipped += 1
             return False
         self.compared.add(texts_compared(pair))
         return True

@@ -32,10 +32,10 @@ MOST_BY_DEFAULT = 1000  # pairs of systems; V15 draws as many of each kind
 
 @dataclass(frozen=True, slots=True)
 class DrawnPairs:
-    """The candidate pairs of a study; ``passed_over`` counts those with too few references."""
+    """The candidate pairs of a study; ``skipped`` counts those with too few references."""
 
     pairs: list[Pair]
-    passed_over: int = 0
+    skipped: int = 0
 
 
 def draw_pairs(
@@ -46,7 +46,7 @@ def draw_pairs(
     references: str | int,
     source: str,
     seed: int,
-    bare: bool = False,
+    allow_no_references: bool = False,
     only: Sequence[str] = (),
 ) -> DrawnPairs:
     """Draw the candidate pairs of a study, ``wanted`` of each kind.
@@ -56,7 +56,7 @@ def draw_pairs(
         references: references per pair, or ``"all"``. Pairs with fewer are skipped.
         source: ``published`` takes the dataset's pairs, ``references`` draws new ones, ``auto`` prefers published
             ones.
-        bare: whether images without references may give pairs, since the protocol does not show references.
+        allow_no_references: whether images without references may give pairs, as the protocol shows none.
         only: ids of the drawn pairs to keep, or of all published ones. Empty: keep all.
 
     Raises:
@@ -75,7 +75,7 @@ def draw_pairs(
             material, published=tuple(pair for pair in material.published if pair.key in set(only))
         )
         wanted = dict(Counter(pair.kind for pair in material.published))
-    draw = _Draw(material, images, wanted, use_published, seed, bare)
+    draw = _Draw(material, images, wanted, use_published, seed, allow_no_references)
     least = 0 if references == "all" else int(references)
     drawn = draw.of_each_kind(least)
     if not (only and use_published):  # missing published ids are reported below
@@ -94,7 +94,7 @@ def draw_pairs(
         )
     return DrawnPairs(
         [_with_references(pair, references, rng_for(seed, f"references {pair.key}")) for pair in pairs],
-        drawn.passed_over,
+        drawn.skipped,
     )
 
 
@@ -106,11 +106,11 @@ def count_pairs(
     references: str | int,
     source: str,
     seed: int,
-    bare: bool = False,
+    allow_no_references: bool = False,
 ) -> dict[str, int]:
     """Return how many pairs of each kind ``draw_pairs`` can draw, up to ``wanted``."""
     published = source == "published" or (source == "auto" and bool(material.published))
-    draw = _Draw(material, images, wanted, published, seed, bare)
+    draw = _Draw(material, images, wanted, published, seed, allow_no_references)
     drawn = draw.of_each_kind(0 if references == "all" else int(references))
     return {kind: draw.available_count(drawn, kind) if kind in drawn.of_kind else 0 for kind in wanted}
 
@@ -161,10 +161,10 @@ class _Draw:
     wanted: dict[str, int]
     published: bool
     seed: int
-    bare: bool
+    allow_no_references: bool
 
     def of_each_kind(self, least: int) -> AcceptedPairs:
-        drawn = AcceptedPairs(least, self.bare)
+        drawn = AcceptedPairs(least, self.allow_no_references)
         for kind in PAIR_KINDS:
             count = self.wanted.get(kind, 0) if self.wanted else self.default_count(kind)
             if not count:
@@ -179,7 +179,9 @@ class _Draw:
 
     def default_count(self, kind: str) -> int:
         contests = (
-            contests_of_systems(self.images) if kind == "MM" and self.bare and not self.published else 0
+            contests_of_systems(self.images)
+            if kind == "MM" and self.allow_no_references and not self.published
+            else 0
         )
         return max(DEFAULT_PER_KIND, contests)
 
@@ -199,16 +201,16 @@ class _Draw:
 
     def refuse_too_few(self, drawn: AcceptedPairs, least: int) -> None:
         """Raise DesignError if too few pairs were drawn, and suggest numbers that are possible."""
-        if self.is_enough(drawn) or not (drawn.passed_over or self.too_few(drawn)):
+        if self.is_enough(drawn) or not (drawn.skipped or self.too_few(drawn)):
             return
-        fitting = self._most_references(least) if drawn.passed_over else 0
+        fitting = self._most_references(least) if drawn.skipped else 0
         if fitting:
             raise self._short_of_references(drawn, least, fitting)
         short = self.too_few(drawn)
         if not short:
             return
         kind = min(short, key=PAIR_KINDS.index)
-        if drawn.passed_over:
+        if drawn.skipped:
             sentence = gettext(
                 "The design asks for %(wanted)s %(kind)s pairs with %(least)s references, but dataset %(name)r "
                 "gives %(n)s (from %(n2)s items)."

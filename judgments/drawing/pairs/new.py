@@ -68,11 +68,11 @@ def _next_pair(
         if len(texts) < 2 or (image.name, texts) in so_far.compared:
             continue
         left = len(image.references) - CANDIDATE_REFERENCES[kind]
-        if 0 < left < so_far.least:
-            so_far.passed_over += 1
+        if 0 < left < so_far.min_references:
+            so_far.skipped += 1
             continue
         pair = _as_pair(image, kind, option, rng)
-        if (pair.references or (so_far.bare and not image.references)) and so_far.accept(pair):
+        if (pair.references or (so_far.allow_no_references and not image.references)) and so_far.accept(pair):
             used.update(machines)
             return pair
     return None

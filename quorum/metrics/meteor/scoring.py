@@ -248,7 +248,7 @@ def meteor_statistics(
 
     About `enough` matches of two long texts are kept in memory at once.
     """
-    tokens = comparison.once(
+    tokens = comparison.cached(
         ("meteor", view, tables.digest), lambda: normalised(comparison.tokens(view), tables.abbreviations)
     )
     related = relations(tokens.vocabulary, stages, tables.synonyms)

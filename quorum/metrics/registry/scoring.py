@@ -109,7 +109,7 @@ class PreparedReferences:
             )
         comparison = Comparison.of(candidates, self.references)
         for cut in self.cuts:
-            comparison.once(("words", cut.view), partial(cut.behind, candidates))
+            comparison.cached(("words", cut.view), partial(cut.with_texts_before, candidates))
         return _scores(comparison, _chosen(self.metrics, {}), self.tokenizer, "corpus")
 
 

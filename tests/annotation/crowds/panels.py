@@ -135,7 +135,10 @@ def submissions(study: Study, *lines: str) -> list[PanelListLine]:
 
 def found(study: Study, *lines: str) -> dict[str, ComparedSubmission]:
     """What is said of each, by the panel's id."""
-    return {one.raw: one for one in compare_panel_list(study=study, submissions=submissions(study, *lines))}
+    return {
+        one.panel_worker_id: one
+        for one in compare_panel_list(study=study, submissions=submissions(study, *lines))
+    }
 
 
 def completed(study: Study) -> str:

@@ -426,12 +426,12 @@ def test_each_submission_is_told_apart_and_nothing_is_written() -> None:
         line(stranger, "AWAITING REVIEW", completed(study)),
     )
     assert everything() == before
-    assert (said[ADA["PROLIFIC_PID"]].verdict, said[ADA["PROLIFIC_PID"]].odd) == ("pay", False)
+    assert (said[ADA["PROLIFIC_PID"]].verdict, said[ADA["PROLIFIC_PID"]].contradictory) == ("pay", False)
     bob = said[BOB["PROLIFIC_PID"]]
-    assert (bob.verdict, bob.odd) == ("pay", True)
+    assert (bob.verdict, bob.contradictory) == ("pay", True)
     assert "the panel has code 'WRONG'" in bob.reason
     assert said[EVE["PROLIFIC_PID"]].verdict == "wait"
-    assert (said["nobody"].verdict, said["nobody"].odd) == ("only-there", True)
+    assert (said["nobody"].verdict, said["nobody"].contradictory) == ("only-there", True)
 
 
 @pytest.mark.django_db
@@ -440,8 +440,11 @@ def test_what_the_list_does_not_have_is_named_too() -> None:
     done(study, ADA)
     at_work(study, BOB)
     said = found(study)
-    assert (said[ADA["PROLIFIC_PID"]].verdict, said[ADA["PROLIFIC_PID"]].odd) == ("only-here", True)
-    assert (said[BOB["PROLIFIC_PID"]].verdict, said[BOB["PROLIFIC_PID"]].odd) == ("only-here", False)
+    assert (said[ADA["PROLIFIC_PID"]].verdict, said[ADA["PROLIFIC_PID"]].contradictory) == ("only-here", True)
+    assert (said[BOB["PROLIFIC_PID"]].verdict, said[BOB["PROLIFIC_PID"]].contradictory) == (
+        "only-here",
+        False,
+    )
 
 
 @pytest.mark.django_db
@@ -466,7 +469,7 @@ def test_of_who_finished_here_and_of_who_did_not() -> None:
     ):
         code = "" if who is ADA else "x"
         one = found(study, line(who, status, code))[who["PROLIFIC_PID"]]
-        assert (one.verdict, one.books, one.odd) == (verdict, books, odd), (who, status)
+        assert (one.verdict, one.new_status, one.contradictory) == (verdict, books, odd), (who, status)
 
 
 @pytest.mark.django_db
@@ -474,7 +477,7 @@ def test_a_code_that_was_passed_on_pays_nobody() -> None:
     study = panel_study(hits=2)
     at_work(study, ADA)
     one = found(study, line(ADA, "AWAITING REVIEW", completed(study).lower()))[ADA["PROLIFIC_PID"]]
-    assert (one.verdict, one.odd) == ("no", True)
+    assert (one.verdict, one.contradictory) == ("no", True)
     assert "has the code of finished ones, but only 0 of its 2 pages" in one.reason
 
 
@@ -502,8 +505,8 @@ def test_a_list_that_names_people_alone_is_about_their_latest_session() -> None:
         f"Participant id,Status\n{ADA['PROLIFIC_PID']},APPROVED\n", design_of(study).panel
     )
     latest, first = compare_panel_list(study=study, submissions=listed)
-    assert (latest.verdict, latest.here) == ("paid", session(study, status="submitted"))
-    assert (first.verdict, first.here) == ("only-here", session(study, status="returned"))
+    assert (latest.verdict, latest.session) == ("paid", session(study, status="submitted"))
+    assert (first.verdict, first.session) == ("only-here", session(study, status="returned"))
 
 
 @pytest.mark.django_db

@@ -99,7 +99,7 @@ class Credits:
         outputs = Output.objects.order_by()
         lists: defaultdict[ImageText, list[tuple[str, int, int]]] = defaultdict(list)
         hashes = [hash(one_text(text)) for _, text in wanted]
-        askers: set[int] = set()
+        query_captions: set[int] = set()
         by_hash: defaultdict[tuple[int, int], list[ImageText]] = defaultdict(list)
         for image, text in wanted:
             by_hash[image, hash(one_text(text))].append((image, text))
@@ -108,10 +108,10 @@ class Credits:
             if self.moment.searched:
                 rows = outputs.searches().filter(item__in=images).values_list("caption", flat=True)
                 captions = np.array(list(rows), dtype=np.int64)
-                askers.update(captions[np.isin(self._hashes_of(captions), hashes)].tolist())
+                query_captions.update(captions[np.isin(self._hashes_of(captions), hashes)].tolist())
         # A constant, not a parameter: otherwise SQLite ignores the partial index of searches.
         searches = outputs.filter(task=RawSQL("'search'", ()), system__in=list(self._systems))
-        for some in batched(sorted(askers), QUERY_SIZE):
+        for some in batched(sorted(query_captions), QUERY_SIZE):
             self._take(SEARCH, searches.filter(caption__in=some), by_hash, lists)
         return {
             image_text: sorted(_best_ranks(ranks), key=lambda entry: (entry[0], self._systems[entry[1]]))
@@ -137,7 +137,7 @@ class Credits:
                 system=system,
                 image=item,
                 text=text,
-                asker=caption if task == SEARCH else np.full(len(caption), -1),
+                query_caption=caption if task == SEARCH else np.full(len(caption), -1),
                 rank=rank,
                 original=np.zeros_like(rank),
                 placed=np.isin(system, in_part),
