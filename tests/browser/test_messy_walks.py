@@ -164,6 +164,7 @@ def opened(me: Walked, installation: Installation, folder: Path, name: str) -> s
     return slug
 
 
+@pytest.mark.long
 def test_messy_files_lead_to_an_open_study_without_a_wrong_turn(
     page: Page, own_installation: Installation, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
