@@ -109,7 +109,7 @@ def test_figures_that_follow_from_their_version_alone_never_grow_old_and_are_nev
     counting: Counting,
 ) -> None:
     study, version = make_study(), ["first"]
-    figures = figures_of(counting, version=lambda study: version, exact=True)
+    figures = figures_of(counting, version=lambda study: version, never_expires=True)
     cached_figures(study, figures)
     age(seconds=memory.QUICK_SECONDS + 1)
     assert cached_figures(study, figures).is_recomputing is False
@@ -120,7 +120,7 @@ def test_figures_that_follow_from_their_version_alone_never_grow_old_and_are_nev
 
 
 def test_what_is_beyond_a_page_is_counted_by_a_job_from_the_first_look_on(counting: Counting) -> None:
-    study, figures = make_study(), figures_of(counting, beyond_a_page=lambda study: True)
+    study, figures = make_study(), figures_of(counting, needs_job=lambda study: True)
     assert cached_figures(study, figures) == ShownFigures(None, is_recomputing=True)
     assert counting.times == 0
     work_off()
@@ -134,7 +134,7 @@ def test_figures_over_few_rows_are_counted_at_each_look(counting: Counting) -> N
 
 
 def test_of_a_large_study_nobody_waits_at_the_first_look_but_programs(counting: Counting) -> None:
-    study, figures = make_study(), figures_of(counting, many=lambda study: Value(True))
+    study, figures = make_study(), figures_of(counting, is_large=lambda study: Value(True))
     assert cached_figures(study, figures) == ShownFigures(None, is_recomputing=True)
     assert (counting.times, Job.objects.count()) == (0, 1)
     work_off()
@@ -144,7 +144,7 @@ def test_of_a_large_study_nobody_waits_at_the_first_look_but_programs(counting: 
 
 
 def test_where_counting_failed_a_waiting_page_does_not_ask_for_ever(counting: Counting) -> None:
-    study, figures = make_study(), figures_of(counting, many=lambda study: Value(True))
+    study, figures = make_study(), figures_of(counting, is_large=lambda study: Value(True))
     cached_figures(study, figures)
     Job.objects.update(state="failed", error="No room.", finished_at=timezone.now())
     cached_figures(study, figures)
