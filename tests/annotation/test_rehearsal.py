@@ -303,6 +303,6 @@ def test_the_command_says_what_became_of_each_sort(capsys: Any) -> None:
         "rehearse", study.slug, "--workers", "8", "--spammers", "0.25", "--sorts", "one-sided", "--seed", "1"
     )
     said = capsys.readouterr().out
-    assert "Careful workers: 0 of " in said
+    assert "Careful participants: 0 of " in said
     assert "stopped after 20 answers (middle half 20 to 20); 0 of their" in said
     assert "judgments of excluded participants were invalidated" in said

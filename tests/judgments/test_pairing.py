@@ -113,7 +113,7 @@ def test_references_are_drawn_with_the_seed_and_keep_their_order() -> None:
     for pair in pairs:
         assert len(pair.references) == 2
         assert list(pair.references) == sorted(pair.references)
-    with pytest.raises(DesignError, match=r"asks for 9 references"):
+    with pytest.raises(DesignError, match=r"the 9 references"):
         pairs_of(made_up(), {"MM": 10}, references=9)
 
 
@@ -264,7 +264,7 @@ def test_too_few_pairs_with_references_enough_are_refused_with_what_would_work()
     with pytest.raises(DesignError) as refused:
         pairs_of(material, {"MM": 4}, references=3)
     assert refused.value.field == "sampling.references"
-    assert "at most 2 for each" in str(refused.value)
+    assert "at most 2 references for each" in str(refused.value)
     assert "1 pair fewer: MM = 3" in str(refused.value)
     assert len(pairs_of(material, {"MM": 3}, references=3)) == 3
     assert len(pairs_of(material, {"MM": 4}, references=2)) == 4

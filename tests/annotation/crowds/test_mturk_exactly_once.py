@@ -177,7 +177,7 @@ def test_nothing_is_booked_that_was_refused(turk: MTurkEmulator) -> None:
     study = one_hit(crowd={"title": "A"})
     begin_opening(study=study)
     Publication.objects.update(places=0)  # which the service takes for nonsense
-    assert carry_out(study).parked == 1
+    assert carry_out(study).postponed == 1
     assert books(study) == (0, 0)
     assert Publication.objects.get().state == "withdrawn"
     Publication.objects.update(places=2)
@@ -242,7 +242,7 @@ def test_wrong_keys_stop_a_run_at_the_first_call(
         monkeypatch.delenv(name)
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
     carried = carry_out(study)
-    assert "keys are not configured" in carried.stopped
+    assert "keys are not configured" in carried.stop_reason
     assert carried.waiting == 3
     assert sum(CrowdCall.objects.values_list("attempts", flat=True)) <= 1
 
