@@ -202,8 +202,7 @@ class RejectionRequest(DecisionRequest):
         required=False, allow_blank=True, help_text="Required unless `found` is true."
     )
     found = serializers.BooleanField(
-        required=False,
-        help_text="Where there is no reason: what speaks against each participant is the reason.",
+        required=False, help_text="Where there is no reason: what speaks against each is the reason."
     )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:

@@ -192,9 +192,7 @@ def picture(request: HttpRequest, assignment_id: UUID, position: int) -> HttpRes
     ):
         return picture_response(request, item_at(assignment, position))
     if header:
-        return problem_page(
-            403, "A participant's token opens the pictures of the participant's own assignments."
-        )
+        return problem_page(403, "A participant's token opens the pictures of their own assignments.")
     raise Http404("There is no such picture.")
 
 

@@ -257,9 +257,7 @@ def checked_name(name: str) -> str:
     """Return the name as stored: Unicode-composed (NFC), with single spaces."""
     name = unicodedata.normalize("NFC", " ".join(name.split()))
     if not 1 <= len(name) <= NAME_LENGTH or not name.isprintable():
-        raise NameProblem(
-            _("A participant's name is 1 to %(most)d visible characters.") % {"most": NAME_LENGTH}
-        )
+        raise NameProblem(_("A name is 1 to %(most)d visible characters.") % {"most": NAME_LENGTH})
     if re.fullmatch(r"anon-\d+", name):
         raise NameProblem(
             _("The name %(name)r is kept for raters of published totals; please choose another one.")

@@ -127,9 +127,7 @@ urlpatterns = [
     operation_path(quality.reject, cases.ChangedView),
     operation_path(quality.exclude, cases.ExclusionView),
     operation_path(quality.readmit, cases.ExclusionView),
-    money_path(
-        money.bonus, preview="What a bonus would cost", of="For a participant's latest approved work."
-    ),
+    money_path(money.bonus, preview="What a bonus would cost", of="For somebody's latest approved work."),
     money_path(
         money.top_up,
         preview="What top-ups would cost",

@@ -19,9 +19,7 @@ class WeighBack(OperationCommand):
         "metrics, wins or means of systems, correlations, each with the plain figure of the chosen items beside it. "
         "With --savings, of a study that judged many items: what choosing would have saved (docs/choosing.md)."
     )
-    example = (
-        "manage.py weigh_back triplets-50 --savings --metrics bleu-4,rouge-l,cider-d --output savings.json"
-    )
+    example = "manage.py weigh_back my-first --savings --metrics bleu-4,rouge-l,cider-d --output savings.json"
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         super().add_arguments(parser)

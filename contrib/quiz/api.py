@@ -30,9 +30,7 @@ class QuizAttemptSerializer(RowSerializer[QuizAttempt]):
     study = Related("study.slug")
     worker = Related("worker.name")
     items = serializers.ListField(read_only=True)
-    answers = serializers.DictField(
-        read_only=True, help_text="Position -> answer, as the participant saw it."
-    )
+    answers = serializers.DictField(read_only=True, help_text="Position -> answer, as it was shown.")
 
     class Meta:
         model = QuizAttempt

@@ -162,9 +162,7 @@ def worker_model(name: str, fitting: ModelInput) -> dict[str, Any]:
     """
     kind, table, units = fitting.kind, fitting.table, fitting.consensus.units
     if kind.is_open or kind.aggregation.level != "nominal":
-        return {
-            "reason": f"Answers of protocol {kind.name} are no categories, which models of participants need."
-        }
+        return {"reason": f"Answers of protocol {kind.name} are no categories, which these models need."}
     if name in _FITS:
         return model_answers(fitting, *_FITS[name])
     if name == "confidence":

@@ -62,7 +62,9 @@ def test_titles_are_offered_as_the_text_writes_them():
     titles = ["red square", "mr li's aide", "tiananmen square"]
     batch = KEYWORDS.draw_batch(design(keywords={"titles": titles}), material(NEWS, "other"))
     assert units_of(batch)[0].content["collocations"] == ["Red Square", "Mr Li’s aide"]
-    assert batch.notes["sentences"] == ["Phrases offered to workers: 2, from the 3 titles of the design."]
+    assert batch.notes["sentences"] == [
+        "Phrases offered to participants: 2, from the 3 titles of the design."
+    ]
 
 
 def test_without_titles_frequent_runs_are_offered_and_the_design_says_so():

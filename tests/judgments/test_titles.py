@@ -43,7 +43,9 @@ def test_titles_that_stand_in_a_text_are_kept_in_the_design_and_offered(
     generate_hits(study=study)
     offered = Unit.objects.filter(study=study)[0].content["collocations"]
     assert offered == ["farm show", "red barn", "the old oak"]
-    assert study.notes["sentences"] == ["Phrases offered to workers: 12, from the 3 titles of the design."]
+    assert study.notes["sentences"] == [
+        "Phrases offered to participants: 12, from the 3 titles of the design."
+    ]
 
 
 def test_a_list_without_a_title_of_a_text_for_another_protocol_or_damaged_creates_no_study(

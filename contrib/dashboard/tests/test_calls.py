@@ -49,4 +49,4 @@ def test_a_study_that_was_never_open_has_no_board(designer: dict[str, str]) -> N
     study = make_study(opened=False)
     answer = call("get", f"studies/{study.slug}/board/", designer)
     assert answer.status_code == 404
-    assert "never open to workers" in answer.json()["detail"]
+    assert "never open to participants" in answer.json()["detail"]

@@ -44,7 +44,7 @@ def create(client: Client, html: str) -> Any:
 def test_a_template_is_looked_at_before_anything_is_stored(admin_client):
     html = look(admin_client)
     assert "A script left out" in html
-    assert "no worker sees them: gold." in html
+    assert "no participant sees them: gold." in html
     assert "pos, neg" in html
     assert not Study.objects.exists()
     assert not Dataset.objects.exists()

@@ -49,7 +49,7 @@ def test_every_row_becomes_a_unit_and_every_column_goes_along(tmp_path):
 
 def test_what_the_page_does_not_show_is_said_and_no_worker_sees_it(tmp_path):
     study = make_template_study(tmp_path)
-    assert "no worker sees them: gold." in " ".join(study.notes["left_out"])
+    assert "no participant sees them: gold." in " ".join(study.notes["left_out"])
     _, headers = make_worker(study)
     unit = accept(study, headers).json()["units"][0]
     assert set(unit) == {"position", "protocol", "question", "fields", "questions"}
