@@ -74,7 +74,7 @@ class UnavailableBackend(CrowdBackend):
         raise self.error()
 
     def carry_out(self, call: CrowdCall) -> dict[str, Any]:
-        raise RetryLater(str(self.error()), undone=True, final=True)
+        raise RetryLater(str(self.error()), had_no_effect=True, final=True)
 
     def fetch_publications(self, study: Study, *, known: Iterable[Publication]) -> Iterator[CrowdPublication]:
-        raise RetryLater(str(self.error()), undone=True, final=True)
+        raise RetryLater(str(self.error()), had_no_effect=True, final=True)

@@ -71,7 +71,7 @@ class CrowdRefusal(CrowdProblem):
 
 
 class RetryLater(CrowdProblem):
-    """The call is tried again later. It may have had an effect, unless ``undone``.
+    """The call is tried again later. It may have had an effect, unless ``had_no_effect``.
 
     Attributes:
         after: seconds that the crowd asked to wait.
@@ -79,10 +79,10 @@ class RetryLater(CrowdProblem):
     """
 
     def __init__(
-        self, message: str, *, after: float = 0.0, undone: bool = False, final: bool = False
+        self, message: str, *, after: float = 0.0, had_no_effect: bool = False, final: bool = False
     ) -> None:
         super().__init__(message)
-        self.after, self.undone, self.final = after, undone, final
+        self.after, self.had_no_effect, self.final = after, had_no_effect, final
 
 
 class OutOfFunds(CrowdProblem):

@@ -43,14 +43,14 @@ def object_of_answer(answer: HTTPReply, request: str) -> dict[str, Any]:
 
 
 def not_configured(why: str) -> RetryLater:
-    return RetryLater(f"Nothing was asked of Prolific: {why}", after=60.0, undone=True, final=True)
+    return RetryLater(f"Nothing was asked of Prolific: {why}", after=60.0, had_no_effect=True, final=True)
 
 
 def failure_of(method: str, path: str, answer: HTTPReply) -> CrowdProblem:
     status = answer.status
     if status == HTTPStatus.TOO_MANY_REQUESTS:
         message = f"{method} {path} was not carried out: Prolific asks to wait."
-        return RetryLater(message, after=answer.wait, undone=True)
+        return RetryLater(message, after=answer.wait, had_no_effect=True)
     if status >= 500 or status == HTTPStatus.REQUEST_TIMEOUT:
         return RetryLater(
             f"{method} {path} was answered with {status}; Prolific may have carried it out or not."
@@ -58,7 +58,7 @@ def failure_of(method: str, path: str, answer: HTTPReply) -> CrowdProblem:
     detail = _detail(answer)[:_LONGEST_DETAIL]
     message = f"Prolific refused {method} {path} ({status}): {detail}"
     if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
-        return RetryLater(f"{message} Check PROLIFIC_TOKEN.", after=60.0, undone=True, final=True)
+        return RetryLater(f"{message} Check PROLIFIC_TOKEN.", after=60.0, had_no_effect=True, final=True)
     return OutOfFunds(message) if _OUT_OF_FUNDS.search(detail) else CrowdRefusal(message)
 
 

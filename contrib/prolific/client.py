@@ -277,7 +277,8 @@ class ProlificClient(Client):
         except CallFailed as error:
             if not error.sent:
                 raise RetryLater(
-                    f"{method} {path} was not sent: no connection to Prolific ({error.reason}).", undone=True
+                    f"{method} {path} was not sent: no connection to Prolific ({error.reason}).",
+                    had_no_effect=True,
                 ) from error
             raise RetryLater(
                 f"{method} {path} was sent and no answer came ({type(error.__cause__).__name__}); "

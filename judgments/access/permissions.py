@@ -110,7 +110,7 @@ class VisibleRows(BaseFilterBackend):
         study_path: the lookup from a row to its study; "" if there is none.
         several: whether a row can belong to several studies.
         rows_for: a method ``(queryset, studies, request)`` that filters the rows instead.
-        to_dataset: for rows of datasets, which follow the rules of the dataset: the lookup from a row to its
+        dataset_path: for rows of datasets, which follow the rules of the dataset: the lookup from a row to its
             dataset.
     """
 
@@ -121,7 +121,7 @@ class VisibleRows(BaseFilterBackend):
             rows = visible_rows(queryset, request.user)
             if token is None or not limited:
                 return rows
-            return rows.filter(**{f"{view.to_dataset}__in": token.studies.order_by().values("dataset")})
+            return rows.filter(**{f"{view.dataset_path}__in": token.studies.order_by().values("dataset")})
         if not limited and staff_of(request).has_perm(view.reading):
             return queryset
         studies = studies_of(request)

@@ -107,7 +107,7 @@ class DatasetRoleSerializer(RowSerializer[DatasetRole]):
 class DatasetRoleResource(Resource):
     """Who may do what with a dataset."""
 
-    reading, to_dataset = "judgments.view_dataset", "dataset"
+    reading, dataset_path = "judgments.view_dataset", "dataset"
     queryset = DatasetRole.objects.select_related("dataset", "user", "given_by")
     serializer_class = DatasetRoleSerializer
     filterset_class = filters_of(DatasetRole, "role", dataset=dataset_filter(), user="user__username")

@@ -114,7 +114,7 @@ def test_a_judgment_shows_its_value_or_its_answer(designer: Client) -> None:
     judgment = Judgment.objects.filter(assignment__study=made.study)[0]
     address = reverse("admin:annotation_judgment_change", args=[judgment.pk])
     shown = words(designer.get(address))
-    assert "Value" in shown
+    assert "Answer Describes the image without any errors" in shown
     assert "null" not in shown
 
 

@@ -494,7 +494,7 @@ def test_the_page_names_baselines_in_the_language_of_its_reader(
     imported(street, tmp_path, "random boxes", "image,boxes\na.jpg,2 3\n")
     aggregated(street, tmp_path)
     shown = designer.get(page(street.study, "results"), headers={"Accept-Language": "de"}).content.decode()
-    assert "zufällige Kästen" in shown
+    assert "zufällige Rahmen" in shown
     assert "random boxes" in shown  # a system keeps its name
 
 

@@ -151,7 +151,7 @@ def test_more_rows_than_a_page_holds_stay_as_they_are() -> None:
 @pytest.mark.parametrize(
     ("changes", "field", "said"),
     [
-        (QUESTIONS | {"quiz-questions-3-answer": "3"}, "quiz-questions", "answer is 3"),
+        (QUESTIONS | {"quiz-questions-3-answer": "3"}, "quiz-questions", "“answer” is 3"),
         (QUESTIONS | {"quiz-questions-3-answer": "yes"}, "quiz-questions", "Row 1, Answer: found 'yes'"),
         (QUESTIONS | {"quiz-questions-3-answer": ""}, "quiz-questions", "Row 1: nothing under “Answer”"),
         ({"rules-0-rule": "too-fast", "rules-0-settings": "10"}, "rules", "expected a name, = and a value"),

@@ -216,7 +216,7 @@ class TestDifferences:
             designer.get(reverse(COMPARE) + f"?this={study.slug}&that=preset:vedantam-2015-triplet")
         )
         assert "sampling.references 2 48" in shown
-        assert "slug" not in shown.split("As study files")[0].split("beside")[1].split("Sampling")[1]
+        assert "slug" not in shown.split("As study files")[0].split("compared with")[1].split("Sampling")[1]
 
     @pytest.mark.parametrize(
         ("this", "that", "marked"),

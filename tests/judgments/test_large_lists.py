@@ -95,7 +95,7 @@ def test_a_filter_by_a_value_looks_at_the_newest_rows_and_says_so(
     title, values = offered()
     assert title == "split"
     assert {"early", "late"} <= set(values)
-    monkeypatch.setattr(BoundedValues, "looked_at", 1)
+    monkeypatch.setattr(BoundedValues, "rows_searched", 1)
     assert offered() == ("split, of the newest 1", ["late"])
     assert offered(split="early") == ("split, of the newest 1", ["late", "early"])
     assert designer.get(address, {"split": "early"}).context["cl"].result_count == 1

@@ -180,10 +180,10 @@ def error_of(operation: str, response: Mapping[str, Any]) -> Exception:
     refusal = f"Mechanical Turk refused {operation}: {message}"
     status = response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
     if name in THROTTLING_CODES or status == 429:
-        return RetryLater(f"Mechanical Turk asks for fewer calls: {message}", undone=True)
+        return RetryLater(f"Mechanical Turk asks for fewer calls: {message}", had_no_effect=True)
     if name in UNAUTHORIZED_CODES:
         return RetryLater(
-            f"Mechanical Turk does not accept the account's keys: {message}", undone=True, final=True
+            f"Mechanical Turk does not accept the account's keys: {message}", had_no_effect=True, final=True
         )
     if name == "ServiceFault" or status >= 500:
         return RetryLater(f"Mechanical Turk is out of order: {message or status}")
@@ -212,7 +212,7 @@ def endpoint_of(platform: str) -> str:
     if platform == LIVE and not settings.MTURK_LIVE:
         raise RetryLater(
             "Nothing was asked of Mechanical Turk: the study is live and the setting MTURK_LIVE is off.",
-            undone=True,
+            had_no_effect=True,
         )
     endpoint: str = settings.MTURK_ENDPOINT or ENDPOINTS[platform]
     host = urlsplit(endpoint).hostname
@@ -221,7 +221,7 @@ def endpoint_of(platform: str) -> str:
             raise RetryLater(
                 f"Nothing was asked of Mechanical Turk: AWS_ENDPOINT_URL_MTURK is the address of {other}, and the "
                 f"study belongs to {platform}.",
-                undone=True,
+                had_no_effect=True,
             )
     return endpoint
 
@@ -468,11 +468,11 @@ class TurkClient:
         except (NoCredentialsError, PartialCredentialsError) as error:
             raise RetryLater(
                 f"Mechanical Turk was not asked: the account's keys are not configured ({error}).",
-                undone=True,
+                had_no_effect=True,
                 final=True,
             ) from None
         except (EndpointConnectionError, ConnectTimeoutError) as error:
-            raise RetryLater(f"Mechanical Turk cannot be reached: {error}", undone=True) from None
+            raise RetryLater(f"Mechanical Turk cannot be reached: {error}", had_no_effect=True) from None
         except BotoCoreError as error:
             raise RetryLater(f"The answer of Mechanical Turk to {operation} was lost: {error}") from None
         missing = [member for member in members if member not in answer]

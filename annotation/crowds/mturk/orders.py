@@ -80,7 +80,7 @@ def _publish(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
     except NotFoundAtTurk as problem:  # the HIT type was removed meanwhile: another attempt creates it
         known_hit_types.clear()
         known_qualifications.clear()
-        raise RetryLater(str(problem), undone=True) from None
+        raise RetryLater(str(problem), had_no_effect=True) from None
     return _published(hit)
 
 
@@ -134,7 +134,7 @@ def _delete(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
                 f"HIT {publication.external_id} is not deleted: assignment {work.external_id} is "
                 f"{work.status.title()} there, and {here.get(work.external_id, 'not decided')} here.",
                 after=DECISION_WAIT_SECONDS,
-                undone=True,
+                had_no_effect=True,
             )
     try:
         client.delete(publication.external_id)
@@ -197,7 +197,7 @@ def _status(client: TurkClient, session: CrowdSession) -> str:
         if session.confirmed:  # the crowd had confirmed the session
             raise CrowdRefusal(f"{problem} It may have been deleted there.") from None
         raise RetryLater(
-            f"{problem} It may not be known there yet.", after=SUBMISSION_WAIT_SECONDS, undone=True
+            f"{problem} It may not be known there yet.", after=SUBMISSION_WAIT_SECONDS, had_no_effect=True
         ) from None
     if there.worker != raw_id(session.worker):
         raise CrowdRefusal(

@@ -90,7 +90,7 @@ def carry_out_calls(
             unanswered = 0
         except OutOfFunds as problem:
             stopped = error_of_call(call, str(problem))
-            _put_back(call, stopped, after=0.0, undone=True)
+            _put_back(call, stopped, after=0.0, had_no_effect=True)
             skipped = tuple(PAID_ABILITIES)
         except RetryLater as problem:
             message = error_of_call(call, str(problem))
@@ -98,11 +98,11 @@ def carry_out_calls(
                 parked += _park(
                     call,
                     f"Given up after {call.attempts} attempts: {message}",
-                    unsure=_may_have_succeeded(call) or not problem.undone,
+                    unsure=_may_have_succeeded(call) or not problem.had_no_effect,
                 )
             else:
                 pause = _pause(rng, tried[call.pk], problem.after)
-                _put_back(call, message, after=pause, undone=problem.undone)
+                _put_back(call, message, after=pause, had_no_effect=problem.had_no_effect)
             if problem.final:
                 stopped = message
                 break
@@ -165,13 +165,13 @@ def _start(call: CrowdCall) -> bool:
     return bool(moved)
 
 
-def _put_back(call: CrowdCall, problem: str, *, after: float, undone: bool) -> None:
+def _put_back(call: CrowdCall, problem: str, *, after: float, had_no_effect: bool) -> None:
     """Let the call wait again. If it certainly had no effect, it counts as never started."""
     _own_attempt(call).update(
         state=CrowdCall.State.WAITING,
         problem=problem[:1000],
         next_at=timezone.now() + timedelta(seconds=after),
-        first_started_at=call.first_started_at if _may_have_succeeded(call) or not undone else None,
+        first_started_at=call.first_started_at if _may_have_succeeded(call) or not had_no_effect else None,
     )
 
 

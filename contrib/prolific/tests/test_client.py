@@ -218,7 +218,7 @@ def test_an_answer_that_never_came_leaves_it_open_whether_the_call_was_carried_o
     prolific.faults.plan("create study", fault)
     with pytest.raises(RetryLater, match="may have carried") as lost:
         client.create_study(DRAFT)
-    assert not lost.value.undone
+    assert not lost.value.had_no_effect
     created = fault in {Fault.DROP_AFTER, Fault.ERROR_AFTER}
     assert len(client.find_studies("quorum-1f0c")) == created
     # Asked once: nothing is repeated behind the caller's back.
@@ -231,7 +231,7 @@ def test_an_answer_that_was_cut_short_is_unknown_too(
     prolific.faults.plan("create study", Fault.CUT_SHORT)
     with pytest.raises(RetryLater, match="cut short") as lost:
         client.create_study(DRAFT)
-    assert not lost.value.undone
+    assert not lost.value.had_no_effect
     assert prolific.calls["create study"] == 1
 
 
@@ -239,7 +239,7 @@ def test_a_throttled_call_says_how_long_to_wait(client: ProlificClient, prolific
     prolific.faults.plan("get balance", Fault.THROTTLE)
     with pytest.raises(RetryLater) as throttled:
         client.balance_cents("w1")
-    assert (throttled.value.after, throttled.value.undone) == (2, True)
+    assert (throttled.value.after, throttled.value.had_no_effect) == (2, True)
     assert client.balance_cents("w1") == 100_000
 
 
@@ -252,7 +252,7 @@ def test_a_call_that_was_never_sent_is_told_apart() -> None:
             pytest.raises(RetryLater, match="was not sent") as unsent,
         ):
             client.pay_bonus("5d0c")
-        assert unsent.value.undone
+        assert unsent.value.had_no_effect
 
 
 def test_a_wrong_token_is_refused_and_never_repeated_in_the_message(prolific: ProlificEmulator) -> None:

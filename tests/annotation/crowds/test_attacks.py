@@ -248,7 +248,7 @@ def test_a_slow_runner_that_was_refused_does_not_hide_what_a_faster_one_began(
             CrowdCall.objects.update(
                 first_started_at=F("first_started_at") - day, started_at=F("started_at") - day
             )
-            raise RetryLater("Throttled.", undone=True)
+            raise RetryLater("Throttled.", had_no_effect=True)
         answer = carry_out(self, asked)
         if len(turns) == 2:
             raise KeyboardInterrupt
