@@ -3,7 +3,7 @@
 An operation is a function that calls a service and says what was done. ``@operation`` adds its parameters, the
 right that it needs, and what follows::
 
-    @operation("pause", "Pause the study", parameters=Reason, then=ASK_THE_CROWD)
+    @operation("pause", "Pause the study", parameters=Reason, follow_up=ASK_THE_CROWD)
     def pause(*, study: Study, by: User | None, why: str) -> Outcome:
         '''Stop claims; workers who hold a HIT may finish it. Pausing twice changes nothing.'''
         pause_study(study=study, why=why, by=by)

@@ -113,7 +113,7 @@ class ImportedScores:
     def of_captions(
         self, name: str, captions: Sequence[tuple[int, str]], systems: Sequence[Sequence[int]] = ()
     ) -> Floats:
-        """Return the (N,) scores of (image row id, text), as ``ScoreColumn.at`` does. Raise EvaluationError."""
+        """Return the (N,) scores of (image row id, text), as ``ScoreColumn.scores_of`` does. Raise EvaluationError."""
         column = self.columns[name].get(Per.CAPTIONS)
         if column is None:
             raise self._refusal(name, "captions one by one")
