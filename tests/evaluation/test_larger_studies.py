@@ -41,21 +41,6 @@ def test_power_is_that_of_the_noncentral_t() -> None:
     assert Spread(1 / 31, math.inf).power(0.5, 0.05) == pytest.approx(0.795, abs=1e-3)
 
 
-def test_power_of_a_share_is_that_of_the_score_test() -> None:
-    """Its variance is that of a half where the hypothesis is tested, and p (1 - p) where the power is reckoned."""
-    pairs, share = 119, 0.63
-    least = 1.959964 * 0.5 * math.sqrt(pairs)
-    exact = scipy.stats.norm.sf((least - pairs * (share - 0.5)) / math.sqrt(pairs * share * (1 - share)))
-    spread = Spread(0.25 / pairs, math.inf, independent=pairs)
-    assert spread.power(share - 0.5, 0.05) == pytest.approx(exact, abs=1e-6)
-    won = np.random.default_rng(1).binomial(pairs, share, 200_000)
-    assert spread.power(share - 0.5, 0.05) == pytest.approx((won - pairs / 2 > least).mean(), abs=0.02)
-    unanimous = Spread(0.25 / 6, math.inf, independent=6).power(0.5, 0.05)
-    assert 0.8 < unanimous < (1 - 0.07) ** 6 + 0.3  # six of six are less than certain
-    larger = Spread(0.25 / 40, math.inf, independent=40).of_larger_study(pairs / 40, 1)
-    assert larger.power(share - 0.5, 0.05) == pytest.approx(exact)
-
-
 @pytest.mark.parametrize("df", [1, 2, 5, 9, 30, 99, 500, 1000, 1001, 10**6])
 def test_power_rises_with_the_difference_up_to_one(df: int) -> None:
     powers = [Spread(1.0, df).power(shift, 0.05) for shift in np.geomspace(0.1, 1e4, 400)]

@@ -80,3 +80,18 @@ def test_a_share_of_pairs_is_known_from_its_items_however_few_raters_there_are()
     most = (spread.by_raters + spread.within) / 2 * raters / stats.chi2.ppf(0.05, raters) - spread.within / 2
     sum_of_squares = by_items**2 / 119 + most**2 / raters
     assert larger.df == pytest.approx(np.clip((by_items + most) ** 2 / sum_of_squares, raters, 119))
+
+
+def test_power_of_a_share_is_that_of_the_score_test() -> None:
+    """Its variance is that of a half where the hypothesis is tested, and p (1 - p) where the power is reckoned."""
+    pairs, share = 119, 0.63
+    least = 1.959964 * 0.5 * math.sqrt(pairs)
+    exact = stats.norm.sf((least - pairs * (share - 0.5)) / math.sqrt(pairs * share * (1 - share)))
+    spread = Spread(0.25 / pairs, math.inf, independent=pairs)
+    assert spread.power(share - 0.5, 0.05) == pytest.approx(exact, abs=1e-6)
+    won = np.random.default_rng(1).binomial(pairs, share, 200_000)
+    assert spread.power(share - 0.5, 0.05) == pytest.approx((won - pairs / 2 > least).mean(), abs=0.02)
+    unanimous = Spread(0.25 / 6, math.inf, independent=6).power(0.5, 0.05)
+    assert 0.8 < unanimous < (1 - 0.07) ** 6 + 0.3  # six of six are less than certain
+    larger = Spread(0.25 / 40, math.inf, independent=40).of_larger_study(pairs / 40, 1)
+    assert larger.power(share - 0.5, 0.05) == pytest.approx(exact)
