@@ -297,7 +297,7 @@ class LocalBackend(CrowdBackend):
     sends_people = False
 
     def platform(self, design: StudyDesign) -> str:
-        return "local"  # people from a panel's entrance also join this study locally
+        return "local"  # people of crowds that derive from it join locally, too
 
     def describe_entrance(self, study: Study) -> str:
         return _("Participants join at /s/%(slug)s/ on this server.") % {"slug": study.slug}

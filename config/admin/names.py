@@ -8,15 +8,12 @@ from typing import Any
 from django.apps import AppConfig, apps
 from django.conf import settings
 from django.contrib import admin
-from django.contrib.auth.models import Permission
 from django.db.models import Model
 from django.utils.functional import Promise
-from django.utils.text import capfirst
 from django.utils.translation import gettext_lazy as _
 
 OWN_APPS = ("judgments", "annotation", "evaluation")
 NAMES = ("verbose_name", "verbose_name_plural")
-VERBS = {"add": _("add"), "change": _("change"), "delete": _("delete"), "view": _("view")}
 
 
 def translate_names() -> None:
@@ -31,18 +28,6 @@ def translate_names() -> None:
             (value, label if isinstance(label, Promise) else _(str(label)))
             for value, label in field.flatchoices
         ]
-
-
-def name_permissions() -> None:
-    """Let staff read “Studies: add” where Django writes “judgments | study | Can add study”."""
-    Permission.add_to_class("__str__", _permission_words)
-
-
-def _permission_words(permission: Permission) -> str:
-    model, verb = permission.content_type.model_class(), permission.codename.partition("_")[0]
-    if model is None or verb not in VERBS:
-        return permission.name
-    return f"{capfirst(model._meta.verbose_name_plural)}: {VERBS[verb]}"
 
 
 def declared_names() -> Iterator[tuple[Any, str, str]]:

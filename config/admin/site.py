@@ -9,7 +9,7 @@ from django.conf import settings
 from django.contrib import admin
 from django.utils.module_loading import module_has_submodule
 
-from config.admin.names import OWN_APPS, name_permissions, translate_names
+from config.admin.names import OWN_APPS, translate_names
 
 site = admin.site
 site.empty_value_display = "–"
@@ -33,4 +33,3 @@ def _load_pages() -> None:
 
 _load_pages()
 translate_names()
-name_permissions()

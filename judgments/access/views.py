@@ -36,11 +36,11 @@ from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
-from unfold.admin import ModelAdmin
 from unfold.decorators import display
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 
 from common.files import guard_formula
+from judgments.access.permission_names import AccountFormAdmin
 from judgments.access.tokens import SCOPES, create_token, revoke_token
 from judgments.admin.base import (
     MOST_OFFERED,
@@ -201,7 +201,7 @@ admin.site.unregister(AccountGroup)
 
 
 @admin.register(User)
-class AccountAdmin(UserAdmin, ModelAdmin):
+class AccountAdmin(UserAdmin, AccountFormAdmin):
     help = "roles.md#an-account-in-a-minute"
     form = UserChangeForm
     add_form = UserCreationForm
@@ -215,7 +215,7 @@ class AccountAdmin(UserAdmin, ModelAdmin):
 
 
 @admin.register(AccountGroup)
-class AccountGroupAdmin(GroupAdmin, ModelAdmin):
+class AccountGroupAdmin(GroupAdmin, AccountFormAdmin):
     help = "roles.md#permissions-for-all-studies"
     filter_horizontal = ()  # as in AccountAdmin
     list_fullwidth = True

@@ -7,7 +7,11 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from django.contrib.admin import AllValuesFieldListFilter, RelatedFieldListFilter, SimpleListFilter, display
-from django.contrib.admin.utils import NotRelationField, get_fields_from_path, get_model_from_relation
+from django.contrib.admin.utils import (
+    NotRelationField,
+    get_fields_from_path,
+    get_model_from_relation,
+)
 from django.contrib.auth.models import User
 from django.core.exceptions import ObjectDoesNotExist
 from django.core.paginator import Paginator
@@ -102,7 +106,9 @@ def in_words(value: Any, *, between: str = "\n") -> str:
 
 
 def words_column(model: type[Model], name: str) -> Callable[[Any], str]:
-    @display(description=model._meta.get_field(name).verbose_name)  # type: ignore[union-attr]
+    field: Any = model._meta.get_field(name)
+
+    @display(description=field.verbose_name)
     def column(row: Any) -> str:
         return in_words(getattr(row, name))
 

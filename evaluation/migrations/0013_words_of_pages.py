@@ -3,10 +3,10 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    """Names, help texts and labels in the words of the pages; no table is changed."""
+    """Names, help texts and labels in the words of the pages, and digests of a consensus; no table is changed."""
 
     dependencies = [
-        ('evaluation', '0013_digests_of_the_consensus'),
+        ('evaluation', '0012_move_board_snapshots'),
         ('judgments', '0032_words_of_pages'),
     ]
 
