@@ -18,7 +18,7 @@ browser: ## find or install the Chromium of the tests
 test: ## set up for tests, the browser included, and run all that needs no service (ARGS="tests/metrics -q" for a part)
 	@$(PYTHON) -m scripts.quorum test $(ARGS)
 
-test-long: ## the tests that `make test` leaves out as they take long: kills, hidden references, features left out
+test-long: ## the tests that `make test` leaves out as they take long: kills, races, long walks, features left out
 	@$(PYTHON) -m scripts.quorum test-long $(ARGS)
 
 test-services: ## the other half: on PostgreSQL, Redis, RabbitMQ and nginx, which it starts, and on QUORUM_SHARED

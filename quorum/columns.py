@@ -29,7 +29,7 @@ def named_columns(table: Any, *names: str) -> list[pa.ChunkedArray]:
 
 
 def judgments_of(table: Any, *names: str) -> list[Column]:
-    """Return columns by name, without the rows of control items, of unused judgments, and without a value.
+    """Return columns by name, without the rows of control items, of unused judgments, and of missing values.
 
     The last of `names` is the column of values.
     """

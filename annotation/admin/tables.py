@@ -22,8 +22,7 @@ from judgments.admin.base import (
     study_words,
     thumbnail,
 )
-from judgments.kinds import KINDS
-from judgments.studies.designs import design_of
+from judgments.studies.designs import installed_kind_of
 
 
 class ValueFilter(KnownValuesFilter):
@@ -140,8 +139,7 @@ class JudgmentAdmin(ReadOnlyAdmin):
 
     @display(description="answer")
     def answer_words(self, judgment: Judgment) -> str:
-        study = judgment.unit.study
-        kind = KINDS[study.protocol].for_design(design_of(study))
+        kind = installed_kind_of(judgment.unit.study)
         return kind.describe_answer(judgment.value if judgment.answer is None else judgment.answer)
 
     @display(description="seconds", ordering="seconds")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 
-from annotation.crowds.absent import UnavailableBackend
 from annotation.crowds.base import Ability, CrowdBackend, LocalBackend
 from annotation.crowds.mturk.backend import MTurkBackend
 from annotation.crowds.panel.backend import ExternalBackend
+from annotation.crowds.unavailable import UnavailableBackend
 from common.features import of_apps, of_features
 from judgments.design.study_design import StudyDesign
 from judgments.models import Study

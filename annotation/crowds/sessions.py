@@ -517,7 +517,7 @@ def hand_in(
     """Submit an assignment of the session, which then waits for the crowd's confirmation.
 
     Raises:
-        KeptApart: its lease had ended; the answers are stored but excluded.
+        StoredTooLate: its lease had ended; the answers are stored but excluded.
     """
     if assignment.state == Assignment.State.APART:
         raise StoredTooLate(late_note())

@@ -213,7 +213,7 @@ class Assignment(models.Model):
 
 
 class AppendOnly(Exception):
-    """A judgment was about to be changed; a correction must be a new row."""
+    """A judgment was about to be changed or deleted; a correction must be a new row."""
 
 
 class JudgmentQuerySet(models.QuerySet["Judgment"]):

@@ -23,7 +23,7 @@ from judgments.operations import Operation, Outcome, operation, row_of
 def _decision(
     step: str, summary: str, decide: Callable[..., Any], message: str, description: str
 ) -> Operation:
-    """Return an operation that decides on a failed call. Retrying is an order, since the crowd is asked again."""
+    """Return an operation that decides on a failed call. All but "was-done" are orders, as the crowd is asked again."""
     orders = step != "was-done"
 
     def preview(*, study: Study, call: str) -> Preview:

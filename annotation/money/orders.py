@@ -45,7 +45,7 @@ class _Confirmable:
 def confirmable(
     name: str, *, preview: Callable[..., Preview] | None = None, right: Right = Right.CHANGE
 ) -> Callable[[Callable[..., Outcome]], Callable[..., Outcome]]:
-    """Make an operation that costs too much wait for a second person; its outcome is then ``waits``.
+    """Make an operation that costs too much wait for a second person; its outcome is then ``is_pending``.
 
     Args:
         right: the right that the requester must still have when the request is confirmed.

@@ -582,7 +582,7 @@ def _identifying_words(study: Study, worker: Worker) -> list[str]:
 
 
 def _stand_ins(study: Study, worker: Worker) -> tuple[Worker, Worker]:
-    """Create a substitute worker for the answers, and another one for the money."""
+    """Create a substitute worker for the answers, and another one for the money if there are rows about money."""
 
     def make(start: str) -> Worker:
         return Worker.objects.create(

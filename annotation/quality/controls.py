@@ -233,10 +233,10 @@ def tallies_of_snapshot(study: Study, snapshot: Snapshot) -> list[ControlTally]:
             counts[key] = counts.get(key, 0) + 1
             answers.setdefault(key, (chosen, expected))
     tallies = [ControlTally(key[0], *answers[key], key[3], n) for key, n in counts.items()]
-    return [*tallies, *_repeated_tallies(study, snapshot=snapshot)] if repeated else tallies
+    return [*tallies, *repeated_tallies(study, snapshot=snapshot)] if repeated else tallies
 
 
-def _repeated_tallies(study: Study, **which: Any) -> list[ControlTally]:
+def repeated_tallies(study: Study, **which: Any) -> list[ControlTally]:
     again = control_answers(study, repeated_alone=True, **which)
     return [
         ControlTally(repeat.worker, repeat.answer, repeat.expected, repeat.control_kind, 1)
@@ -266,7 +266,7 @@ def control_tallies(study: Study, *, workers: Collection[int] | None = None) -> 
             tallies.append(
                 ControlTally(worker, value if answer is None else answer, expected, control_kind, n)
             )
-    return [*tallies, *_repeated_tallies(study, workers=workers)] if repeated else tallies
+    return [*tallies, *repeated_tallies(study, workers=workers)] if repeated else tallies
 
 
 def control_answers(

@@ -12,7 +12,7 @@ from uuid import UUID
 
 from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
-from django.db.models import F, Q, QuerySet
+from django.db.models import Q, QuerySet
 from django.utils import timezone, translation
 from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
@@ -420,10 +420,3 @@ def withdraw_adjudication(*, study: Study, pk: int, by: User | None = None) -> A
         )
     adjudication.refresh_from_db()
     return adjudication
-
-
-def _decisions_of(study: Study) -> dict[int, Adjudication]:
-    rows = Adjudication.objects.filter(study=study, state=State.DECIDED).annotate(
-        who=F("adjudicator__username")
-    )
-    return {row.unit_id: row for row in rows}

@@ -36,8 +36,8 @@ def rehearsal_of(study: Study) -> Rehearsal:
 def truths_of(study: Study, seed: int) -> dict[int, Any]:
     """Return unit row id -> true answer.
 
-    The truth of a control item is its expected answer. Others are drawn from the seed, with the frequencies of
-    people's answers (CAPTION_QUALITY). All triplets of a pair share one truth, and so do repetitions of a unit. If
+    The truth of a control item is its expected answer. Others are drawn from the seed, by the usual quality
+    of captions (CAPTION_QUALITY). All triplets of a pair share one truth, and so do repetitions of a unit. If
     the kind compares systems (in pairs, by the best of several, or by grades), systems differ in quality as drawn
     from the seed, since no study could find the better of equal systems.
     """

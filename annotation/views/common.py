@@ -255,7 +255,7 @@ def refuse_returned_session(session: CrowdSession) -> None:
 def submit_answers(
     request: HttpRequest, assignment: Assignment, answers: Sequence[Mapping[str, Any]]
 ) -> SubmissionResult:
-    """Submit answers; in a frame, for its session. Raise KeptApart if the lease of the session's HIT had ended."""
+    """Submit answers; in a frame, for its session. In a frame, raise StoredTooLate if the lease had ended."""
     frame = frame_of(request)
     if frame is not None:
         return hand_in(session=frame.session, assignment=assignment, answers=answers)

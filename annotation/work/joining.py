@@ -158,7 +158,7 @@ def create_invitations(*, study: Study, count: int, note: str = "") -> list[Invi
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """The result of joining; ``resume`` is the resume code of a new worker, else empty."""
+    """The result of joining; ``resume`` is the resume code of a new worker, else None."""
 
     worker: Worker
     participation: Participation

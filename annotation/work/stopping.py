@@ -38,8 +38,8 @@ HITS_AT_ONCE = 200
 def settle_submission(*, assignment: Assignment, revised: bool = False) -> None:
     """Update outcomes after the judgments of ``assignment`` were stored, in the same transaction.
 
-    Does nothing without early stopping. If the judgments changed whether the worker is included, update all HITs
-    that the worker did.
+    Does nothing without early stopping. If the judgments are ``revised``, or changed whether the worker is included,
+    update all HITs that the worker did.
     """
     study = assignment.study
     if assignment.hit_id is None:

@@ -47,7 +47,7 @@ def recount(study: Study) -> None:
 
 
 def tally_answers(study: Study) -> Counter[tuple[int, int, str]]:
-    """Return (first system, second system, side) -> number of current judgments.
+    """Return (first system, second system, result) -> number of current judgments.
 
     The two systems are in the order of the candidate pair.
     """

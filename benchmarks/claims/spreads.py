@@ -258,8 +258,7 @@ def power(difference: Difference, times: float, people_times: float, level: floa
         if (
             spread.items == math.inf
         ):  # noughts and ones: the variance tested is that of a half, not of their share
-            true = by_people + by_items * max(1 - 4 * difference.value**2, 0.25)
-            ratio = (true / variance) ** 0.5
+            ratio = max(1 - 4 * difference.value**2, 0.25) ** 0.5
             shift, least = shift / ratio, least / ratio
         reached = float(nct.sf(least, df, shift))
         found.append(1.0 if math.isnan(reached) else reached)  # nan where a large shift underflows

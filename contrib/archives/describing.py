@@ -95,7 +95,7 @@ class DepositFile:
 
 @dataclass(frozen=True, slots=True)
 class DepositPlan:
-    """A deposit to make; `refused` has the reasons why it must not be made."""
+    """A deposit to make; `obstacles` are the reasons why it must not be made."""
 
     release: Release
     archive: str

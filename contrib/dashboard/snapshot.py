@@ -33,7 +33,7 @@ from evaluation.data.judgment_sets import blocks, loaders
 from evaluation.data.judgment_sets.records import JudgmentTable, Units
 from evaluation.data.judgment_sets.study_signatures import signature_of_study
 from evaluation.data.progress import study_counts
-from evaluation.results.aggregation import unused_answers, worker_rows
+from evaluation.results.aggregation import unused_answers, worker_figures
 from evaluation.results.agreement import agreement_rows, exchange_of, one_against_rest, side_bias
 from evaluation.results.consensus.clusters import clusters_of_captions
 from evaluation.results.metric_figures import pair_kinds
@@ -202,7 +202,7 @@ def _workers(
     study: Study, table: JudgmentTable, records: Mapping[int, ControlRecord], threshold: float
 ) -> dict[str, Any]:
     people = loaders.worker_rows(study)
-    rows = worker_rows(
+    rows = worker_figures(
         table, people, records, loaders.work_times(study, loaders.workers_without_times(table, people))
     )
     standing = dict(

@@ -11,20 +11,13 @@ from django.utils.translation import gettext, gettext_lazy
 
 from common.amounts import spell_number
 from contrib.hit_templates.questions import FormQuestion, as_number
+from judgments.kinds.base import RefusedAnswer
 
 STEP_TOLERANCE = 1e-6  # tolerance as a share of a step: 0.3 is a multiple of 0.1
 MISSING = gettext_lazy("“%(name)s” has no answer yet.")
 TICK_MISSING = gettext_lazy("“%(name)s” must be ticked.")
 NO_NUMBER = gettext_lazy("“%(name)s” needs a number%(range)s.")
 TOO_LONG = gettext_lazy("“%(name)s” is too long: at most %(most)d characters.")
-
-
-class NoTemplateAnswer(ValueError):
-    """An invalid answer; ``says`` is the message for the worker."""
-
-    def __init__(self, why: str, says: Any) -> None:
-        super().__init__(why)
-        self.says = says
 
 
 def checked_answer(questions: Sequence[FormQuestion], answer: Any) -> dict[str, Any]:
@@ -56,8 +49,8 @@ def _listed(names: Sequence[str]) -> str:
     return ", ".join(names[:8]) + (" …" if len(names) > 8 else "")
 
 
-def _missing(question: FormQuestion) -> NoTemplateAnswer:
-    return NoTemplateAnswer(
+def _missing(question: FormQuestion) -> RefusedAnswer:
+    return RefusedAnswer(
         gettext("expected an answer to “%(name)s”") % {"name": question.name},
         MISSING % {"name": question.label},
     )
@@ -70,7 +63,7 @@ def _choice(question: FormQuestion, value: Any) -> str | None:
             raise _missing(question)
         return None
     if value not in values:
-        raise NoTemplateAnswer(
+        raise RefusedAnswer(
             gettext("expected for “%(name)s” one of %(values)s")
             % {"name": question.name, "values": _listed(values)},
             MISSING % {"name": question.label},
@@ -88,7 +81,7 @@ def _option_values(question: FormQuestion, value: Any) -> list[str]:
         )
     for option in question.options:
         if option.required and option.value not in ticked:
-            raise NoTemplateAnswer(
+            raise RefusedAnswer(
                 gettext("expected “%(value)s” among “%(name)s”")
                 % {"name": question.name, "value": option.value},
                 TICK_MISSING % {"name": option.label or question.label},
@@ -104,7 +97,7 @@ def _number(question: FormQuestion, value: Any) -> int | float | None:
     number = as_number(value)
     if number is None or not _is_in_range(question, number):
         between = _range_of(question)
-        raise NoTemplateAnswer(
+        raise RefusedAnswer(
             gettext("expected for “%(name)s” a number%(range)s") % {"name": question.name, "range": between},
             NO_NUMBER % {"name": question.label, "range": between},
         )
@@ -140,7 +133,7 @@ def _text(question: FormQuestion, value: Any) -> str | None:
             raise _missing(question)
         return None
     if len(text) > question.longest:
-        raise NoTemplateAnswer(
+        raise RefusedAnswer(
             gettext("expected for “%(name)s” at most %(most)d characters")
             % {"name": question.name, "most": question.longest},
             TOO_LONG % {"name": question.label, "most": question.longest},

@@ -22,7 +22,7 @@ import numpy as np
 from django.utils.translation import gettext
 
 from common.errors import DesignError
-from contrib.hit_templates.answers import NoTemplateAnswer, checked_answer
+from contrib.hit_templates.answers import checked_answer
 from contrib.hit_templates.filling import filled_questions
 from contrib.hit_templates.questions import FormQuestion, as_number
 from contrib.hit_templates.reading import TemplateForm
@@ -30,6 +30,7 @@ from judgments.drawing.controls.makers import KNOWN_GOOD, REPEATED, ControlSlot,
 from judgments.drawing.draws import shuffled
 from judgments.drawing.keys import content_key
 from judgments.drawing.material import Group, Image, UnitSpec
+from judgments.kinds.base import RefusedAnswer
 
 if TYPE_CHECKING:
     from judgments.design.study_design import StudyDesign
@@ -160,7 +161,7 @@ def _parts(cell: str) -> list[str]:
 def _checked(question: FormQuestion, value: Any) -> Any:
     try:
         return checked_answer([question], {question.name: value})[question.name]
-    except NoTemplateAnswer as error:
+    except RefusedAnswer as error:
         raise ValueError(str(error)) from None
 
 

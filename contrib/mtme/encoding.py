@@ -239,7 +239,7 @@ def _in_order(parts: Sequence[Path], board: JudgedSystems) -> Iterator[dict[str,
 
 
 def _system_of(line: bytes) -> int:
-    """Return the system number in a JSON line by parsing only its first member, since lines are long."""
+    """Return the row id of the system in a JSON line by parsing only its first member, since lines are long."""
     return int(line.split(b",", 1)[0].split(b": ")[1])
 
 

@@ -134,7 +134,7 @@ class Pack:
         """Return table of data -> its folder, for each complete table.
 
         Raises:
-            ReplicationError: a required table is missing, or its format is not available.
+            ReplicationError: a required table is missing, or the format of a complete table is not available.
         """
         folders = {}
         for name, data in self.contents.data.items():

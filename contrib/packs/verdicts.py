@@ -63,7 +63,7 @@ class NumberVerdict:
 
     @property
     def explanations(self) -> list[str]:
-        """The convention, what was drawn again, and what explains the verdict; [] for a match."""
+        """The convention, what was drawn again and, unless the number is matched, what explains the verdict."""
         drawn = self.number.drawn and f"drawn again: {self.number.drawn}"
         if self.kind == NOT_REPRODUCIBLE:
             return [_sentence(self.why)]

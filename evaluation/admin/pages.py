@@ -26,8 +26,7 @@ from judgments.admin.base import (
     study_column,
     study_words,
 )
-from judgments.kinds import KINDS
-from judgments.studies.designs import design_of
+from judgments.studies.designs import installed_kind_of
 
 LONGEST_ANSWER = 160  # most characters of a consensus in the list
 
@@ -44,7 +43,7 @@ class ConsensusAdmin(ReadOnlyAdmin):
         "study",
         "unit",
         "pair",
-        "value_short",
+        "value_words",
         "share_short",
         "margin_short",
         "n",
@@ -52,16 +51,20 @@ class ConsensusAdmin(ReadOnlyAdmin):
         "votes_short",
         "source",
     )
-    readonly_fields = ("value_short", "share_short", "margin_short", "votes_short")
+    readonly_fields = ("value_words", "share_short", "margin_short", "votes_short")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Consensus]:
         return super().get_queryset(request).select_related("study", "unit__first", "pair")
 
     @display(description="value", ordering="value")
     def value_short(self, consensus: Consensus) -> str:
+        return Truncator(self.value_words(consensus)).chars(LONGEST_ANSWER)
+
+    @display(description="value")
+    def value_words(self, consensus: Consensus) -> str:
         if consensus.value is None and consensus.answer and consensus.unit is not None:
-            parts = KINDS[consensus.study.protocol].describe_consensus(consensus.answer, unit=consensus.unit)
-            return Truncator("; ".join(parts)).chars(LONGEST_ANSWER) or "–"
+            kind = installed_kind_of(consensus.study)
+            return "; ".join(kind.describe_consensus(consensus.answer, unit=consensus.unit)) or "–"
         return format_short(consensus.value)
 
     @display(description="share", ordering="share")
@@ -74,7 +77,7 @@ class ConsensusAdmin(ReadOnlyAdmin):
 
     @display(description="votes")
     def votes_short(self, consensus: Consensus) -> str:
-        kind = KINDS[consensus.study.protocol].for_design(design_of(consensus.study))
+        kind = installed_kind_of(consensus.study)
         labels = {str(choice.value): choice.text for choice in kind.choices}
         return in_words({labels.get(answer, answer): count for answer, count in consensus.votes.items()})
 

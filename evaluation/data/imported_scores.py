@@ -121,7 +121,7 @@ class ImportedScores:
         return self._require_complete(name, scores, lambda row: captions[row])
 
     def has_scores(self, captions: Sequence[tuple[int, str]]) -> Flags:
-        """Return (N,) flags: whether all metrics that score captions has_scores a score of the caption."""
+        """Return (N,) flags: whether all metrics that score captions have a score of the caption."""
         columns = [by_per[Per.CAPTIONS] for by_per in self.columns.values() if Per.CAPTIONS in by_per]
         scored: Flags = np.ones(len(captions), dtype=np.bool_)
         if columns:

@@ -25,7 +25,7 @@ class Aggregate(OperationCommand):
         parser.add_argument(
             "--from-rows",
             action="store_true",
-            help="read every judgment, and store the columns anew that analyses read instead",
+            help="read all judgments, compare all rows of the stored consensus, and store the columns of analyses anew",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:

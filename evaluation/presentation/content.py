@@ -204,7 +204,7 @@ class LinePlot:
 class HeatPanel:
     """A matrix, blank where a value is None, with levels marked on its scale.
 
-    apart: number of last rows that are separated from the others. shows: coefficient, or share (as per cent).
+    footer: number of last rows that are separated from the others. shows: coefficient, or share (as per cent).
     """
 
     title: str

@@ -318,7 +318,7 @@ def compute_aggregation(
         audited=audited,
         result={
             "agreement": agreement,
-            "workers": worker_rows(table, workers, table.records, times),
+            "workers": worker_figures(table, workers, table.records, times),
             "counts": count_judgments(table, consensus, len(workers)),
             "unused": unused_answers(study, table),
             "systems": systems,
@@ -369,6 +369,8 @@ def store_aggregation(aggregation: StudyAggregation) -> Analysis:
                 insert_rows(Consensus, CONSENSUS_FIELDS, every, ready=JSON_FIELDS)
     if digested:
         blocks.store_digests(study, digests, rows=stored.count())
+    elif rows_before >= DIGESTED_FROM:
+        blocks.forget_digests(study)
     counted = aggregation.result["counts"]["judgments"]
     sentence = f"Consensus and agreement were computed from {counted:,} judgments."
     note_event(study=study, what="computed", sentence=sentence, signature=aggregation.signature)
@@ -613,7 +615,7 @@ def count_judgments(table: JudgmentTable, consensus: StudyConsensus, workers: in
     }
 
 
-def worker_rows(
+def worker_figures(
     table: JudgmentTable,
     workers: Sequence[WorkerRow],
     records: Mapping[int, ControlRecord],

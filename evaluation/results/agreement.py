@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -31,7 +30,7 @@ from quorum.statistics.agreement import (
     ratings_of_judgments,
 )
 from quorum.statistics.agreement.both_orders import Exchange
-from quorum.statistics.agreement.coefficient import CARELESS_NOTE, ClusteredCoefficient
+from quorum.statistics.agreement.coefficient import CARELESS_NOTE, ClusteredCoefficient, careless_numbers
 from quorum.statistics.crossed import (
     CONFIDENCE,
     FEWEST,
@@ -429,14 +428,18 @@ def is_biased(bias: Mapping[str, Any] | None, *, drawn: bool) -> bool:
     return drawn and bias is not None and bias["p"] is not None and bool(bias["p"] <= LEVEL)
 
 
-def translate_note(note: str) -> str:
-    """Translate a note on alpha, stored in English; the one on careless people comes last, with numbers."""
-    pattern = re.sub(r"%\\\((\w+)\\\)s", r"(?P<\1>.+?)", re.escape(CARELESS_NOTE))
-    careless = re.search(f"{pattern}$", note)
-    if careless is None:
-        return _(note)
-    before = note[: careless.start()].removesuffix("; ")
-    return "; ".join([*([_(before)] if before else []), _(CARELESS_NOTE) % careless.groupdict()])
+def alpha_note(alpha: Mapping[str, Any]) -> str:
+    """Return the note on alpha in the language of the reader; it is stored in English."""
+    note, raters = alpha.get("note") or "", alpha.get("clusters", {}).get(RATER)
+    numbers = (
+        careless_numbers(alpha["value"], alpha["low"], raters, alpha["confidence"])
+        if note and raters and alpha["low"] is not None
+        else None
+    )
+    if numbers is None or not note.endswith(english := CARELESS_NOTE % numbers):
+        return _(note) if note else ""
+    before = note.removesuffix(english).removesuffix("; ")
+    return "; ".join([*([_(before)] if before else []), _(CARELESS_NOTE) % numbers])
 
 
 def side_sentence(bias: Mapping[str, Any], *, drawn: bool) -> str:

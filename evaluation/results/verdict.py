@@ -301,7 +301,7 @@ def cells_of(result: Mapping[str, Any]) -> Cells:
 
 
 def scope_fields(deletions: RaterDeletions | None) -> dict[str, Any]:
-    """Return the fields ``scope`` and ``raters`` of a verdict; the latter is None if tests are not over raters."""
+    """Return the fields ``scope`` and ``raters`` of a verdict; the latter is missing if tests are not over raters."""
     raters = raters_of(deletions)
     return {**({} if raters is None else {"raters": raters}), "scope": scope_of(raters)}
 

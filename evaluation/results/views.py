@@ -43,7 +43,7 @@ from evaluation.results.aggregation import (
     scale_sentence,
     unused_context,
 )
-from evaluation.results.agreement import components_sentence, side_sentence, translate_note
+from evaluation.results.agreement import alpha_note, components_sentence, side_sentence
 from evaluation.results.consensus.study import SIDE_LABELS
 from evaluation.results.meta_evaluation import OF_CAPTIONS, OF_PAIRS
 from evaluation.results.metric_figures import (
@@ -406,7 +406,7 @@ def _agreement_context(aggregation: Analysis) -> dict[str, Any]:
         "other_models": other_models(result.get("models", {})),
         "model_choices": [(name, _(label)) for name, label in WORKER_MODELS.items()],
         "agreement": result["agreement"],
-        "alpha_note": translate_note(result["agreement"]["alpha"].get("note") or ""),
+        "alpha_note": alpha_note(result["agreement"]["alpha"]),
         "components_sentence": components_sentence(result["agreement"].get("components", {})),
         "side_sentence": side_sentence(
             result["agreement"].get("side_bias", {}), drawn=threshold != AS_IMPORTED

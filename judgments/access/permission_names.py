@@ -28,7 +28,7 @@ class PermissionsField(ModelMultipleChoiceField):
         return f"{capfirst(model._meta.verbose_name_plural)}: {VERBS[verb]}"
 
 
-class AccountFormAdmin(ModelAdmin):
+class PermissionNamesAdmin(ModelAdmin):
     """Names permissions in the form of an account or a group."""
 
     def formfield_for_manytomany(

@@ -40,7 +40,7 @@ from unfold.decorators import display
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 
 from common.files import guard_formula
-from judgments.access.permission_names import AccountFormAdmin
+from judgments.access.permission_names import PermissionNamesAdmin
 from judgments.access.tokens import SCOPES, create_token, revoke_token
 from judgments.admin.base import (
     MOST_OFFERED,
@@ -201,7 +201,7 @@ admin.site.unregister(AccountGroup)
 
 
 @admin.register(User)
-class AccountAdmin(UserAdmin, AccountFormAdmin):
+class AccountAdmin(UserAdmin, PermissionNamesAdmin):
     help = "roles.md#an-account-in-a-minute"
     form = UserChangeForm
     add_form = UserCreationForm
@@ -215,7 +215,7 @@ class AccountAdmin(UserAdmin, AccountFormAdmin):
 
 
 @admin.register(AccountGroup)
-class AccountGroupAdmin(GroupAdmin, AccountFormAdmin):
+class AccountGroupAdmin(GroupAdmin, PermissionNamesAdmin):
     help = "roles.md#permissions-for-all-studies"
     filter_horizontal = ()  # as in AccountAdmin
     list_fullwidth = True

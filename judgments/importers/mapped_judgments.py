@@ -49,7 +49,7 @@ class MappedJudgments(TableJudgments):
     """Judgments of a file with foreign columns; those of rejected assignments are stored but excluded.
 
     A unit is identified by a column or, without one, by its image, captions, system and the other columns of
-    ``WHAT``. Addresses of images may end with the image's name.
+    ``CONTENT_COLUMNS``. Addresses of images may end with the image's name.
 
     Attributes:
         text_of: (system, image) -> the system's output, for files without texts.

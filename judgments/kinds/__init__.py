@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from functools import cache
 
 from common.features import of_apps, of_features
-from judgments.kinds.absent import AbsentKind
 from judgments.kinds.base import (
     CaptionScore,
     Choice,
@@ -25,14 +24,15 @@ from judgments.kinds.keywords import Keywords
 from judgments.kinds.pairs import Pairwise, Triplet
 from judgments.kinds.relevance import Relevance
 from judgments.kinds.slider import Slider
+from judgments.kinds.unavailable import UnavailableKind
 
 
 class Kinds(dict[str, Kind]):
-    """Kinds by name. The kind of a study that is not among them is replaced by an ``AbsentKind``."""
+    """Kinds by name. The kind of a study that is not among them is replaced by an ``UnavailableKind``."""
 
     def __missing__(self, name: str) -> Kind:
         feature, _kind = _kinds_of_apps().get(name, ("", None))
-        return AbsentKind(name, feature)
+        return UnavailableKind(name, feature)
 
 
 KINDS: dict[str, Kind] = Kinds(
@@ -66,7 +66,6 @@ def _kinds_of_apps() -> Mapping[str, tuple[str, Kind]]:
 
 __all__ = [
     "KINDS",
-    "AbsentKind",
     "CaptionScore",
     "Choice",
     "ChoiceKind",
@@ -77,5 +76,6 @@ __all__ = [
     "OpenKind",
     "Rehearsal",
     "RelevanceScale",
+    "UnavailableKind",
     "installed_kind",
 ]

@@ -47,6 +47,14 @@ JUDGMENT_COLUMNS = (
 )  # fmt: skip
 
 
+class RefusedAnswer(ValueError):
+    """An invalid answer; ``message`` is for its writer, in their language."""
+
+    def __init__(self, reason: str, message: Any) -> None:
+        super().__init__(reason)
+        self.message = message
+
+
 @dataclass(frozen=True, slots=True)
 class Choice:
     """An answer that a worker can give.
@@ -353,7 +361,7 @@ class RelevanceScale:
     """The meaning of the consensus about a caption.
 
     Attributes:
-        describes: whether a consensus value says that the caption describes its item.
+        is_relevant: whether a consensus value says that the caption describes its item.
         grade: the TREC relevance of a value, 0 for not relevant.
         is_mean: whether the consensus is a mean.
         ends: the lowest and the highest answer.

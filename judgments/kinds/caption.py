@@ -23,6 +23,7 @@ from judgments.kinds.base import (
     OpenAggregation,
     OpenKind,
     Page,
+    RefusedAnswer,
     Rehearsal,
     Results,
 )
@@ -59,12 +60,12 @@ REPLACEMENTS = (
 )  # fmt: skip
 
 
-class RefusedCaption(ValueError):
-    """A caption that breaks a hard rule; ``says`` is the message for its writer."""
+class RefusedCaption(RefusedAnswer):
+    """A caption that breaks a hard rule."""
 
     def __init__(self, rule: CaptionRule) -> None:
-        super().__init__(f"expected another caption ({rule.id}: {str(rule.message).rstrip('.')})")
-        self.message = rule.message
+        reason = f"expected another caption ({rule.id}: {str(rule.message).rstrip('.')})"
+        super().__init__(reason, rule.message)
 
 
 class AllCaptions(OpenAggregation):

@@ -39,6 +39,7 @@ from judgments.kinds.base import (
     OpenAggregation,
     OpenKind,
     Page,
+    RefusedAnswer,
     Rehearsal,
     Results,
     Shown,
@@ -62,12 +63,12 @@ NO_COMMON_UNIT = "No unit has two judgments, so nobody can be held against anybo
 OMISSION_PROBABILITY = 0.15  # probability that a careful simulated worker omits a keyword
 
 
-class NoKeyword(ValueError):
-    """Typed text that is not a valid keyword; ``says`` is the message for the worker."""
+class NoKeyword(RefusedAnswer):
+    """Typed text that is not a valid keyword."""
 
-    def __init__(self, keyword: str, why: str, says: Any) -> None:
-        super().__init__(f"{_shorten_keyword(keyword)} {why}")
-        self.says = says % {"word": _shorten_keyword(keyword, bare=True)}
+    def __init__(self, keyword: str, why: str, message: Any) -> None:
+        shown = message % {"word": _shorten_keyword(keyword, bare=True)}
+        super().__init__(f"{_shorten_keyword(keyword)} {why}", shown)
 
 
 class KeywordCounts(OpenAggregation):

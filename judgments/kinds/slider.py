@@ -61,7 +61,7 @@ class StandardisedMeans(Results):
 
 @dataclass(frozen=True, slots=True)
 class WithinTolerance:
-    """Return whether an answer is in the expected range or, if one number is expected, within ``near`` of it."""
+    """Return whether an answer is in the expected range or, if one number is expected, within ``tolerance`` of it."""
 
     tolerance: float
 

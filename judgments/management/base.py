@@ -38,7 +38,7 @@ class OperationCommand(QuorumCommand):
 
     @classmethod
     def of(cls, operation: Operation, name: str) -> OperationCommand:
-        """Return the command class of an operation."""
+        """Return the command of an operation."""
         assert operation.command is not None
         command = cls()
         command.operation = operation

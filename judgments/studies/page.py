@@ -34,7 +34,7 @@ from judgments.admin.documentation import page_of_feature, with_help
 from judgments.cached_figures import FiguresPending
 from judgments.design.editing.form.labels import replace_keys_by_labels
 from judgments.design.editing.views import design, from_file, numbers, reuse, start
-from judgments.kinds import KINDS, AbsentKind
+from judgments.kinds import KINDS, UnavailableKind
 from judgments.models import Study, StudyEvent
 from judgments.studies.frame_page import show_counting, study_context
 from judgments.studies.home_page import with_progress
@@ -128,7 +128,7 @@ class StudyAdmin(QuorumAdmin):
         context = self.context(request, study, page.name)
         try:
             answer = page.view(request, study, context)
-            if isinstance(answer, TemplateResponse) and isinstance(context["kind"], AbsentKind):
+            if isinstance(answer, TemplateResponse) and isinstance(context["kind"], UnavailableKind):
                 answer.render()
         except FiguresPending:
             return show_counting(request, study, context)
@@ -240,7 +240,7 @@ class StudyAdmin(QuorumAdmin):
     def change_view(self, request: HttpRequest, object_id: str, *args: Any, **options: Any) -> HttpResponse:
         study = self._study(request, object_id, Right.VIEW)
         kind = KINDS[study.protocol]
-        if isinstance(kind, AbsentKind):
+        if isinstance(kind, UnavailableKind):
             return _show_what_is_off(request, self.context(request, study, "change"), kind.error())
         return design.show_design(self, request, study)
 

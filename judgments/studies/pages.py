@@ -58,7 +58,7 @@ class StudyPlace(StrEnum):
         return True
 
     def label_for(self, study: Study) -> str:
-        """Return the label of the place; "Live" becomes "Answers" once the study is over."""
+        """Return the label of the place; "Live" becomes "Answers" if the study is not open."""
         if self is StudyPlace.LIVE and study.state != Study.State.OPEN:
             return gettext("Answers")
         return gettext(self.value)

@@ -24,7 +24,7 @@ def describe_stopping(design: StudyDesign) -> str:
 def unit_range(kind: Kind, stopping: Stopping, values: Sequence[float], remaining: int) -> tuple[int, int]:
     """Return the outcome bounds of ``values`` with up to ``remaining`` more answers.
 
-    Under the rule "margin", a lead that reaches the margin is final.
+    Under the rule "margin", a lead that reaches the margin is final once there is the minimum of answers.
     """
     if stopping.rule == "margin":
         outcomes = Counter(map(kind.outcome_of, values))

@@ -79,7 +79,7 @@ def _count(comparison: Comparison, view: View) -> BleuStatistics:
 
 
 def clipped_matches(task: Task, orders: int) -> Ints:
-    """Return (n, orders) int64 counts of matched n-grams, each n-gram at most as often as in any one reference."""
+    """Return (n, orders) int64 counts of matched n-grams, each at most as often as in the reference with most of it."""
     most = MOST_TOKENS // orders
     longest = int(np.diff(task.starts[task.references]).max())
     if longest > most:

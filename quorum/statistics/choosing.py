@@ -84,8 +84,8 @@ def score_information(scores: ArrayLike) -> Floats:
 def comparison_information(scores: ArrayLike) -> Floats:
     """Return (P,) Fisher information p (1 - p) of a choice between two candidates, from (P, 2, M) scores.
 
-    The first wins with probability p: the normal distribution function of the difference of scores, divided by the root
-    mean square of these differences. The information is averaged over metrics.
+    The first wins with probability p = F(d / s), where F is the normal distribution function, d the difference of
+    scores, and s the root mean square of these differences. The information is averaged over metrics.
     """
     table = _scores(scores)
     difference = table[:, 0] - table[:, -1]

@@ -81,7 +81,7 @@ class Drawing:
         """
         if not 0 < even <= 1:
             raise BadValue(f"even is {even!r}, expected a number above 0 and up to 1")
-        theta, number = finite_vector(strengths, "strengths"), finite_vector(answered, "asked")
+        theta, number = finite_vector(strengths, "strengths"), finite_vector(answered, "answered")
         first_item, second_item = _items(first, len(theta)), _items(second, len(theta))
         difference = theta[first_item] - theta[second_item]
         chance = _wins(difference)

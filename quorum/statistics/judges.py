@@ -370,7 +370,7 @@ def tuned_power(people: Floats, judge: Floats) -> float:
 
 
 def _one_column(clusters: ClusterColumns, alone: Ints, row: str) -> tuple[str, Ints]:
-    """Return the name and the codes of the only column of clusters; without one, `row` and the codes `alone`."""
+    """Return the name and the codes of the only column of clusters; without one, ITEM and the codes `alone`."""
     columns = cluster_columns(clusters)
     if not columns:
         return ITEM, alone

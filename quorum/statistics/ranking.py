@@ -3,7 +3,7 @@
 A ranking is a query's list of items from best to worst. `relevant` has, for each query, a collection of the relevant
 items, or a mapping from judged items to grades (relevant if above zero). `JudgedRankings` can replace both. `unjudged`
 says what happens to items without a judgment: "count" takes them as not relevant and counts them, "leave-out" removes
-them from the list (Sakai 2007), "refuse" raises an error.
+them from the list (Sakai 2007), "refuse" raises BadValue if the measure looks at one.
 """
 
 from __future__ import annotations

@@ -132,7 +132,7 @@ def percentile_interval(draws: Floats, confidence: float) -> tuple[float, float,
 
 
 def count_extreme(drawn: Floats, difference: float, scale: float, alternative: str) -> int:
-    """Count the drawn differences at least as extreme as the observed one, up to rounding errors of size `scale`."""
+    """Count the drawn differences at least as extreme as the observed one, up to rounding; scores are up to `scale`."""
     slack = ROUNDING * scale
     if alternative == "two-sided":
         return int((np.abs(drawn) >= abs(difference) - slack).sum())

@@ -206,6 +206,7 @@ def test_what_a_form_without_scripts_sends_and_a_rule_refuses_comes_back_in_its_
     assert reply.status_code == 422
     assert "A shape. &lt;b&gt;It&lt;/b&gt; is red.</textarea>" in html
     assert "Write one sentence only." in html
+    assert "expected another caption" not in html  # which programs read
     assert '<a href="#u2">2</a>, <a href="#u3">3</a>' in html
     again = client.get(f"/s/{study.slug}/work/").content.decode()
     assert "A shape lies on a table.</textarea>" in again

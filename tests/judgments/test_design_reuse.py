@@ -226,7 +226,7 @@ class TestDifferences:
                 "Which is best?",
                 ("Which is <del>better</del>?", "Which is <ins>best</ins>?"),
             ),
-            ("0.7", "0.75", ("0.<del>7</del>", "0.<ins>75</ins>")),
+            ("0.7", "0.75", ("<del>0.7</del>", "<ins>0.75</ins>")),
             ("Read it.", "Read it twice.", ("Read it.", "Read it<ins> twice</ins>.")),
             ("", "4", ("", "<ins>4</ins>")),
             (

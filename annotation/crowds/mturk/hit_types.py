@@ -76,7 +76,11 @@ def auto_approval(design: StudyDesign) -> timedelta:
 def _own_qualification_requirements(
     client: TurkClient, workers: Workers, *, platform: str
 ) -> list[Requirement]:
-    """Return the requirements of the study's own qualifications; create forbidden ones that do not exist yet."""
+    """Return the requirements of Quorum's qualifications; create missing ones at the service.
+
+    Raises:
+        CrowdRefusal: a required one is missing, and nobody has it.
+    """
     requirements = []
     for name in (*workers.requires, *workers.forbids):
         wanted, known = name in workers.requires, _find_qualification(client, platform, name)

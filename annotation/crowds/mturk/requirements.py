@@ -82,7 +82,7 @@ def _hidden(qualification: str, comparator: str, **values: Any) -> Requirement:
 
 
 def _percent(above: float) -> int:
-    """Return the largest whole percentage below the required one, since the service compares by "greater than"."""
+    """Return the bound in percent, rounded down, since the service compares whole percentages by "greater than"."""
     percent = math.floor(Fraction(str(above)) * 100)  # as written in decimal: 0.29 is 29, not 28
     if percent >= 100:
         raise QuestionProblem(

@@ -114,7 +114,7 @@ def carry_out_calls(
 
 
 def _lacking_funds(study: Study, backend: CrowdBackend) -> str:
-    """Return why the balance does not cover the waiting calls; "" if it does, or is unknown."""
+    """Return why the balance does not cover the waiting calls, or cannot be fetched; "" if it does, or is unknown."""
     calls = at_crowd(CrowdCall, study).filter(kind__in=PAID_ABILITIES)
     fresh = calls.filter(state=CrowdCall.State.WAITING, first_started_at__isnull=True)
     wanted = fresh.aggregate(cents=Sum("reserved_cents"))["cents"] or 0

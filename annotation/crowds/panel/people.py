@@ -104,15 +104,15 @@ def start_session(*, study: Study, ids: PanelIds, consent: bool, country: str = 
         rate_limits.count("join", study.slug)
     country = checked_country(country)
     attempt = partial(_enter, study, design, ids, consent=consent, country=country)
-    room = FreeingOutcome.FREED
+    outcome = FreeingOutcome.FREED
     for _try in range(MOST_TRIES):  # another person may be faster to take the freed place
         try:
             return _retry_on_conflict(attempt)
         except PlacesTaken:
-            room = _ask_for_room(study, ids)
-            if room is not FreeingOutcome.FREED:
+            outcome = _free_a_place(study, ids)
+            if outcome is not FreeingOutcome.FREED:
                 break
-    return _retry_on_conflict(partial(attempt, replace=room is FreeingOutcome.UNCLEAR))
+    return _retry_on_conflict(partial(attempt, replace=outcome is FreeingOutcome.UNCLEAR))
 
 
 class FreeingOutcome(Enum):
@@ -121,7 +121,7 @@ class FreeingOutcome(Enum):
     UNCLEAR = "the crowd does not say whom it knows, so people who answered nothing have to make room"
 
 
-def _ask_for_room(study: Study, ids: PanelIds) -> FreeingOutcome:
+def _free_a_place(study: Study, ids: PanelIds) -> FreeingOutcome:
     """Free the slot of a person whom the crowd does not confirm, for a person whom it does."""
     publication, backend = _publications(study).last(), backend_of(study)
     if publication is None or design_of(study).panel.signature:  # the ids in signed links cannot be invented

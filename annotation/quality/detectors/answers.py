@@ -216,7 +216,7 @@ def run_chance(chances: Floats, length: int) -> float:
         logs = np.concatenate(([0.0], np.cumsum(np.log(np.maximum(chances, 1e-300)))))
     streak = np.exp(logs[length:] - logs[:-length]).tolist()  # the trials i..i+length-1 all succeed
     failing = (1.0 - chances).tolist()
-    ended = [0.0] * (n + 1)  # found[i]: a run ended within the first i trials
+    ended = [0.0] * (n + 1)  # ended[i]: a run ended within the first i trials
     for end in range(length, n + 1):
         start = end - length
         fresh = streak[start] if start == 0 else streak[start] * failing[start - 1] * (1.0 - ended[start - 1])
@@ -317,7 +317,7 @@ class StraightLining(SequentialRule):
         return answers.values > 0
 
     def examine(self, history: History) -> Finding | None:
-        """Return the exact probability of so long a run, times the number of possible answers.
+        """Find a run whose exact probability, times the number of possible answers, is too low.
 
         At each position, the probability of the answer is the others' share of it on this unit, mixed with the
         answer's overall share, which weighs as one answer. Two or three noisy votes make a unit look more open than

@@ -131,7 +131,7 @@ class History:
         labels: (V,) the different values in the others' answers.
         others: (N, V) how many others gave each value to the unit of each judgment.
         others_seconds: (M,) the times of the others on these units.
-        written: judgment -> the worker's text; None for other answers.
+        written: the worker's text of each judgment; None for other answers.
         others_texts: the latest texts of others in the study, about any unit.
     """
 

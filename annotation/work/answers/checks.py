@@ -11,6 +11,7 @@ from annotation.errors import AnswerProblem
 from annotation.work.sheet.units import PageUnit
 from judgments.design.study_design import StudyDesign
 from judgments.kinds import KINDS, Kind
+from judgments.kinds.base import RefusedAnswer
 
 MOST_SECONDS = 86_400.0
 LONGEST_COMMENT = 2_000
@@ -103,8 +104,10 @@ def find_problem(value: Any, *, kind: Kind, unit: Any, design: StudyDesign) -> s
     """Return why an answer is invalid, in words for the worker; "" if it is valid."""
     try:
         kind.clean_answer(value, unit=unit, design=design)
+    except RefusedAnswer as error:
+        return str(error.message)
     except ValueError as error:
-        return str(getattr(error, "says", error))
+        return str(error)
     return ""
 
 

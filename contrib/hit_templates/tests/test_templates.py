@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from contrib.hit_templates.answers import NoTemplateAnswer, answer_of_form, checked_answer, first_answer
+from contrib.hit_templates.answers import answer_of_form, checked_answer, first_answer
 from contrib.hit_templates.filling import fill_page, filled_questions
 from contrib.hit_templates.html.cleaning import clean_filled_page
 from contrib.hit_templates.reading import TemplateProblem, read_template
+from judgments.kinds.base import RefusedAnswer
 from tests.refusals import assert_names
 from tests.templating import TONE
 
@@ -337,23 +338,23 @@ def test_a_worker_reads_what_is_missing_in_the_words_of_the_page():
     source = (
         '<fieldset><legend>Which tone?</legend><input type="radio" name="q1" value="a" required></fieldset>'
     )
-    with pytest.raises(NoTemplateAnswer) as caught:
+    with pytest.raises(RefusedAnswer) as caught:
         checked_answer(questions(source), {})
-    assert_names(str(caught.value.says), "Which tone?")
+    assert_names(str(caught.value.message), "Which tone?")
 
 
 def test_a_box_that_is_needed_must_be_ticked():
     source = '<label><input type="checkbox" name="ok" required> I read it</label>'
-    with pytest.raises(NoTemplateAnswer) as caught:
+    with pytest.raises(RefusedAnswer) as caught:
         checked_answer(questions(source), {"ok": []})
-    assert_names(str(caught.value.says), "I read it")
+    assert_names(str(caught.value.message), "I read it")
     assert checked_answer(questions(source), {"ok": ["on"]}) == {"ok": ["on"]}
 
 
 def test_steps_of_a_tenth_are_counted_without_the_errors_of_binary_fractions():
     source = '<input type="number" name="x" step="0.1" min="0">'
     assert checked_answer(questions(source), {"x": 0.3}) == {"x": 0.3}
-    with pytest.raises(NoTemplateAnswer):
+    with pytest.raises(RefusedAnswer):
         checked_answer(questions(source), {"x": 0.35})
 
 
@@ -382,7 +383,7 @@ def test_a_slider_without_a_value_of_its_own_says_nothing_until_it_is_moved():
     source = '<input type="range" name="x" min="0" max="10"><input type="text" name="y">'
     own = questions(source)
     assert first_answer(own) == {}
-    with pytest.raises(NoTemplateAnswer):
+    with pytest.raises(RefusedAnswer):
         checked_answer(own, {"y": "So."})
     assert answer_of_form({"u1-0": "5", "u1-1": ""}, "u1", own) is None, "what a form without scripts sends"
     assert "data-open" in filled(source, {}).of("input")[0]

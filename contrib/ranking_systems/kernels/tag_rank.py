@@ -105,7 +105,7 @@ def _averaged_over_captions(first: _Vectors, second: _Vectors, scale: float) -> 
 
 @compiled
 def _chi_squares(first: _Vectors, second: _Vectors) -> Floats:
-    """Return (captions, captions) sums of (a - b)^2 / (a + b) over the words of both captions."""
+    """Return (captions, captions) sums of (a - b)^2 / (a + b) over the words of either caption."""
     sums = np.zeros((first.starts.size - 1, second.starts.size - 1))
     for row in range(sums.shape[0]):
         for column in range(sums.shape[1]):

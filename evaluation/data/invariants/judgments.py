@@ -12,7 +12,7 @@ from annotation.models.assignments import FINISHED_STATES
 from evaluation.data.invariants.sentences import DESIGNED_SOURCE, ROWS_AT_ONCE, Sentences, sentences_about
 from evaluation.data.judgment_sets.blocks import changed_blocks
 from evaluation.models import Analysis
-from judgments.kinds import AbsentKind, Kind, installed_kind
+from judgments.kinds import Kind, UnavailableKind, installed_kind
 from judgments.models import HITUnit, Study
 from judgments.studies.designs import design_of
 
@@ -88,7 +88,7 @@ def _kind_if_readable(study: Study) -> Kind | None:
     Another check reports unreadable designs. Return None if the kind is not installed.
     """
     kind = installed_kind(study.protocol)
-    if isinstance(kind, AbsentKind):
+    if isinstance(kind, UnavailableKind):
         return None
     with suppress(ValidationError):
         return kind.for_design(design_of(study))

@@ -29,7 +29,7 @@ NO_VALUE = -1e9
 ID_SPAN = 100_000  # a block is added after so many row ids, those of other studies included
 UNITS_AT_ONCE = 20_000
 MOST_ROWS = 250_000  # rows in a block
-FORMAT = 3  # of COLUMNS: a change of names, types or meanings takes the next number
+FORMAT = 3  # of COLUMNS and digests: a change of names, types or meanings takes the next number
 MODELS: Mapping[str, type[Model]] = {ColumnBlock.Kind.UNITS: Unit, ColumnBlock.Kind.JUDGMENTS: Judgment}
 COLUMNS: Mapping[str, Mapping[str, str]] = {
     ColumnBlock.Kind.UNITS: {
@@ -162,6 +162,10 @@ def store_digests(study: Study, digests: Mapping[int, bytes], rows: int) -> None
         what=ColumnBlock.Kind.CONSENSUS,
         defaults={"first": 0, "last": 0, "rows": rows, "format": FORMAT, "columns": serialize_table(table)},
     )
+
+
+def forget_digests(study: Study) -> None:
+    _blocks(study, ColumnBlock.Kind.CONSENSUS).delete()
 
 
 def changed_blocks() -> Iterator[ColumnBlock]:

@@ -56,8 +56,8 @@ class FileJudgments:
 
     units, workers: (N,) positions in `unit_names` and `worker_names`. values: (N,) float64, or objects if one is a
     text. protocol: as the rows name it, or None. left_out: number of rows by reason. contents: of each unit, if
-    requested. alike: warnings about labels that differ only in type, case or blanks. items: (U,) the unit's item: its
-    image, or the first image of its document; empty if a row has none.
+    requested. similar_labels: warnings about labels that differ only in type, case or blanks. items: (U,) the unit's
+    item: its image, or the first image of its document; empty if a row has none.
     """
 
     units: NDArray[np.int64]

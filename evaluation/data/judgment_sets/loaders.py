@@ -22,9 +22,9 @@ from annotation.models.assignments import EXCLUDED_STATES
 from annotation.quality.controls import (
     ControlRecord,
     ControlTally,
-    _repeated_tallies,
     control_tallies,
     records_from_tallies,
+    repeated_tallies,
     tallies_of_snapshot,
 )
 from annotation.snapshots import Snapshot
@@ -107,7 +107,7 @@ def _tally_controls(study: Study, unit: Ints, worker: Ints, value: Floats) -> li
             tallies.append(
                 ControlTally(int(worker[row]), plain_number(value[row]), expected, control_kind, n)
             )
-    return [*tallies, *_repeated_tallies(study)] if repeated else tallies
+    return [*tallies, *repeated_tallies(study)] if repeated else tallies
 
 
 def excluded_workers(study: Study, *, moment: Snapshot | None = None) -> frozenset[int]:

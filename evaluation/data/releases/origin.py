@@ -34,7 +34,7 @@ class Origin:
         found: number of judgments that are of the study, matched by unit, answer and minute.
         erased_with_receipt: number of erased judgments that a receipt proves.
         unaccounted: number of the other judgments.
-        erased: number of judgments erased after the release. A genuine bundle has at most so many judgments
+        erased: number of judgments that erasures removed from the study. A genuine bundle has at most so many judgments
             ``erased_with_receipt`` or ``unaccounted``.
     """
 

@@ -62,8 +62,7 @@ class Settings:
         raters_known: whether intervals of metrics also cluster by worker.
         both_orders: whether choices between two texts count in both orders in agreement; false before 0.6.
         credited: whether units score the systems that a file credits; in older releases a text has the score of its
-        first
-            unit.
+            first unit.
     """
 
     protocol: str

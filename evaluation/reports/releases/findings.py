@@ -30,7 +30,7 @@ from evaluation.reports.sections.registration import (
     registration_as_json,
     registration_section,
 )
-from evaluation.results.aggregation import count_judgments, worker_rows
+from evaluation.results.aggregation import count_judgments, worker_figures
 from evaluation.results.agreement import RESAMPLES, agreement_rows, measure_agreement, one_against_rest
 from evaluation.results.consensus.clusters import clusters_of_captions
 from evaluation.results.consensus.study import (
@@ -90,7 +90,7 @@ def inputs_of_rows(rows: ReleasedRows) -> ReportInputs:
     proposals = None if kind.compares_pairs or kind.is_open else _proposals(rows)
     result = {
         "agreement": agreement,
-        "workers": worker_rows(table, people, records, rows.wall_times()),
+        "workers": worker_figures(table, people, records, rows.wall_times()),
         "counts": count_judgments(table, consensus, len(people)),
         "figures": figures,
         "systems_verdict": best,

@@ -231,7 +231,7 @@ def _render_again(reader: BundleReader, bundle: ReadBundle, stated: Any) -> tupl
 
 
 def _compare_rows(reader: BundleReader, name: str, rows: Iterable[Any]) -> tuple[int, list[str]]:
-    """Compare a file with ``rows``; return the number of compared rows and the differences."""
+    """Compare a file with ``rows``; return the number of compared values and the differences."""
     checked = stated = computed = 0
     others: list[str] = []
     for index, (recorded, row) in enumerate(zip_longest(reader.rows(name), rows)):

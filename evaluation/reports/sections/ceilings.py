@@ -17,7 +17,7 @@ from quorum.statistics.correlation import CorrelationResult, correlation
 from quorum.statistics.meta import wilson_interval
 
 SPLITS = 100
-LEAST_JUDGMENTS = 2  # fewest judgments of a unit for which there are others to compare with
+LEAST_JUDGMENTS = 2  # fewest judgments that have others on their unit
 MEAN_TOLERANCE = 1e-9  # so that a mean of thirds reaches its nominal threshold
 
 

@@ -24,8 +24,8 @@ TWO_SCALES = gettext_noop("the sources answer on different scales")
 class MatchedSources:
     """Two sources of judgments of the same groups of equal units.
 
-    shared: (G,) bool, groups that are in both sources. by_id: number of units matched by id. turned: number of the
-    second source's units with swapped candidates. joined: for each source, the number of units merged because of
+    shared: (G,) bool, groups that are in both sources. by_id: number of units matched by id. swapped: number of the
+    second source's units with swapped candidates. merged: for each source, the number of units merged because of
     equal contents. without_reference: references were ignored, because only one source has them.
     """
 

@@ -35,8 +35,8 @@ class Gold:
     """Boxes or keywords that people name of N images, and those that remain if one person is left out.
 
     units: (N,) a unit of each image. cluster: (N,) codes of the documents, or of the images. people: (N,) what people
-    name. image, rater: (V,) positions of images, and row ids of people to leave out. without: (V,) what the other
-    people name. left_out: number of images for which nobody names anything.
+    name. image, rater: (V,) positions of images, and row ids of people to leave out. leave_one_out: (V,) what the
+    other people name. left_out: number of images for which nobody names anything.
     """
 
     units: Sequence[Any]

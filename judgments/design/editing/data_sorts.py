@@ -62,7 +62,10 @@ def card_title(preset: Preset, judged: str) -> str:
 
 
 def preset_titles(judged: str) -> dict[str, str]:
-    """Return preset name -> title for the judged sort of text, without presets that need pictures of others."""
+    """Return preset name -> title for the judged sort of text.
+
+    For texts other than captions, presets whose page needs pictures are left out.
+    """
     return {
         name: card_title(preset, judged)
         for name, preset in PRESETS.items()

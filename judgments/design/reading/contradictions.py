@@ -19,14 +19,14 @@ from judgments.design.reading.item_contradictions import (
 from judgments.design.study_design import StudyDesign, contradictions_of_translations
 from judgments.design.tables.controls import Writing
 from judgments.design.tables.questions import AnswerOptions
-from judgments.kinds import KINDS, AbsentKind, Kind
+from judgments.kinds import KINDS, Kind, UnavailableKind
 from quorum.numeric.names import nearest_name
 
 
 def contradictions_of(design: StudyDesign) -> Iterator[str]:
     """Yield the contradictions of a design; each clause begins with its key, or that in quotes."""
     kind = KINDS.get(design.protocol)
-    if kind is None and isinstance(absent := KINDS[design.protocol], AbsentKind) and absent.feature:
+    if kind is None and isinstance(absent := KINDS[design.protocol], UnavailableKind) and absent.feature:
         yield gettext("protocol is %(protocol)r, which is off; expected %(feature)s in CONTRIB_APPS") % {
             "protocol": design.protocol,
             "feature": absent.feature,

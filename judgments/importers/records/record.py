@@ -76,7 +76,7 @@ class Record:
         return None if self.textual and value == "" else value
 
     def read(self, column: str, read: Callable[[Any], T]) -> T:
-        """Return a column parsed by `read`, which may raise BadValue."""
+        """Return a column parsed by `read`, which may raise BadCell."""
         try:
             return read(self.values.get(column))
         except BadCell as unfit:

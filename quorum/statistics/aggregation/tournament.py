@@ -38,7 +38,8 @@ class TournamentResult:
     """Fractions of comparisons that (K,) systems won, with intervals.
 
     table: (K, K) fraction of the comparisons of two systems that the row's system won. compared: (K, K) number of
-    comparisons. order: (K,) positions from the largest fraction down, nan last. resampled: what the bootstrap draws.
+    comparisons. order: (K,) positions from the largest fraction down, nan last. resampled: what the bootstrap draws,
+    "rows" or "clusters"; with several columns of clusters, their names, as intervals then need no bootstrap.
     """
 
     systems: NDArray[Any]

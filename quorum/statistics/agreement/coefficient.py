@@ -144,7 +144,8 @@ def agreement(
             ends = influences.interval(value, grouped, options.confidence)
             inference = options.interval_of_clusters(grouped, ends)
             if coefficient.name == ALPHA and RATER in grouped.used and not control_items:
-                careless = careless_note(value, ends[0], grouped.counts[RATER], options.confidence)
+                numbers = careless_numbers(value, ends[0], grouped.counts[RATER], options.confidence)
+                careless = CARELESS_NOTE % numbers if numbers else ""
     elif not math.isnan(value):  # resample only if the coefficient is defined
         inference = options.bootstrap(sample.of_units, sample.frequency, sample.width)
     note = "; ".join(filter(None, (sample.note, inference.note, careless)))
@@ -160,16 +161,16 @@ def agreement(
     )
 
 
-def careless_note(value: float, low: float, raters: int, confidence: float) -> str:
-    """Return a note if alpha's interval may be too high because no rater happens to be careless; else "".
+def careless_numbers(value: float, low: float, raters: int, confidence: float) -> dict[str, Any] | None:
+    """Return the numbers of CARELESS_NOTE if alpha's interval may be too high because no rater happens to be careless.
 
     If a share c of people answers at random, none of R raters does so with probability (1 - c)^R. Both judgments of a
     pair are by careful raters with probability (1 - c)^2, so alpha would be about (1 - c)^2 of its value.
     """
     none_careless, alpha = (1 - CARELESS) ** raters, value * (1 - CARELESS) ** 2
     if none_careless <= 1 - confidence or not low > alpha:
-        return ""
-    return CARELESS_NOTE % {
+        return None
+    return {
         "careless": f"{CARELESS * 100:.0f} %",
         "missed": f"{none_careless * 100:.0f} %",
         "raters": raters,

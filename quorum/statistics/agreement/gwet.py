@@ -149,7 +149,7 @@ class _Scale:
     """The scale of the answers.
 
     occurring: (V,) positions of the labels that occur. positions: (Q,) of all categories. kind: a distance of
-    `kernels.distances`. longest: D, or 1 if that is zero.
+    `kernels.distances`. longest: D, or 1 with fewer than two categories.
     """
 
     kind: int

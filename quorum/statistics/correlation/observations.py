@@ -13,7 +13,7 @@ CONSTANT = "{} has the same value throughout"
 
 
 def observations(missing: str, **columns: ArrayLike) -> tuple[list[Floats], Flags]:
-    """Return the columns' complete rows, and their (N,) flags; raise BadValue for nan if `missing` is "refuse"."""
+    """Return the (N,) columns, and (N,) flags of rows without nan. Raise BadValue for nan if `missing` is "refuse"."""
     one_of(missing, ("refuse", "leave-out"), "missing")
     read = score_vector if missing == "refuse" else gappy_vector
     vectors = {name: read(values, name) for name, values in columns.items()}

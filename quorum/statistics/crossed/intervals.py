@@ -65,8 +65,7 @@ def share_of_rows(
     amounts = np.ones(len(outcomes)) if weights is None else weights
     share = float(amounts @ outcomes) / float(amounts.sum())
     if weights is None and clusters.alone(len(outcomes)) and not (outcomes % 1).any():
-        # The variance of independent zeros and ones follows from their share.
-        spread = Spread(share * (1 - share) / len(outcomes), math.inf, independent=len(outcomes))
+        spread = Spread.of_share(share, len(outcomes))
         cells, clusters = len(outcomes), replace(clusters, reason="", note="")
     elif clusters.reason:
         return ClusteredInterval(math.nan, math.nan, math.nan, clusters)
@@ -97,7 +96,7 @@ def independent_rows(share: float, spread: Spread, cells: float) -> float:
 def spread_if_even(share: float, spread: Spread, cells: float) -> Spread:
     """Return the spread that the share would have if its true value were a half (for a score test).
 
-    The variance is that of a half of `independent_rows`, as in `share_interval`.
+    The variance is that of a share of a half in as many rows as `independent_rows` returns, as in `share_interval`.
     """
     return spread.scaled(0.25 / independent_rows(share, spread, cells))
 

@@ -45,6 +45,11 @@ class Spread:
     independent: float = math.nan
 
     @classmethod
+    def of_share(cls, share: float, number: int) -> Spread:
+        """Return the spread of a share of independent zeros and ones, whose variance follows from it."""
+        return cls(share * (1 - share) / number, math.inf, independent=number)
+
+    @classmethod
     def of_squares(cls, squares: float, number: float) -> Spread:
         """Return the spread from the sum of squares of the clusters' influences, and their effective number."""
         return cls(squares * cluster_correction(number), max(number, FEWEST) - 1, items=number)
@@ -63,7 +68,7 @@ class Spread:
         within, people = self.within / items, self.people * raters
         most = most_by_raters(by_raters + within, within, effective, people)
         df = float(satterthwaite(by_items, max(number, FEWEST) - 1, most, max(effective, FEWEST) - 1))
-        independent = math.nan if math.isnan(self.independent) else number
+        independent = self.independent * items
         return Spread(by_items + by_raters, df, by_raters, within, number, effective, people, independent)
 
     @property
@@ -74,22 +79,23 @@ class Spread:
         return self.df + 1 if math.isnan(self.items) else self.items
 
     def power(self, difference: float, level: float) -> float:
-        """Return the power of a two-sided t test at `level`: the chance that it finds the difference with its sign."""
+        """Return the power of a two-sided t test at `level`: the chance that it finds the difference with its sign.
+
+        Of `independent` zeros and ones the difference is that of their share from a half.
+        """
         if math.isnan(difference) or math.isnan(self.variance):
             return math.nan
         if not self.variance > 0:
             return float(difference != 0)
-        least, shift = quantile_of(1 - level, self.df), abs(difference) / math.sqrt(self.variance)
+        critical, shift = quantile_of(1 - level, self.df), abs(difference) / math.sqrt(self.variance)
         if not math.isnan(self.independent):
             # The test takes the variance of a half; that of another share p is 4 p (1 - p) times as large.
-            smaller = max(1 - 4 * difference**2, LEAST_VARIANCE)
-            raters = self.by_raters / self.variance
-            ratio = math.sqrt(raters + (1 - raters) * smaller)
-            least, shift = least / ratio, shift / ratio
+            deviation = math.sqrt(max(1 - 4 * difference**2, LEAST_VARIANCE))
+            critical, shift = critical / deviation, shift / deviation
         if self.df <= MOST_FREEDOM:
-            missed = float(scipy.special.nctdtr(self.df, shift, least))
+            missed = float(scipy.special.nctdtr(self.df, shift, critical))
             return 1.0 if math.isnan(missed) else 1 - missed  # nan by underflow, from a shift of 36 on
-        return float(scipy.special.ndtr(shift - least))
+        return float(scipy.special.ndtr(shift - critical))
 
     @property
     def varies(self) -> bool:

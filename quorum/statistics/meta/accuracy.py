@@ -251,7 +251,10 @@ class PeoplesWinners:
         )
 
     def contrast(self, first: Ints, second: Ints, pairs: Flags) -> Contrast:
-        """Return the difference of two metrics' accuracies on the pairs that `pairs` (P,) marks, with its spread."""
+        """Return the difference of two metrics' accuracies on the pairs that `pairs` (P,) marks.
+
+        Its spread is that which it would have if both were equally accurate.
+        """
         difference, *_ = self._difference(first, second, pairs)
         return Contrast(difference.value, difference.if_equal)
 
@@ -324,8 +327,7 @@ class PeoplesWinners:
         items = Clusters.of_codes(columns or {"pair": np.arange(n)})
         spread = items.spread((credits - mean) / n)
         if is_share and items.alone(n) and not (credits % 1).any():
-            # The variance of independent zeros and ones follows from their share.
-            spread = Spread(mean * (1 - mean) / n, math.inf, independent=n)
+            spread = Spread.of_share(mean, n)
             items = replace(items, reason="", note="")
         if not columns:
             items = replace(items, counts={})

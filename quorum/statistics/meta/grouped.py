@@ -44,8 +44,9 @@ FEW_SYSTEMS = "means of a few systems move in steps, so that their correlation h
 class GroupedCorrelationResult(Inference):
     """A coefficient averaged over groups, with its interval.
 
-    value: mean over the groups in which the coefficient is defined. groups: their number; there is a single group for
-    the groupings "none" and "system-level". resampled: what the interval resamples, items or systems.
+    value: mean over the groups in which the coefficient is defined. groups: number of all groups, the
+    `undefined_groups` included; there is a single group for the groupings "none" and "system-level". resampled: what
+    the interval resamples, items or systems.
     """
 
     coefficient: str

@@ -191,7 +191,7 @@ class _Groups:
 
 
 def _best_epsilon(data: _Groups, max_pairs: int, generator: np.random.Generator) -> tuple[float, int]:
-    # When epsilon exceeds a pair's gap, the pair becomes right if people tie it, and wrong if it was concordant.
+    # When epsilon reaches a pair's gap, the pair becomes right if people tie it, and wrong if it was concordant.
     lower, upper, weights = _pairs(data, max_pairs, generator)
     gaps = data.scores[upper] - data.scores[lower]
     order = data.people[upper] - data.people[lower]

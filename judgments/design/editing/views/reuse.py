@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable
 from typing import Any
 from urllib.parse import urlencode
 
@@ -30,7 +29,8 @@ from judgments.studies.step_form import add_operation, take_refusal
 from judgments.studies.studies import next_copy
 from judgments.studies.study_page import study_page
 
-WORDS_AND_GAPS = re.compile(r"\w+|\s+|[^\w\s]")
+WORDS_AND_GAPS = re.compile(r"\d+(?:[.,]\d+)+|\w+|\s+|[^\w\s]")
+MOST_COMPARED = 1_000_000  # pairs of words
 MOST_OFFERED = 200  # studies, and saved presets, in the list to compare with; the address takes any
 
 
@@ -97,20 +97,23 @@ def _grouped(tables: dict[str, list[Any]], this: NamedDesign, that: NamedDesign)
 
 
 def mark_differences(this: str, that: str) -> tuple[SafeString, SafeString]:
-    """Return two texts as HTML, with the words in ``<del>`` and ``<ins>`` that the other one does not have."""
+    """Return two texts as HTML, with the words in ``<del>`` and ``<ins>`` that the other one does not have.
+
+    Texts of many words are compared as a whole, as the time grows with the product of their lengths.
+    """
     first, second = WORDS_AND_GAPS.findall(this), WORDS_AND_GAPS.findall(that)
-    steps = difflib.SequenceMatcher(None, first, second).get_opcodes()
-    return (
-        _marked("<del>{}</del>", ((step[0], first[slice(*step[1:3])]) for step in steps)),
-        _marked("<ins>{}</ins>", ((step[0], second[slice(*step[3:])]) for step in steps)),
+    if len(first) * len(second) > MOST_COMPARED:
+        first, second = [this], [that]
+    before: list[SafeString] = []
+    after: list[SafeString] = []
+    for step, i, k, m, n in difflib.SequenceMatcher(None, first, second, autojunk=False).get_opcodes():
+        shapes = ("{}", "{}") if step == "equal" else ("<del>{}</del>", "<ins>{}</ins>")
+        for parts, shape, words in zip((before, after), shapes, (first[i:k], second[m:n]), strict=True):
+            if words:
+                parts.append(format_html(shape, "".join(words)))
+    return format_html_join("", "{}", ((part,) for part in before)), format_html_join(
+        "", "{}", ((part,) for part in after)
     )
-
-
-def _marked(shape: str, parts: Iterable[tuple[str, list[str]]]) -> SafeString:
-    shown = (
-        format_html("{}" if what == "equal" else shape, "".join(words)) for what, words in parts if words
-    )
-    return format_html_join("", "{}", ((part,) for part in shown))
 
 
 add_operation(duplicate, label="Duplicate", requires="judgments.add_study", leads_away="change")

@@ -46,8 +46,8 @@ class ResponseResult(Result):
     """The fitted model.
 
     discrimination, difficulty: (K,). ability, deviation: (P,) posterior mean and standard deviation of a person's
-    ability. objective: log posterior up to a constant. answers: (P,) number of answers. note: names items that all
-    persons or none got right.
+    ability. objective: log posterior up to a constant. answers: (P,) number of answers. note: says how many items
+    all persons or none got right.
     """
 
     items: NDArray[Any]

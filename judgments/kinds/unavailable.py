@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from judgments.design.study_design import StudyDesign
 
 
-class AbsentKind(OpenKind):
+class UnavailableKind(OpenKind):
     """The kind of a study whose feature is off, or not installed.
 
     Its studies can be listed and deleted. Whatever draws, shows, reads or counts answers raises ``FeatureIsOff``.
@@ -38,7 +38,7 @@ class AbsentKind(OpenKind):
             )
         return FeatureIsOff(pgettext("staff", "The kind %(name)s is not installed.") % names)
 
-    def for_design(self, design: StudyDesign) -> AbsentKind:
+    def for_design(self, design: StudyDesign) -> UnavailableKind:
         return self
 
     def draw_batch(self, design: StudyDesign, material: Material) -> Batch:
