@@ -492,7 +492,7 @@ def test_what_comes_from_outside_is_unpacked_and_parsed_in_one_place() -> None:
             *("contrib.challenges", "contrib.mtme.encoding"),
             *("evaluation.data.export", "evaluation.data.judgment_sets.loaders", "quorum.metrics.caption_files"),
             "evaluation.data.judgment_sets.material_digest",
-            *("contrib.archives.archives", "evaluation.data.releases", "evaluation.results.aggregation"),
+            *("contrib.archives.archives", "evaluation.data.releases", "evaluation.results.consensus.storage"),
             *("quorum.numeric.packing", "quorum.numeric.signatures"),
             *("contrib.error_spans.kind.options", "judgments.studies.designs"),
         ),

@@ -31,7 +31,7 @@ from contrib.bounds.parameters import WG16_METRICS, WG16_TOKENIZER
 from evaluation.errors import EvaluationError, as_sentence
 from evaluation.presentation import rendering
 from evaluation.presentation.content import Table
-from evaluation.results.aggregation import rank_correlations_table
+from evaluation.results.consensus.tables import rank_correlations_table
 from judgments.kinds.upper_bound import rank_correlations
 from judgments.models import Caption, Dataset
 from judgments.studies.studies import find_dataset

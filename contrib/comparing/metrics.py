@@ -25,8 +25,8 @@ from evaluation.data.imported_scores import (
 from evaluation.data.judgment_sets import loaders
 from evaluation.errors import EvaluationError
 from evaluation.models import DEFAULT_TOKENIZER, LONGEST_METRIC, ScoreKeys
-from evaluation.results.aggregation import consensus_of
 from evaluation.results.consensus.clusters import scope_sentence
+from evaluation.results.consensus.study import consensus_of
 from evaluation.results.meta_evaluation import (
     caption_clusters,
     compared_kind,

@@ -33,9 +33,9 @@ from evaluation.data.judgment_sets import blocks, loaders
 from evaluation.data.judgment_sets.records import JudgmentTable, Units
 from evaluation.data.judgment_sets.study_signatures import signature_of_study
 from evaluation.data.progress import study_counts
-from evaluation.results.aggregation import unused_answers, worker_figures
 from evaluation.results.agreement import agreement_rows, exchange_of, one_against_rest, side_bias
 from evaluation.results.consensus.clusters import clusters_of_captions
+from evaluation.results.consensus.counts import unused_answers, worker_figures
 from evaluation.results.metric_figures import pair_kinds
 from judgments.kinds import KINDS
 from judgments.models import Study

@@ -27,8 +27,8 @@ from contrib.dashboard.counters import (
 from contrib.dashboard.drawings import draw_plots
 from contrib.dashboard.models import BoardSnapshot
 from evaluation.models import Analysis
-from evaluation.results.aggregation import unused_context
 from evaluation.results.agreement import side_sentence
+from evaluation.results.consensus.counts import unused_context
 from evaluation.results.systems import verdict_context
 from evaluation.results.views import as_markup, cached_drawing, worker_note
 from judgments.access.permissions import study_for

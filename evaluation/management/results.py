@@ -29,12 +29,8 @@ class Aggregate(OperationCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        from evaluation.results.aggregation import (
-            consensus_tables,
-            run_aggregation,
-            scale_sentence,
-            workers_report_table,
-        )
+        from evaluation.results.aggregation import run_aggregation, scale_sentence
+        from evaluation.results.consensus.tables import consensus_tables, workers_report_table
         from evaluation.results.systems import systems_sentence
 
         study, values = self.study_and_values(options)
@@ -71,8 +67,8 @@ class Aggregate(OperationCommand):
         self._remarks(result, drawn=study.source == Study.Source.DESIGNED)
 
     def _remarks(self, result: dict[str, Any], *, drawn: bool) -> None:
-        from evaluation.results.aggregation import COEFFICIENT_NAMES
         from evaluation.results.agreement import side_sentence
+        from evaluation.results.consensus.tables import COEFFICIENT_NAMES
 
         agreement = result["agreement"]
         undefined = {"Alpha": agreement["alpha"]} | {

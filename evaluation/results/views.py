@@ -36,15 +36,11 @@ from evaluation.data.progress import study_progress
 from evaluation.data.ranked_lists import scored_rows
 from evaluation.data.releases.erasure import precedes_erasure
 from evaluation.models import Analysis, Consensus
-from evaluation.results.aggregation import (
-    captions_table,
-    consensus_tables,
-    questions_tables,
-    scale_sentence,
-    unused_context,
-)
+from evaluation.results.aggregation import scale_sentence
 from evaluation.results.agreement import alpha_note, components_sentence, side_sentence
+from evaluation.results.consensus.counts import unused_context
 from evaluation.results.consensus.study import SIDE_LABELS
+from evaluation.results.consensus.tables import captions_table, consensus_tables, questions_tables
 from evaluation.results.meta_evaluation import OF_CAPTIONS, OF_PAIRS
 from evaluation.results.metric_figures import (
     accuracy_table,

@@ -16,8 +16,9 @@ from evaluation.data.judgment_sets.records import PairRow, UnitRow, Units, Worke
 from evaluation.models import Analysis
 from evaluation.models import Consensus as ConsensusRow
 from evaluation.reports.storage import build_report
-from evaluation.results.aggregation import aggregate_study, system_tallies
+from evaluation.results.aggregation import aggregate_study
 from evaluation.results.agreement import measure_agreement
+from evaluation.results.consensus.counts import system_tallies
 from evaluation.results.consensus.study import PairConsensus, StudyConsensus
 from judgments.kinds import IncludedJudgment
 from judgments.models import CandidatePair, Caption, Study, System

@@ -33,8 +33,8 @@ from evaluation.data.judgment_sets.study_signatures import (
     votes_of_table,
 )
 from evaluation.models import Analysis, ColumnBlock, Consensus
-from evaluation.results import aggregation
 from evaluation.results.aggregation import aggregate_study
+from evaluation.results.consensus import storage
 from judgments.models import Caption, Item, Study
 from judgments.studies.generation.hand_changes import withdraw_control
 from quorum.numeric.signatures import parse
@@ -109,8 +109,8 @@ def test_whatever_happens_the_stored_consensus_is_that_of_a_new_computation(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Batches whose digest is that of before are not read again."""
-    monkeypatch.setattr(aggregation, "DIGESTED_FROM", 1)
-    monkeypatch.setattr(aggregation, "ROWS_AT_ONCE", 2)
+    monkeypatch.setattr(storage, "DIGESTED_FROM", 1)
+    monkeypatch.setattr(storage, "ROWS_AT_ONCE", 2)
     lot = random.Random(seed)
     study = casting.make_study(
         casting.make_dataset(pictures=False),
@@ -136,7 +136,7 @@ def test_whatever_happens_the_stored_consensus_is_that_of_a_new_computation(
 def test_a_consensus_that_was_changed_by_hand_is_made_anew_from_the_rows(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(aggregation, "DIGESTED_FROM", 1)
+    monkeypatch.setattr(storage, "DIGESTED_FROM", 1)
     study = casting.make_study(casting.make_dataset(pictures=False), "pairwise", judgments_per_unit=2)
     work(study, joined(study, "early"), always_first)
     aggregate_study(study=study)

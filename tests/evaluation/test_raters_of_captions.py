@@ -15,7 +15,7 @@ from annotation.models import Worker
 from evaluation.data.judgment_sets import loaders
 from evaluation.reports.releases.making import Terms, release_study
 from evaluation.reports.releases.verification import verify_bundle
-from evaluation.results.aggregation import consensus_of
+from evaluation.results.consensus.study import consensus_of
 from evaluation.results.meta_evaluation import caption_clusters, evaluate_study, judged_captions
 from judgments.models import Study
 from tests.evaluation.reporting import written

@@ -30,9 +30,9 @@ from evaluation.reports.sections.registration import (
     registration_as_json,
     registration_section,
 )
-from evaluation.results.aggregation import count_judgments, worker_figures
 from evaluation.results.agreement import RESAMPLES, agreement_rows, measure_agreement, one_against_rest
 from evaluation.results.consensus.clusters import clusters_of_captions
+from evaluation.results.consensus.counts import count_judgments, worker_figures
 from evaluation.results.consensus.study import (
     EMPTY_CONSENSUS,
     OUTCOME,

@@ -23,7 +23,7 @@ from evaluation.presentation.content import (
 from evaluation.presentation.rendering import plot, render_sentence, section, table
 from evaluation.reports.loading import ReportInputs
 from evaluation.reports.sections.correlations import FULL_AGREEMENT
-from evaluation.results.aggregation import (
+from evaluation.results.consensus.tables import (
     captions_table,
     content_table,
     leave_one_out_tables,

@@ -1,0 +1,193 @@
+"""Count judgments, and describe workers and systems by counts."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from django.db.models import Count
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from annotation.models import Assignment, Judgment
+from common.amounts import percent, thousands
+from evaluation.data.judgment_sets.records import JudgmentTable, WorkerRow
+from evaluation.results.consensus.study import StudyConsensus, columns_and_others
+from judgments.models import Study
+from quorum.numeric.arrays import order_of
+
+if TYPE_CHECKING:
+    from annotation.quality.controls import ControlRecord
+
+SYSTEM_COUNTS = ("pairs", "wins", "losses", "ties")
+
+
+def unused_answers(study: Study, table: JudgmentTable) -> dict[str, Any]:
+    """Count unused answers by reason, without those on control items."""
+    below = np.array([worker for worker, record in table.records.items() if not record.used], dtype=np.int64)
+    unused = ~table.used & ~table.control
+    of_below = unused & np.isin(table.worker, below)
+    gone = Judgment.objects.filter(assignment__study=study, replaced_by__isnull=True, unit__control=False)
+    excluded = gone.filter(assignment__state=Assignment.State.INVALIDATED).aggregate(
+        answers=Count("pk"), people=Count("assignment__worker", distinct=True)
+    )
+    apart = gone.filter(assignment__state=Assignment.State.APART).count()
+    return {
+        "answers": int((~table.control).sum()) + excluded["answers"] + apart,
+        "below": {"answers": int(of_below.sum()), "people": len(np.unique(table.worker[of_below]))},
+        "excluded": excluded,
+        "other": int((unused & ~of_below).sum()) + apart,
+    }
+
+
+def unused_sentence(counts: Mapping[str, Any]) -> str:
+    """Return a sentence on unused answers; "" if there are none."""
+    below, excluded, other = counts["below"], counts["excluded"], counts["other"]
+    unused = below["answers"] + excluded["answers"] + other
+    if not unused:
+        return ""
+    reasons = []
+    if below["answers"]:
+        reasons.append(
+            ngettext(
+                "%(n)s participant answered too few check questions right (%(answers)s)",
+                "%(n)s participants answered too few check questions right (%(answers)s)",
+                below["people"],
+            )
+            % _numbers(below)
+        )
+    if excluded["answers"]:
+        reasons.append(
+            ngettext(
+                "%(n)s participant was excluded (%(answers)s)",
+                "%(n)s participants were excluded (%(answers)s)",
+                excluded["people"],
+            )
+            % _numbers(excluded)
+        )
+    if other:
+        reasons.append(
+            _("not confirmed by the crowd or the source of the data (%(answers)s)")
+            % {"answers": thousands(other)}
+        )
+    return _("%(unused)s of %(whole)s answers (%(share)s) are not used: %(reasons)s.") % {
+        "unused": thousands(unused),
+        "whole": thousands(counts["answers"]),
+        "share": percent(unused / counts["answers"]),
+        "reasons": _(", and ").join(reasons),
+    }
+
+
+def unused_context(result: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the template context on unused answers; {} for results of earlier versions."""
+    counts = result.get("unused")
+    if not counts:
+        return {}
+    return {
+        "unused": unused_sentence(counts),
+        "unused_answers": counts["below"]["answers"] + counts["excluded"]["answers"] + counts["other"],
+        "unused_below": counts["below"]["answers"],
+        "unused_excluded": counts["excluded"]["answers"],
+    }
+
+
+def _numbers(counts: Mapping[str, int]) -> dict[str, str]:
+    return {"n": thousands(counts["people"]), "answers": thousands(counts["answers"])}
+
+
+def count_judgments(table: JudgmentTable, consensus: StudyConsensus, workers: int) -> dict[str, int]:
+    columns, single = columns_and_others(consensus.of_unit)
+    decided = sum(
+        outcome.value is not None or (outcome.answer is not None and not outcome.tie)
+        for outcome in single.values()
+    )
+    ties = sum(outcome.tie for outcome in single.values())
+    if columns is not None:
+        decided += int((~np.isnan(columns.value)).sum())
+        ties += int(columns.tie.sum())
+    return {
+        "judgments": len(table),
+        "control_judgments": int(table.control.sum()),
+        "unused_judgments": int((~table.used & ~table.control).sum()),
+        "counted_judgments": int(table.counted.sum()),
+        "units": len(consensus.units),
+        "units_with_consensus": decided,
+        "adjudicated": len(consensus.decisions),
+        "unit_ties": ties,
+        "pairs": len(consensus.pairs),
+        "pairs_with_consensus": sum(pair.value is not None for pair in consensus.of_pair.values()),
+        "pair_ties": sum(pair.tie for pair in consensus.of_pair.values()),
+        "published_winners": sum(pair.published for pair in consensus.of_pair.values()),
+        "workers": workers,
+    }
+
+
+def worker_figures(
+    table: JudgmentTable,
+    workers: Sequence[WorkerRow],
+    records: Mapping[int, ControlRecord],
+    wall_times: Mapping[int, Sequence[float]],
+) -> list[dict[str, Any]]:
+    """Return a row for each worker, sorted by name, without anonymous workers.
+
+    ``seconds`` is the median time for a unit, as measured by the page, else by wall time.
+    """
+    rows = []
+    order = order_of(table.worker)
+    starts = np.searchsorted(table.worker[order], [worker.pk for worker in workers], side="left")
+    ends = np.searchsorted(table.worker[order], [worker.pk for worker in workers], side="right")
+    on_side, on_left = table.sided, table.left
+    for worker, start, end in zip(workers, starts.tolist(), ends.tolist(), strict=True):
+        if worker.anonymous:
+            continue
+        indexes = order[start:end]
+        record = records.get(worker.pk)
+        seconds = table.seconds[indexes]
+        seconds = seconds[~np.isnan(seconds)]
+        times = seconds if len(seconds) else np.array(wall_times.get(worker.pk, ()), dtype=np.float64)
+        sided = int(on_side[indexes].sum())
+        judged = int((~table.control[indexes]).sum())
+        rows.append(
+            {
+                "worker": worker.name,
+                "judgments": judged,
+                "used_judgments": int((table.used[indexes] & ~table.control[indexes]).sum()),
+                "controls_seen": record.seen if record else 0,
+                "controls_right": record.right if record else 0,
+                "controls_share": record.share if record else None,
+                "controls_by_kind": {
+                    name: {"seen": seen, "right": right}
+                    for name, (seen, right) in (record.by_kind if record else {}).items()
+                },
+                "used": bool(table.used[indexes].any()) or not len(indexes),
+                "seconds": float(np.median(times)) if len(times) else None,
+                "left_share": int(on_left[indexes].sum()) / sided if sided else None,
+                "simulated": worker.simulated,
+            }
+        )
+    return rows
+
+
+def system_tallies(consensus: StudyConsensus, systems: Mapping[str, tuple[str, str]]) -> list[dict[str, Any]]:
+    """Count how often each system beat another (V15 §7.3); people are a system too.
+
+    ``systems`` has the systems of both captions, by pair key.
+    """
+    tallies: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    winners = ((*systems[pair.key], consensus.of_pair[pair.pk]) for pair in consensus.pairs)
+    outcomes = Counter((first, second, winner.value, winner.tie) for first, second, winner in winners)
+    for (first, second, value, tie), count in outcomes.items():
+        if first == second:
+            continue
+        for name, side in ((first, 1), (second, 2)):
+            tallies[name]["pairs"] += count
+            if value is not None:
+                tallies[name]["wins" if value == side else "losses"] += count
+            elif tie:
+                tallies[name]["ties"] += count
+    return [
+        {"system": name, **{count: tallies[name][count] for count in SYSTEM_COUNTS}}
+        for name in sorted(tallies)
+    ]

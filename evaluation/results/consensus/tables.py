@@ -1,0 +1,181 @@
+"""Tables of a stored aggregation, for pages, commands and reports."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
+
+from evaluation.presentation import rendering
+from evaluation.presentation.content import Cell, Estimate, Table, estimate_of
+from evaluation.results.consensus.counts import SYSTEM_COUNTS
+from evaluation.results.rankings import rankings_tables
+
+COEFFICIENT_NAMES = {
+    "percent": gettext_noop("percent agreement"),
+    "fleiss": gettext_noop("Fleiss' kappa"),
+    "gwet": gettext_noop("Gwet's AC"),
+}
+MEANS = {"mean": "fixed", "yes": "coefficient", "z": "coefficient", "describes": "coefficient"}
+
+
+def consensus_tables(result: Mapping[str, Any]) -> list[Table]:
+    """Return the tables of a stored aggregation; a table of single pairs only if the result contains them."""
+    bounds = result.get("figures", {}).get("leave_one_out", {})
+    tables = [*_pairs_tables(result.get("pairs", ())), *_systems_tables(result.get("systems", ()))]
+    if result.get("rankings"):
+        tables += rankings_tables(result)
+    if content := result.get("figures", {}).get("system_content"):
+        tables.append(content_table(content))
+    tables.append(_agreement_table(result["agreement"]))
+    return [*tables, *leave_one_out_tables(bounds)] if bounds.get("metrics") else tables
+
+
+def _pairs_tables(pairs: Sequence[Mapping[str, Any]]) -> list[Table]:
+    rows = []
+    for kind in sorted({pair["kind"] or "" for pair in pairs}):
+        of_kind = [pair for pair in pairs if (pair["kind"] or "") == kind]
+        values = [pair["value"] for pair in of_kind]
+        ties = sum(pair["tie"] for pair in of_kind)
+        rows.append((kind, len(of_kind), values.count(1), values.count(2), ties))
+    return [rendering.table("candidate-pairs", rows)] if rows else []
+
+
+def _systems_tables(systems: Sequence[Mapping[str, Any]]) -> list[Table]:
+    if not systems:
+        return []
+    if "describes" not in systems[0]:
+        paired = [row for row in systems if "pairs" in row]
+        paired.sort(key=lambda row: row["losses"] - row["wins"])
+        rows = [(row["system"], *(row[name] for name in SYSTEM_COUNTS)) for row in paired]
+        return [rendering.table("system-wins", rows)] if rows else []
+    means = [name for name in MEANS if name in systems[0]]
+    columns = [("system", "text"), ("judged", "count")]
+    columns += [(f"{name} [95 % interval]", MEANS[name]) for name in means]
+    cells = [(row["system"], row["captions"], *(estimate_of(row[name]) for name in means)) for row in systems]
+    return [rendering.table("system-means", cells, columns)]
+
+
+def _agreement_table(agreement: Mapping[str, Any]) -> Table:
+    alpha = agreement["alpha"]
+    figures = {f"alpha ({alpha['level']})": alpha}
+    if "ordinal" in agreement:
+        figures["alpha (ordinal)"] = agreement["ordinal"]
+    figures |= {f"alpha, {kind}": figure for kind, figure in agreement.get("by_kind", {}).items()}
+    coefficients = agreement.get("coefficients", {})
+    figures |= {_(COEFFICIENT_NAMES[name]): figure for name, figure in coefficients.items() if figure["n"]}
+    rows = [
+        (name, estimate_of(figure, with_n=False), figure["n"], figure.get("judgments"))
+        for name, figure in figures.items()
+    ]
+    return rendering.table("agreement-figures", rows)
+
+
+def workers_report_table(workers: Iterable[Mapping[str, Any]]) -> Table:
+    rows = [
+        (
+            row["worker"],
+            row["judgments"],
+            f"{row['controls_right']} of {row['controls_seen']}" if row["controls_seen"] else "none seen",
+            "" if row["seconds"] is None else f"{row['seconds']:.1f}",
+            row["left_share"],
+            "yes" if row["used"] else "no",
+        )
+        for row in workers
+    ]
+    return rendering.table("workers-in-short", rows)
+
+
+def leave_one_out_tables(bounds: Mapping[str, Any]) -> list[Table]:
+    """Return the tables of people's leave-one-out scores, and since version 0.6 of metrics' rankings within items."""
+    rows = [
+        (name, Estimate(figures["macro"], figures["low"], figures["high"], bounds["images"]),
+         Estimate(figures.get("floor"), figures.get("floor_low"), figures.get("floor_high")),
+         *(figures[column] for column in ("micro", "median", "deviation", "least", "most")))
+        for name, figures in bounds["metrics"].items()
+    ]  # fmt: skip
+    table = rendering.table("leave-one-out", rows, captions=bounds["captions"], images=bounds["images"])
+    return [table, rank_correlations_table(bounds["orders"])] if "orders" in bounds else [table]
+
+
+def rank_correlations_table(orders: Mapping[str, Any]) -> Table:
+    rows: list[tuple[Cell, ...]] = [
+        (
+            _(name),
+            *(
+                figure["value"] if column == row else estimate_of(figure, with_n=False)
+                for column, figure in enumerate(figures)
+            ),
+        )
+        for row, (name, figures) in enumerate(zip(orders["names"], orders["rho"], strict=True))
+    ]
+    names = orders["names"][:-1]  # the last row is not a metric
+    return rendering.table(
+        "rank-correlations", rows, [("metric", "text"), *((name, "coefficient", True) for name in names)]
+    )
+
+
+def content_table(content: Mapping[str, Any]) -> Table:
+    """Return the table of boxes or keywords by systems, people and baselines, best first, with all measures."""
+    rows = [
+        (
+            row["name"] if row["who"] == "system" else _(row["name"]),
+            _(row["who"]),
+            *(
+                # The mode measures have fewer images: those with a single most frequent tag.
+                estimate_of(figure, with_n=figure["n"] != row["figures"][content["decides"]]["n"])
+                for figure in map(row["figures"].get, content["measures"])
+            ),
+            row["figures"][content["decides"]]["n"],
+        )
+        for row in content["rows"]
+    ]
+    about = {name: content[name] for name in ("scope", "left_out", "signatures")}
+    return rendering.table(f"system-{content['kind']}", rows, name="system-content", **about)
+
+
+def captions_table(rows: Iterable[Mapping[str, Any]], *, ends: int) -> Table:
+    """Return the table of captions' scores, best first; of many, only the first and the last ``ends``."""
+    ordered = sorted(rows, key=lambda row: (-row["score"], row["image"], row["text"]))
+    shown = ordered if len(ordered) <= 2 * ends else ordered[:ends] + ordered[-ends:]
+    with_worst = all("worst" in row for row in ordered)
+    names = ("text", "image", "score", "best", *(("worst",) if with_worst else ()), "shown")
+    return rendering.table(
+        "captions" if with_worst else "captions-best",
+        [[row[name] for name in names] for row in shown],
+        captions=len(ordered),
+        ends=ends if len(shown) < len(ordered) else 0,
+    )
+
+
+def questions_tables(questions: Iterable[Mapping[str, Any]]) -> list[Table]:
+    """Return the tables on a form's questions: agreement, votes, numbers and texts, without empty tables."""
+    listed = list(questions)
+    agreement = [
+        (
+            question["name"],
+            question["answered"],
+            question["alpha"]["level"],
+            estimate_of(question["alpha"]),
+            question["alpha"]["n"],
+        )
+        for question in listed
+        if "alpha" in question
+    ]
+    columns = ("name", "answered", "mean", "median", "deviation", "low", "high")
+    tables = [
+        rendering.table("questions", agreement),
+        rendering.table(
+            "answers",
+            [(question["name"], *vote) for question in listed for vote in question.get("votes", {}).items()],
+        ),
+        rendering.table(
+            "numbers", [[question[name] for name in columns] for question in listed if "mean" in question]
+        ),
+        rendering.table(
+            "texts", [(question["name"], text) for question in listed for text in question.get("texts", ())]
+        ),
+    ]
+    return [nonempty for nonempty in tables if nonempty.rows]
