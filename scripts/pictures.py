@@ -40,11 +40,13 @@ WIDTH, HEIGHT, MARGIN = 1280, 1100, 16
 AT_ITS_PLACE = (
     "document.querySelectorAll('.q-desk-save').forEach((bar) => { bar.style.position = 'static'; })"
 )
-# Returns the style of each element in the picture; texts and figures are compared separately.
+# Returns the style of each element in the picture; texts and figures are compared separately. Versions of Chromium
+# differ in the radius of radio buttons that they draw themselves.
 LOOK = """(element) => [element, ...element.querySelectorAll("*")].map((one) => {
     const style = getComputedStyle(one);
+    const radius = one.type === "radio" && style.appearance !== "none" ? "" : style.borderRadius;
     return [one.tagName, one.getAttribute("class"), style.color, style.backgroundColor, style.fontSize, style.padding,
-        style.display, style.borderRadius].join(" ");
+        style.display, radius].join(" ");
 }).join("\\n")"""
 NUMBER = re.compile(
     r"(?<![\w-])\d[\d.,]*"
