@@ -1,4 +1,4 @@
-"""Addresses of the workers' pages."""
+"""URLs of the workers' pages."""
 
 from django.urls import path
 

@@ -44,7 +44,7 @@ def percent_number(share: float, digits: int = 0) -> str:
 
 
 def coefficient(value: float, digits: int = 2) -> str:
-    """Format a coefficient as .62, -.05 or 1.00, without a leading zero, and without a sign of 0."""
+    """Format a coefficient as .62, -.05 or 1.00: without a leading zero, and without a minus sign if it rounds to 0."""
     text = f"{value:.{digits}f}"
     text = text.removeprefix("-") if not float(text) else text
     return text.replace("0.", ".", 1) if text.startswith(("0.", "-0.")) else text

@@ -68,6 +68,6 @@ def log_about(**known: str | int) -> None:
 
 
 def log_context() -> dict[str, str | int]:
-    """Return the log fields of the present request or job; outside of both, a new dict."""
+    """Return the log fields of the current request or job; outside of both, an empty dict."""
     known = _log_context.get()
     return {} if known is None else known

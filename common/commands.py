@@ -124,7 +124,7 @@ class QuorumCommand(BaseCommand):
 
 
 def _own_hints(sentence: str, options: Collection[str]) -> str:
-    """Return an error message without hints "(--option ...)" at options that this command does not have.
+    """Remove the hints "(--option ...)" at options that this command lacks from an error message.
 
     Several commands read the same files and so share messages.
     """

@@ -23,7 +23,7 @@ def of_features(attribute: str) -> list[Any]:
 
 
 def of_apps(attribute: str) -> list[tuple[str, Any]]:
-    """Return (feature's name, object) for the objects whose paths all features list in an attribute, active or not."""
+    """Return (feature's name, object) for the dotted paths in an attribute of all features, active or not."""
     return [
         (app.label, import_string(path))
         for app in apps.app_configs.values()
@@ -43,12 +43,12 @@ def loaded_when_called(path: str) -> Callable[..., Any]:
 
 
 def move_content_types(*models: str, before: str, after: str) -> RunPython:
-    """Return a migration operation that moves the content types of models to another app; the tables stay.
+    """Return a migration operation that moves the content types of models to another app; the tables stay as they are.
 
-    As permissions of groups and entries of the admin's log refer to content types, they stay, too.
+    Permissions of groups and entries of the admin's log refer to content types, so they remain valid.
 
     Args:
-        models: names of the models in small letters.
+        models: names of the models in lower case.
         before: label of the app that the models leave.
         after: label of the app that they join.
     """

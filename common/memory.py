@@ -1,4 +1,4 @@
-"""The memory of this process. It imports nothing of Quorum, as the process that reads Parquet uses it."""
+"""The memory of this process. It imports nothing from Quorum, since the small process that reads Parquet uses it."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ STATUS = Path("/proc/self/status")
 
 
 def data_segment_bytes() -> int:
-    """Return the bytes that count towards RLIMIT_DATA, reserved memory included; 0 if the system does not tell."""
+    """Return the bytes that count towards RLIMIT_DATA, including reserved memory; 0 if the system does not tell it."""
     if not STATUS.exists():
         return 0
     taken = next(line for line in STATUS.read_text().splitlines() if line.startswith("VmData:"))

@@ -17,7 +17,7 @@ WORD = re.compile(
 
 
 def one_text(text: str) -> str:
-    """Return a text in the form in which texts are compared: LF, composed letters, no blanks at the ends."""
+    """Return a text in the form in which texts are compared: LF line ends, composed letters, no blanks at the ends."""
     return _with_one_form_of_letters(text).strip()
 
 
@@ -33,7 +33,7 @@ def is_empty(text: str) -> bool:
 
 
 def readable(text: str) -> str:
-    """Return the text, or a phrase if it is empty, as an empty space on a page looks like a fault."""
+    """Return the text or, if it is empty, "(empty)": a gap on a page looks like an error."""
     return gettext("(empty)") if is_empty(text) else text
 
 

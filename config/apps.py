@@ -1,4 +1,4 @@
-"""App configs: of the installation, with system checks, commands and signals, and of the admin."""
+"""App configs of the installation (system checks, commands and signals) and of the admin."""
 
 from collections.abc import Sequence
 from importlib import import_module

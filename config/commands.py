@@ -1,4 +1,4 @@
-"""Make the commands of ``quorum`` commands of ``manage.py``, each imported when it is used."""
+"""Register the commands of ``quorum`` with ``manage.py``; each command is imported when it is used."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ UNUSED = ("django.contrib.postgres.fields", "markdown", "pygments", "requests", 
 
 @cache
 def all_words() -> Words:
-    """Return the words of the platform and of active features."""
+    """Return the commands of the platform and of active features, by the words after ``quorum``."""
     return Words(*(feature.commands for feature in settings.FEATURES.values()))
 
 

@@ -114,7 +114,7 @@ def _start_unless_failed(study: Study, name: str) -> None:
 
 
 def request_figures(study: Study, names: Iterable[str]) -> None:
-    """Start a job for the named figures that no queued or running job computes."""
+    """Start a job for those named figures that no queued or running job computes already."""
     under_way = Job.objects.under_way().filter(kind=JOB, args__study=study.slug)
     under_way_names = {name for args in under_way.values_list("args", flat=True) for name in args["names"]}
     wanted = sorted(set(names) - under_way_names)
@@ -145,7 +145,10 @@ def store_figures(rows: Iterable[CachedFigures]) -> None:
 
 
 def _compute_for_page(study: Study, figures: Figures[T]) -> T:
-    """Compute figures that are not cached, and cache them if they are over many rows."""
+    """Compute figures that are not cached, and cache them if they are over many rows.
+
+    Stored figures may contain English sentences. For a page in another language, a job computes the stored ones.
+    """
     made_at, began = timezone.now(), time.monotonic()
     result = figures.compute(study)
     if figures.rows(result) >= MANY_ROWS and get_language() != settings.LANGUAGE_CODE:

@@ -165,7 +165,7 @@ def command_page() -> Iterator[str]:
 
 
 def _pages_of(command: str) -> str:
-    """Return a link to the page on a command whose help does not name one."""
+    """Return a link to the page about a command, for commands whose help does not name the page; "" for others."""
     page = PAGES_OF_COMMANDS.get(command)
     return f" ([more](../{page}))" if page else ""
 

@@ -34,7 +34,7 @@ def print_line(text: str) -> None:
 
 
 def use_a_new_python() -> None:
-    """Restart the program in a newer Python of this machine if this one is too old."""
+    """If this Python is too old, restart the program in a newer Python of this machine."""
     if sys.version_info >= OLDEST:
         return
     for minor in range(20, OLDEST[1] - 1, -1):

@@ -1,7 +1,7 @@
 """Measure the code, and compare it with the ceilings in pyproject.toml: ``python -m scripts.measures``.
 
-docs/decisions/0011-layout.md says what is counted. A ceiling far above its measure is an error, too. The processor time
-of commands has no ceiling, as machines differ.
+docs/decisions/0011-layout.md says what is counted. A ceiling far above its measure is an error, too. The processor
+time of commands is printed without a ceiling, since machines differ.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def measure_sizes() -> dict[str, float]:
 
 
 def measure_lines_passed() -> dict[str, float]:
-    """Return how many lines of functions requests and commands run through, with the demo in a temporary database."""
+    """Return how many lines of functions some requests and commands execute, on the demo in a temporary database."""
     with tempfile.TemporaryDirectory() as data:
         os.environ |= {
             "ALLOWED_HOSTS": "testserver",

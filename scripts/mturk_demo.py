@@ -75,7 +75,7 @@ def main() -> None:
 
 
 def apart(folder: str) -> dict[str, str]:
-    """Return settings that keep the demo's rows, jobs and money apart from other installations."""
+    """Return settings that separate the demo's database, jobs and money from those of other installations."""
     return {
         "DATA_DIR": folder,
         "DATABASE_URL": "",
@@ -100,7 +100,7 @@ def at_emulator(address: str, site: str) -> dict[str, str]:
 
 
 def begin_anew(folder: str) -> None:
-    """Empty the folder, because the emulator forgets its HITs when it ends, so stored rows would be wrong."""
+    """Empty the folder: the emulator forgets its HITs when it ends, so an earlier run's rows would refer to nothing."""
     mark = os.path.join(folder, "made-by-mturk-demo")
     if os.path.exists(mark):
         shutil.rmtree(folder)

@@ -60,7 +60,10 @@ def pages() -> dict[str, str]:
 
 
 def unknown(texts: Mapping[str, str]) -> list[str]:
-    """Return the names of figures that are only in measured.csv, or only in the pages."""
+    """Return the figures that are only in measured.csv or only in the pages.
+
+    These are names of figures, and lines of pages that claim a number which measured.csv does not list.
+    """
     names = {row["figures"] for row in measured()}
     parts = {name for name in names if OF_LINE in name}
     problems = sorted((names - parts).symmetric_difference(wanted()))

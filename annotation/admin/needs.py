@@ -1,4 +1,4 @@
-"""The decisions that wait for a person in a study, as shown on its page and in the list of studies."""
+"""The decisions in a study that wait for a person, for its page and for the list of studies."""
 
 from __future__ import annotations
 

@@ -398,7 +398,7 @@ class LedgerResource(Resource):
 
 
 def budget_currency() -> Subquery:
-    """Return a subquery for the currency of a row's study at the row's platform."""
+    """Return a subquery for the currency of a row's budget: that of its study at its platform."""
     budgets = Budget.objects.filter(study=OuterRef("study"), platform=OuterRef("platform"))
     return Subquery(budgets.values("currency")[:1])
 

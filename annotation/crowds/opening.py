@@ -211,8 +211,8 @@ ASK_THE_CROWD = FollowUp(carry_out=_carry_out_now, enqueue=sync_if_calls_wait)
 
 
 def add_opening_warning(doubt: OpeningCheck) -> None:
-    """Register a function that returns a sentence about why a study should not be opened, or "".
+    """Register a check that returns why a study should not be opened yet, or "".
 
-    A person can open the study despite it.
+    A person can open the study in spite of the warning.
     """
     OPENING_CHECKS.append(doubt)

@@ -190,7 +190,7 @@ def ask_to_expire(*, study: Study, by: User | None = None, for_a_while: bool = F
     """Write messages that close all external HITs to new workers; return their number.
 
     Args:
-        for_a_while: whether ``offer_again`` will open them again.
+        for_a_while: whether the HITs are closed only until ``offer_again`` reopens them.
     """
     backend = backend_of(study)
     if Ability.EXPIRE not in backend.can:

@@ -51,7 +51,7 @@ def give_qualification(
 
 
 def _refuse_to_take_away(study: Study, workers: Collection[Worker], name: str) -> None:
-    """Raise WrongState if the crowd may have the qualification, and no open study can tell it of the change."""
+    """Raise WrongState if the crowd may have the qualification, since an unopened study cannot send it the change."""
     have = Qualification.objects.filter(name=name, worker__in=workers).values("worker__platform")
     other = Study.objects.filter(platform__in=have).exclude(platform="").order_by("-pk").first()
     if other is not None:

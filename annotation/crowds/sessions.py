@@ -280,11 +280,13 @@ def _is_full(hit: HIT) -> bool:
 
 
 def make_room(hit: HIT, *, most: int | None = None) -> None:
-    """Ensure an open slot in the caller's transaction: release expired leases, or add a slot.
+    """Ensure that the HIT has an open slot: release expired leases or, if that is not enough, add a slot.
+
+    Call it in a transaction.
 
     Args:
-        most: how many slots a HIT may have beyond those at the crowd; None for any number, if the crowd confirms
-            the person.
+        most: how many slots the HIT may have beyond those at the crowd; None for any number, for a person whom the
+            crowd confirms.
     """
     if HIT.objects.filter(pk=hit.pk, open_slots__gt=0).exists():
         return
@@ -517,7 +519,7 @@ def hand_in(
     """Submit an assignment of the session, which then waits for the crowd's confirmation.
 
     Raises:
-        StoredTooLate: its lease had ended; the answers are stored but excluded.
+        StoredTooLate: the lease had ended, or the crowd does not know the work; the answers are stored but excluded.
     """
     if assignment.state == Assignment.State.APART:
         raise StoredTooLate(late_note())

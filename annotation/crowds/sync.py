@@ -389,7 +389,7 @@ def _has_unconfirmed(publication: Publication) -> bool:
 
 
 def _end_superseded(publication: Publication) -> None:
-    """End sessions whose id now belongs to another worker, who submitted: the crowd has taken their work back."""
+    """End unconfirmed sessions whose id the crowd has given to another worker: it has taken back their work."""
     sessions = CrowdSession.objects.filter(publication=publication)
     named = sessions.filter(confirmed=True).values("external_id")
     for session in sessions.filter(confirmed=False, external_id__in=named):

@@ -1,6 +1,6 @@
-"""The crowd page of a study (budget, wages, outbox, forms of operations), and the admin lists of crowd rows.
+"""The crowd page of a study, with budget, wages, outbox and forms; the admin lists of crowds' rows.
 
-Also the view to which Mechanical Turk sends notifications.
+The module also has the view to which Mechanical Turk sends notifications.
 """
 
 from __future__ import annotations
@@ -86,7 +86,12 @@ ORDER_PHRASES = {
 
 @dataclass(frozen=True, slots=True)
 class CrowdForm:
-    """The form of a step, shown if the crowd has the ability ``needs`` and the design setting ``key`` is on."""
+    """The form of a step on the crowd page.
+
+    Attributes:
+        needs: the ability that the crowd must have; None for no condition.
+        key: the setting of the design that must be on; "" for no condition.
+    """
 
     step: str
     title: str
@@ -157,7 +162,12 @@ def add_crowd_form(form: CrowdForm, *, before: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """Similar calls as one line of the log; ``about`` is the worker or HIT, ``cents`` are bonuses without fees."""
+    """A line of the log that stands for one or several similar calls.
+
+    Attributes:
+        about: the worker or the HIT.
+        cents: the sum of bonuses, without fees.
+    """
 
     first: CrowdCall
     count: int

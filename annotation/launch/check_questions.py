@@ -13,14 +13,14 @@ from judgments.kinds import KINDS
 
 
 def items_among(design: StudyDesign, groups: int) -> int:
-    """Return the number of items that ``groups`` groups on a page have, such as pictures with their captions."""
+    """Return the number of items in so many groups on a page; a group can be a picture with several captions."""
     return groups * (design.captions_per_image if KINDS[design.protocol].grouped else 1)
 
 
 def chance_of_exclusion(design: StudyDesign, accuracy: float) -> tuple[int, float]:
-    """Return after how many check questions the rule first applies, and the probability that it then excludes.
+    """Return when the rule on check questions first applies, and the probability that it then excludes the person.
 
-    The number is that of whole pages of work.
+    The time is given as the number of check questions on so many whole pages of work.
 
     Args:
         accuracy: the probability that the person answers a check question right.

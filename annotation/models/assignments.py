@@ -531,7 +531,7 @@ class QuizAttempt(models.Model):
 
 
 class StudyAlarm(models.Model):
-    """A shortage in a study, counted in one row per study, kind and worker."""
+    """A shortage in a study, such as of control items, with the number of affected pages of one worker."""
 
     class Kind(models.TextChoices):
         CONTROLS_USED_UP = (

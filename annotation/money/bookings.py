@@ -32,7 +32,7 @@ def reserve_for_call(*, call: CrowdCall, cents: int, by: User | None = None) -> 
 
 
 def reserve_again(*, call: CrowdCall, cents: int) -> None:
-    """Reserve the cost of a call once more: its reservation was released, but the crowd carried it out."""
+    """Reserve the cost of a call whose reservation was released, although the crowd has carried it out."""
     if cents and not call.reserved_cents:
         budget = budget_of(call.study, call.platform)
         if _book_for(call, "reserve", cents, budget, account=call.made_by_id):
@@ -42,7 +42,10 @@ def reserve_again(*, call: CrowdCall, cents: int) -> None:
 def _book_for(
     call: CrowdCall, what: str, reserved: int, budget: Budget, *, account: int | None = None
 ) -> bool:
-    """Change the reservation of a call. The key has the entry's number, since a retried call reserves again."""
+    """Change the reservation of a call; return False if this was booked before.
+
+    The key of the entry contains its number, since a retried call reserves money again.
+    """
     number = LedgerEntry.objects.filter(call=call, what=what).count() + 1
     key = f"{what}:{call.key}:{number}"
     if reserved < 0:  # released money goes to the account of the last reservation

@@ -117,7 +117,11 @@ def commit_as_one_order(service: Callable[P, R]) -> Callable[P, R]:
 
 @contextmanager
 def without_second_person(cents: int) -> Iterator[None]:
-    """Within the block, let an order of exactly this sum pass without a second person."""
+    """In the block, let an order of exactly this sum pass, since a second person has confirmed it.
+
+    Raises:
+        WrongState: the order has another sum.
+    """
     token = _agreed_cents.set(cents)
     try:
         yield
@@ -164,7 +168,13 @@ def _limits(currency: str, account: int | None) -> QuerySet[SpendingLimit]:
 
 
 def _check(order: Order) -> None:
-    """Raise OverLimit or NeedsConfirmation if the order, already booked in this transaction, exceeds a limit."""
+    """Check an order, which is already booked in this transaction, against all limits.
+
+    Raises:
+        OverLimit: the order exceeds a limit, or there are limits but none in its currency.
+        NeedsConfirmation: a second person must confirm the order.
+        WrongState: the order does not cost what a second person has confirmed.
+    """
     if not SpendingLimit.objects.exists():
         return
     # the next order waits for this lock, and then counts this one
@@ -204,7 +214,10 @@ def _check_agreed(order: Order, above: int | None) -> None:
 
 
 def committed_cents(currency: str, account: int | None = None) -> int:
-    """Return reserved and spent cents of one account, or of all without payments that only a list claims."""
+    """Return the reserved and spent cents of an account or, with None, of the whole installation.
+
+    The installation's sum excludes payments that are booked only because a panel's list claims them.
+    """
     if account is None:
         sums = Budget.objects.filter(currency=currency).aggregate(
             cents=Sum(F("reserved_cents") + F("spent_cents"))
@@ -217,7 +230,10 @@ def committed_cents(currency: str, account: int | None = None) -> int:
 
 
 def cents_committed_today(currency: str, account: int | None = None) -> int:
-    """Return the cents committed since midnight, without those that today's failed calls released."""
+    """Return the cents that an account, or the installation, has committed since midnight.
+
+    What today's failed calls released is subtracted; claims of panels' lists do not count for the installation.
+    """
     rows = entries_of_today().filter(budget__currency=currency)
     rows = rows.exclude(what__in=CLAIM_ENTRIES) if account is None else rows.filter(by=account)
     return max(0, rows.aggregate(cents=Sum("moved"))["cents"] or 0)

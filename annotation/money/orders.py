@@ -45,9 +45,12 @@ class _Confirmable:
 def confirmable(
     name: str, *, preview: Callable[..., Preview] | None = None, right: Right = Right.CHANGE
 ) -> Callable[[Callable[..., Outcome]], Callable[..., Outcome]]:
-    """Make an operation that costs too much wait for a second person; its outcome is then ``is_pending``.
+    """Return a decorator that lets an order which is too expensive for one person wait for a second person.
+
+    The outcome of a waiting order ``is_pending``.
 
     Args:
+        preview: returns the cost that the requester saw; the order is void if it changes.
         right: the right that the requester must still have when the request is confirmed.
     """
 
@@ -108,7 +111,7 @@ def _stored(value: Any) -> Any:
 
 
 def _situation(name: str, study: Study, values: dict[str, Any]) -> str:
-    """Return a digest of what an order was based on: design, state, and the preview of its cost."""
+    """Return a digest of the facts on which an order was based: design, state, and the preview of its cost."""
     preview = _confirmable[name].preview
     about = {key: value for key, value in values.items() if key not in IGNORED_PARAMETERS}
     shown = preview(study=study, **about).confirm if preview is not None else ""

@@ -30,10 +30,16 @@ ENDED_STATES = (CrowdCall.State.DONE, CrowdCall.State.DROPPED)
 def decide_session(
     *, session: CrowdSession, approve: bool, why: str = "", by: User | None = None
 ) -> CrowdCall | None:
-    """Approve or reject a session by an outbox call; return None if the crowd has no API, so that only rows change.
+    """Approve or reject a session by an outbox call.
+
+    Return None if no call is needed: the session is already approved, or the crowd has no such call, so that only rows
+    change.
 
     Args:
         why: the message to the worker, required for a rejection.
+
+    Raises:
+        WrongState: the session is still running, or is to be rejected although it is paid.
     """
     if session.status == Status.APPROVED or session.booked == CrowdSession.Booked.SPENT:
         if approve:
@@ -71,7 +77,7 @@ def decide_session(
 
 
 def hold_for_bonus(session: CrowdSession) -> int:
-    """Lock the session against simultaneous decisions; return the number of its next bonus."""
+    """Lock the session against simultaneous decisions; return the number that its next bonus gets."""
     CrowdSession.objects.select_for_update(no_key=True).get(pk=session.pk)
     return CrowdCall.objects.filter(session=session, kind=Ability.BONUS).count() + 1
 

@@ -158,7 +158,7 @@ def erasure_mark_of(worker: Worker) -> str:
 
 
 def find_person(study: Study, name: str) -> Worker | None:
-    """Return the person of a study by name, pseudonym or the crowd's own id; None if they were erased.
+    """Return the participant of a study with this name, pseudonym or crowd id; None if the person was erased before.
 
     Raises:
         ObjectNotFound: no such person took part.
@@ -465,7 +465,7 @@ def _is_in_another_study(study: Study, worker: Worker) -> bool:
 
 
 def _end_work(study: Study, worker: Worker) -> None:
-    """Return the person's claimed HITs and end running sessions; drafts are deleted with the texts."""
+    """Return the HITs that the person holds, and end running sessions; drafts are deleted together with the texts."""
     work = Assignment.objects.filter(study=study, worker=worker)
     release_slots(work, Assignment.State.RETURNED)
     working = CrowdSession.objects.filter(study=study, worker=worker, status=CrowdSession.Status.WORKING)
@@ -582,7 +582,10 @@ def _identifying_words(study: Study, worker: Worker) -> list[str]:
 
 
 def _stand_ins(study: Study, worker: Worker) -> tuple[Worker, Worker]:
-    """Create a substitute worker for the answers, and another one for the money if there are rows about money."""
+    """Create a person's substitute workers: one for answers and, if there are rows about money, another one for those.
+
+    Without rows about money, the same substitute is returned twice.
+    """
 
     def make(start: str) -> Worker:
         return Worker.objects.create(

@@ -36,7 +36,7 @@ def canonical_json(value: Any) -> bytes:
 
 
 def replace_words(value: Any, replacements: Mapping[str, str]) -> Any:
-    """Return JSON with words replaced in fields that hold a worker; sentences are left unchanged."""
+    """Return JSON in which words are replaced in fields that hold a worker, but not within longer texts."""
     return replacer(replacements, sentences=False)(value)
 
 

@@ -132,7 +132,7 @@ class ControlRecord:
 
 
 def control_record(seen: int, right: int, rule: Controls) -> ControlRecord:
-    """Return a worker's record on control items; ``used`` is false if the rule sets the worker aside."""
+    """Return a worker's record on control items; ``used`` is false if the control rule excludes the worker."""
     share = right / seen if seen else None
     return ControlRecord(seen=seen, right=right, share=share, used=not rule.sets_aside(seen, right))
 
@@ -210,7 +210,10 @@ class ControlTally(NamedTuple):
 
 
 def tallies_of_snapshot(study: Study, snapshot: Snapshot) -> list[ControlTally]:
-    """Count in Python, since the database does not know which work was invalidated at the time of the snapshot."""
+    """Count the answers to control items in a snapshot.
+
+    This is done in Python: the database does not know which work was invalidated at the time of the snapshot.
+    """
     rows = (
         snapshot.judgments(study)
         .filter(unit__control=True)

@@ -177,7 +177,10 @@ def _restore_assignment(assignment: Assignment, hit: HIT | None) -> None:
 
 
 def _take_slot(hit: HIT) -> int:
-    """Take an open or saved slot of a locked HIT, or add one, so that live + open + saved = required."""
+    """Take an open or saved slot of a locked HIT, or add one; return the number of the slot.
+
+    The sum live + open + saved = required is preserved.
+    """
     if hit.open_slots:
         hit.open_slots -= 1
     elif hit.spared:

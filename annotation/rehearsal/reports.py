@@ -41,7 +41,7 @@ class CarelessTypeReport:
 
 
 def reports_by_sort(study: Study, sort_of: Mapping[int, str]) -> tuple[CarelessTypeReport, ...]:
-    """Return one report per sort, careful workers first; () if no detector is enabled."""
+    """Return one report for each type of simulated worker, careful workers first; () if no detector is enabled."""
     if not QualityRule.objects.filter(study=study, enabled=True).exists():
         return ()
     rows = Judgment.objects.of_study(study).filter(replaced_by__isnull=True)

@@ -1,4 +1,4 @@
-"""Sorts of careless simulated workers, and the answers that they give."""
+"""Types of careless simulated workers, and the answers that they give."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PASTED_TEXTS = (
 
 @dataclass(frozen=True, slots=True)
 class CarelessType:
-    """A sort of careless worker.
+    """A type of careless simulated worker.
 
     Attributes:
         pace: their time as a fraction of a careful worker's.

@@ -85,7 +85,7 @@ def truths_of(study: Study, seed: int) -> dict[int, Any]:
 
 
 def _systems_above(study: Study, seed: int, apart: float) -> dict[int, float]:
-    """Return system row id -> offset of its quality, evenly spaced from -apart to apart in a seeded order."""
+    """Return system row id -> offset of its quality: evenly spaced from -apart to apart, assigned in a seeded order."""
     rows = System.objects.filter(dataset=study.dataset).order_by("name")
     systems = shuffled(list(rows.values_list("pk", flat=True)), rng_for(seed, "rehearsed systems"))
     return dict(zip(systems, np.linspace(-apart, apart, len(systems)).tolist(), strict=True))

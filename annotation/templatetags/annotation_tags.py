@@ -76,9 +76,9 @@ def largest_first(boxes: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]
 
 @register.filter
 def text_direction(text: str) -> str:
-    """Return rtl or ltr, by the first letter with a direction.
+    """Return rtl or ltr, by the first letter that has a direction; ltr if no letter has one.
 
-    Isolated words need it, since dir="auto" may find no letters.
+    This is for single words: for them dir="auto" may find no letter.
     """
     for letter in text:
         direction = unicodedata.bidirectional(letter)
@@ -89,7 +89,7 @@ def text_direction(text: str) -> str:
 
 @register.filter
 def mirrored_key(key: str) -> str:
-    """Mirror an arrow key if the page's language runs from right to left."""
+    """Return the opposite arrow key if the page's language is written from right to left; other keys are unchanged."""
     return {"←": "→", "→": "←"}.get(key, key) if get_language_bidi() else key
 
 

@@ -73,17 +73,17 @@ def frame_of(request: HttpRequest) -> Frame | None:
 
 
 def mark_as_entrance(request: HttpRequest) -> None:
-    """Mark a page as framed although its worker is not known yet."""
+    """Mark a page as framed by a crowd although its worker is not known yet."""
     request.META[ENTRANCE_KEY] = True
 
 
 def frame_context(request: HttpRequest) -> dict[str, Any]:
-    """Return the context that tells templates whether the page is in a frame, where links must not lead away."""
+    """Return the context that tells templates whether the page is in a crowd's frame, which links must not leave."""
     return {"in_frame": frame_of(request) is not None or ENTRANCE_KEY in request.META}
 
 
 def outer_address(request: HttpRequest, name: str, *args: object) -> str:
-    """Return a public page's address without the frame's ticket, which must not leak into other windows."""
+    """Return the URL of a public page without the frame's secret ticket, for links that open another window."""
     if frame_of(request) is None:
         return reverse(name, args=args)
     with addresses_under(request.META.get("SCRIPT_NAME") or "/"):
@@ -98,7 +98,7 @@ def worker_of(request: HttpRequest) -> Worker | None:
 
 
 def session_of(*, study: Study, worker: Worker) -> CrowdSession | None:
-    """Return the worker's latest session at a panel; make no query for workers who did not come from a crowd."""
+    """Return the worker's latest session at a crowd; None, without a query, for workers who came without one."""
     return latest_session(study=study, worker=worker) if worker.source == Worker.Source.CROWD else None
 
 
@@ -146,7 +146,7 @@ View = Callable[..., HttpResponse]
 
 
 class SeeOther(HttpResponseRedirect):
-    """A redirect after a form (303), so that reloading does not post it again."""
+    """A redirect (303) after a posted form, so that reloading the page does not post the form again."""
 
     status_code = 303
 

@@ -32,7 +32,9 @@ def claim_assignment(*, study: Study, worker: Worker) -> Claim | None:
 
 
 def commit_claim(candidate: Claim | CandidateHIT | None) -> Claim | None:
-    """Take the slot of a candidate, or accept a reservation, in a transaction that holds the pause lock.
+    """Take the slot of a candidate, or accept a reservation; return the claim, or None if the worker gets no HIT.
+
+    Call it in a transaction that holds the pause lock.
 
     Raises:
         SlotLost, IntegrityError: another worker was faster; the caller must find a candidate again.

@@ -62,10 +62,11 @@ def lock_address(study: Study) -> None:
 
 
 def may_take_seat(study: Study, *, unfinished: int | None = None) -> bool:
-    """Return whether the visitor's address holds less than its share of the seats.
+    """Return whether the visitor's network address holds less than its share of the study's seats.
 
     Args:
-        unfinished: the number of seats that are open or held; if None, that of pages of work.
+        unfinished: the number of seats that are open or held, of which the share is taken; if None, that of pages of
+            work.
     """
     mark = _mark(study, besides=LOCAL_NETWORKS)
     if not mark:

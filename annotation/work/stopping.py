@@ -235,7 +235,7 @@ def _excluded_workers(study: Study, design: StudyDesign, workers: Collection[int
 
 
 def _changed_inclusion(assignment: Assignment) -> bool:
-    """Return whether this assignment's control items changed whether its worker is included."""
+    """Return whether the answers to this assignment's control items changed whether its worker's answers count."""
     study, design, worker = assignment.study, design_of(assignment.study), assignment.worker_id
     if not design.controls.per_hit:
         return False

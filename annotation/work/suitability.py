@@ -90,7 +90,10 @@ def controls_met_before(study: Study, units: Sequence[Unit], met: Collection[Mar
 
 
 def units_left_out(hit: HIT, worker: Worker, units: Sequence[Unit]) -> frozenset[int]:
-    """Return the units that the worker's earlier assignment of this HIT left out, to show it unchanged."""
+    """Return the ids of the control items that the worker's earlier assignment of this HIT left out.
+
+    They are left out again, so that the page looks the same.
+    """
     before = Assignment.objects.filter(hit=hit, worker=worker).order_by("-accepted_at").first()
     if before is None or not before.order:
         return frozenset()

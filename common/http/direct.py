@@ -22,7 +22,7 @@ class DirectTransport(httpx.BaseTransport):
     """An httpx transport for one call at a time; it does not read the body of the response.
 
     Args:
-        seconds: limit for the whole call, except the look-up of the name.
+        seconds: limit for the whole call, except resolving the host's name.
         private: whether private addresses are allowed.
     """
 

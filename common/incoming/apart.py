@@ -1,4 +1,4 @@
-"""Run a library that may use unlimited memory or time for a file in a process with limits."""
+"""Run a library that may use unlimited memory or time for a file in a separate process with limits."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Write the rows of a Parquet file to standard output: `python parquet.py FILE LIMITS`, started by `apart`.
 
-The first line has the names of the columns, every other line a row, as JSON lists. In case of an error, the last line
-is an object. This imports hardly anything of Quorum, because the process is started for each file.
+The first line has the names of the columns, every other line a row, as JSON lists. After an error, the last line is
+an object. The module imports almost nothing from Quorum, because a new process is started for each file.
 """
 
 from __future__ import annotations

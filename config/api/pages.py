@@ -28,7 +28,7 @@ PAGE_PARAMETERS = ("cursor", "page_size", "ordering")
 
 
 class StrictFilters(DjangoFilterBackend):
-    """Filters that refuse unknown parameters, as ignoring these would return too many rows."""
+    """Filters that refuse unknown parameters: ignoring a misspelt one would return too many rows."""
 
     def filter_queryset(self, request: Request, queryset: QuerySet[Any], view: Any) -> QuerySet[Any]:
         if view.action != "list":
@@ -57,7 +57,7 @@ class StrictFilters(DjangoFilterBackend):
 
 
 def _expected(filter_field: Filter, request: Request, name: str) -> str:
-    """Return what a filter of choices or of rows expects instead of its value; "" for other filters."""
+    """Return a message on what a filter of choices or of rows expects instead of its value; "" for other filters."""
     text = request.query_params.get(name, "")
     if isinstance(filter_field, ModelChoiceFilter):
         name_of = filter_field.extra.get("to_field_name")
@@ -70,7 +70,7 @@ def _expected(filter_field: Filter, request: Request, name: str) -> str:
 
 
 def _problems(filter_field: Filter | None, request: Request, name: str) -> Iterator[str]:
-    """Yield messages on parameters that the OpenAPI document excludes, but the filter's field would accept."""
+    """Yield messages about values that the filter's field accepts although the OpenAPI document excludes them."""
     values = request.query_params.getlist(name)
     if len(values) > 1:
         yield "is given twice; expected it once."

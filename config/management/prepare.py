@@ -76,7 +76,11 @@ class Prepare(QuorumCommand):
             self.stdout.write(printed.getvalue().strip())
 
     def _once(self, step: str, wanted: str, do: Callable[[], None], *, lost: bool = False) -> None:
-        """Do a step, unless a note in the data folder says that it was done for the same ``wanted``."""
+        """Do a step, unless it was done before for the same ``wanted`` text, which a file in the data folder records.
+
+        Args:
+            lost: whether the result of the step was lost, so that it is done in any case.
+        """
         note = settings.DATA_DIR / "prepared" / step
         if not lost and note.exists() and note.read_text(encoding="utf-8") == wanted:
             return

@@ -72,9 +72,9 @@ class OutageMiddleware(Middleware):
 
 
 def mark_outage(response: HttpResponse) -> HttpResponse:
-    """Return the response with status 500 and a header, for which ``OutageMiddleware`` sets status 503.
+    """Set status 500 and a header on a response, and return it; ``OutageMiddleware`` later sets status 503.
 
-    With any status except 500, Django would try to store the session, which may fail again.
+    With any other status than 500, Django would try to store the session, which may fail again.
     """
     response.status_code = 500
     response.headers[OUTAGE_HEADER] = "yes"

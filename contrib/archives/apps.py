@@ -1,4 +1,4 @@
-"""What archives add to the platform."""
+"""Declare what archives add to the platform."""
 
 from typing import Any
 

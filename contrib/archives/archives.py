@@ -465,7 +465,7 @@ def _create_repository(site: Site, repository: str) -> bool:
 
 
 def _check_own(site: Site, deposit: Deposit, remote_files: set[str]) -> None:
-    """Raise PublishingError if the repository has files, but none of them can be of this study's releases."""
+    """Raise PublishingError if the repository has files, but no release of this study was sent to it before."""
     if remote_files - INITIAL_FILES and not _deposits_of_study(deposit).exclude(state=State.STARTED).exists():
         raise PublishingError(
             f"There is a dataset {deposit.repository} at {site.host} already, which is not this study's; "
@@ -480,7 +480,10 @@ def _deposits_of_study(deposit: Deposit) -> QuerySet[Deposit]:
 
 
 def _stale_files(deposit: Deposit, plan: DepositPlan, remote_files: set[str]) -> list[str]:
-    """Return files of the study's earlier releases that this one lacks. The tags of earlier versions keep them."""
+    """Return files at the archive from earlier releases of the study that are not in this one.
+
+    They can be deleted, since the tags of earlier versions keep them.
+    """
     ours = {
         file["name"] for sent in _deposits_of_study(deposit).values_list("sent", flat=True) for file in sent
     }

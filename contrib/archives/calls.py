@@ -1,4 +1,4 @@
-"""The addresses of archives below /api/."""
+"""URLs of archives below /api/."""
 
 from django.urls import include, path
 from rest_framework.routers import SimpleRouter

@@ -8,7 +8,7 @@ ROWS_AT_ONCE = 2_000
 
 
 def deposits_say_where_they_are() -> Iterator[str]:
-    """Yield deposits without an address although they are public, or whose bundle is not the release's."""
+    """Yield drafts and public deposits without an address, or whose files do not include the release's bundle."""
     deposits = Deposit.objects.filter(state__in=[Deposit.State.DRAFT, Deposit.State.PUBLIC])
     for deposit in deposits.select_related("release__study").order_by("pk").iterator(ROWS_AT_ONCE):
         release = deposit.release

@@ -1,4 +1,4 @@
-"""What arenas add to the platform."""
+"""Declare what arenas add to the platform."""
 
 from config.features import Feature
 

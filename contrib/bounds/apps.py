@@ -1,4 +1,4 @@
-"""What bounds of metrics add to the platform."""
+"""Declare what bounds of metrics add to the platform."""
 
 from config.features import Feature
 

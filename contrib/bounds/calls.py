@@ -1,4 +1,4 @@
-"""The address of bounds below /api/."""
+"""The URL of bounds below /api/."""
 
 from django.urls import path
 

@@ -1,4 +1,4 @@
-"""The addresses of the evaluation server below /api/."""
+"""URLs of the evaluation server below /api/."""
 
 from django.urls import include, path
 from rest_framework.routers import SimpleRouter

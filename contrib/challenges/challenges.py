@@ -135,7 +135,10 @@ def _lock(dataset: Dataset) -> None:
 
 
 def keep_references_hidden(dataset: Dataset, **_signal: Any) -> None:
-    """Raise WrongState if a challenge hides the references of the dataset, which the caller has locked."""
+    """Raise WrongState if a challenge that is not over hides the dataset's references.
+
+    This is a receiver of ``pre_share``, whose sender has locked the dataset.
+    """
     challenge = dataset.challenges.exclude(closes_at__lte=timezone.now()).first()
     if challenge is not None:
         raise WrongState(

@@ -236,7 +236,11 @@ def positions_of(challenge: Challenge) -> dict[str, int]:
 def store_captions(
     *, challenge: Challenge, user: User, about: SubmissionDetails, captions: list[str]
 ) -> tuple[Submission, bool]:
-    """Store captions in the order of ``positions_of``; otherwise like `submit_caption_file`. Raise LimitReached."""
+    """Store captions that are in the order of ``positions_of``, and queue scoring; return (submission, whether new).
+
+    Raises:
+        LimitReached: the account reached its limit, or uploads too much at once.
+    """
     encoded = json.dumps(captions, ensure_ascii=False).encode()
     digest = sha256(encoded).hexdigest()
     packed = zlib.compress(encoded)

@@ -1,4 +1,4 @@
-"""The addresses of the evaluation server's pages."""
+"""URLs of the evaluation server's pages."""
 
 from django.urls import include, path, re_path
 from django.views.generic import RedirectView

@@ -239,7 +239,7 @@ def _jobs_of(challenge: Challenge, user: User) -> QuerySet[Job]:
 
 
 def is_too_large(request: HttpRequest, challenge: Challenge) -> bool:
-    """Return whether the body exceeds the challenge's limit, without reading it."""
+    """Return whether the stated length of the body exceeds the challenge's limit; the body is not read."""
     length = request.META.get("CONTENT_LENGTH") or "0"
     return not length.isdecimal() or int(length) > largest_submission(challenge.images) + ROOM_FOR_FIELDS
 
@@ -286,7 +286,7 @@ def _see_other(to: str, *args: Any) -> HttpResponse:
 
 
 class TooLarge(SubmissionRefused):
-    """A request that can hold no file that the challenge takes."""
+    """The request is larger than any file of captions that the challenge accepts."""
 
     status = 413
 
@@ -307,7 +307,7 @@ class IsParticipant(BasePermission):
 
 
 class OpenToParticipants:
-    """Rows that belong to no study, so that no study's roles restrict them."""
+    """A mixin for resources whose rows belong to no study, so that no role in a study restricts them."""
 
     reading: ClassVar[str] = "judgments.view_study"
     permission_classes: Any = (IsParticipant,)

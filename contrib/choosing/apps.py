@@ -1,4 +1,4 @@
-"""What choosing items adds to the platform."""
+"""Declare what choosing items adds to the platform."""
 
 from config.features import Feature
 

@@ -1,4 +1,4 @@
-"""The addresses of choosing below /api/."""
+"""URLs of choosing below /api/."""
 
 from contrib.choosing.operations import choose_items, start_savings_estimate, start_weighing
 from judgments.api.resources import operation_path

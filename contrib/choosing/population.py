@@ -133,7 +133,11 @@ def check_can_be_chosen(study: Study) -> None:
 
 
 def population_of_draft(study: Study) -> Population:
-    """Return all that the draft could ask about, ignoring its choice. Raise DesignError or WrongState."""
+    """Return everything that the draft could ask about, as if no items were chosen yet.
+
+    Raises:
+        DesignError, WrongState: nothing can be drawn, or the items of this study cannot be chosen.
+    """
     check_can_be_chosen(study)
     design = design_of(study)
     everything = design.model_copy(

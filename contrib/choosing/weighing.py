@@ -29,7 +29,7 @@ MOST_DIFFERENCES = 45  # pairs of metrics, or of systems, in a result
 
 
 def choice_of_study(study: Study) -> Chosen:
-    """Return how a study's items were chosen. Raise WrongState if they were not."""
+    """Return the record of how a study's items were chosen. Raise WrongState if the study judges all items."""
     chosen = design_of(study).chosen
     if chosen is None:
         raise WrongState(

@@ -1,4 +1,4 @@
-"""What comparing adds to the platform."""
+"""Declare what comparing adds to the platform."""
 
 from config.features import Feature
 

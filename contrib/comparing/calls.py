@@ -1,4 +1,4 @@
-"""The addresses of comparing below /api/."""
+"""URLs of comparing below /api/."""
 
 from django.urls import path
 

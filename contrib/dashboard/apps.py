@@ -1,4 +1,4 @@
-"""What the dashboard adds to the platform."""
+"""Declare what the dashboard adds to the platform."""
 
 from common.features import loaded_when_called
 from config.features import Feature

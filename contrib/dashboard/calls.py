@@ -1,4 +1,4 @@
-"""The address of the dashboard below /api/."""
+"""The URL of the dashboard below /api/."""
 
 from django.urls import path
 

@@ -65,7 +65,10 @@ def first_answers(study: Study) -> QuerySet[Judgment]:
 
 
 def is_stale(study: Study, mark: ChangeMark, now: datetime | None = None) -> bool:
-    """Return whether there are changes and the last snapshot is old enough for its cost."""
+    """Return whether the study has changed since the last snapshot, and the snapshot is old enough to be replaced.
+
+    The more time a snapshot took, the longer it is kept.
+    """
     if mark.snapshot is None:
         return True
     age = ((now or timezone.now()) - mark.snapshot.made_at).total_seconds()

@@ -38,7 +38,7 @@ LETTER_WIDTH = 0.0125 * WIDTH / PLOT_INCHES  # of the width, a letter of a label
 
 
 def growth_figure(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Plot alpha with its interval over the number of judgments; ``rows`` comes from ``agreement_so_far``."""
+    """Plot alpha with its interval over the number of judgments, as SVG; ``rows`` comes from ``agreement_so_far``."""
     figure, axes = _new_curves(rows[-1]["judgments"])
     x = [row["judgments"] for row in rows]
     banded = [row for row in rows if row["low"] is not None]

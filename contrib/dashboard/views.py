@@ -125,9 +125,9 @@ def _dashboard_context(request: HttpRequest, study: Study, mark: ChangeMark) -> 
 
 
 def _last_verdict(study: Study) -> dict[str, Any]:
-    """Return the last computed verdict on systems.
+    """Return the last stored verdict on systems.
 
-    It is not recomputed after each answer: repeated tests find a winner too often.
+    It is not computed after each answer, since repeated tests find a winner too often.
     """
     last = Analysis.objects.newest_first(study, Analysis.Kind.AGGREGATION)
     return {"systems_verdict": last.values_list("result__systems_verdict", flat=True).first()}

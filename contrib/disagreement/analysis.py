@@ -668,5 +668,5 @@ DISAGREEMENT = add_figures(
 
 
 def remove_personal_figures(*, study: Study, **_signal: Any) -> None:
-    """Remove cached figures, which may use demographics, after the demographics were deleted."""
+    """Delete the cached figures of a study whose demographics were deleted, since they may be based on these."""
     CachedFigures.objects.filter(study=study, name=DISAGREEMENT.name).delete()

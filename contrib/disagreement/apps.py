@@ -1,4 +1,4 @@
-"""What disagreement as data adds to the platform."""
+"""Declare what disagreement as data adds to the platform."""
 
 from common.features import loaded_when_called
 from config.features import Feature

@@ -1,4 +1,4 @@
-"""The addresses of disagreement below /api/."""
+"""URLs of disagreement below /api/."""
 
 from django.urls import include, path
 from rest_framework.routers import SimpleRouter

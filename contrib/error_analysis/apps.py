@@ -1,4 +1,4 @@
-"""What error analysis adds to the platform."""
+"""Declare what error analysis adds to the platform."""
 
 from config.features import Feature
 

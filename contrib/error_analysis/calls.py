@@ -1,4 +1,4 @@
-"""The addresses of error analysis below /api/."""
+"""URLs of error analysis below /api/."""
 
 from django.urls import path
 

@@ -1,4 +1,4 @@
-"""The rows of a ranking, with what each metric and people say."""
+"""The rows of a ranking, with the scores of each metric and people's answers."""
 
 from __future__ import annotations
 

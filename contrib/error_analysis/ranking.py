@@ -29,7 +29,7 @@ class Ranking:
 
 
 def quantiles(values: Floats) -> Floats:
-    """Return (n,) shares of smaller values, plus half of the equal ones."""
+    """Return (n,) for each value the share of smaller values, plus half of the share of equal ones."""
     _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
     below = np.cumsum(counts) - counts / 2
     return np.asarray(below[places] / max(values.size, 1))

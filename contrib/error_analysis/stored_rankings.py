@@ -93,7 +93,7 @@ def _rank_by_all_metrics(study: Study) -> dict[str, str]:
 
 
 def _encode_ranking(ranked: RankedDisagreements) -> str:
-    """Encode a ranking losslessly as text that parses much faster than lists of numbers."""
+    """Return a ranking as text, without loss, which is parsed much faster than lists of numbers."""
     kinds, code = np.unique(np.array(ranked.kinds, dtype=np.str_), return_inverse=True)
     ranking, file = ranked.ranking, BytesIO()
     np.savez_compressed(

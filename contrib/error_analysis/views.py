@@ -351,7 +351,7 @@ def _page_size(text: str) -> int:
 
 
 def _page_start(cursor: str | None, stamp: str) -> int:
-    """Return the first row of a page; a cursor is valid only for the results for which it was made."""
+    """Return the index of the first row of a page. A cursor is valid only for the results for which it was made."""
     if cursor is None:
         return 0
     try:

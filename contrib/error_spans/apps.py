@@ -1,4 +1,4 @@
-"""What error spans add to the platform."""
+"""Declare what error spans add to the platform."""
 
 from config.features import Feature
 

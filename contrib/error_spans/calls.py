@@ -1,4 +1,4 @@
-"""The address of marked errors below /api/."""
+"""The URL of marked errors below /api/."""
 
 from django.urls import path
 

@@ -1,4 +1,4 @@
-"""What ethics boards add to the platform."""
+"""Declare what ethics boards add to the platform."""
 
 from config.features import Feature
 

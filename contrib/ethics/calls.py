@@ -1,4 +1,4 @@
-"""The addresses of ethics boards below /api/."""
+"""URLs of ethics boards below /api/."""
 
 from django.urls import path
 

@@ -137,7 +137,7 @@ def fill_consent_templates(*, study: Study, by: User | None, case: str, replace:
 
 
 def is_outdated(study: Study, design: StudyDesign) -> bool:
-    """Return whether the consent text is an unedited template text, and the design has changed since."""
+    """Return whether the consent text is an unedited template text that no longer fits the design."""
     note = study.notes.get(NOTE, {})
     unedited = note.get("text") == content_key(design.consent)
     return unedited and write_consent(design, note["case"], BASE_LANGUAGE) != design.consent

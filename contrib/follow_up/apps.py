@@ -1,4 +1,4 @@
-"""What follow-up studies add to the platform."""
+"""Declare what follow-up studies add to the platform."""
 
 from config.features import Feature
 

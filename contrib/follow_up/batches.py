@@ -31,7 +31,7 @@ MOST_ITEMS = 10_000
 
 
 def _add_units_of_same_screens(study: Study, units: QuerySet[Unit]) -> QuerySet[Unit]:
-    """Add the units that were shown on one screen with these, without which people would see other texts."""
+    """Add the units that were shown on the same screens, since people would otherwise compare other texts."""
     screens = {content.get(SCREEN) for content in units.values_list("content", flat=True)} - {None}
     return units | study.units.filter(control=False, content__screen__in=screens) if screens else units
 

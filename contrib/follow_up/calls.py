@@ -1,4 +1,4 @@
-"""The addresses of follow-up studies below /api/."""
+"""URLs of follow-up studies below /api/."""
 
 from django.urls import path
 

@@ -160,7 +160,7 @@ CHECKS = {
 
 
 def first_answer(questions: Sequence[FormQuestion]) -> dict[str, Any]:
-    """Return the initial answer of the page, without sliders, which must be moved."""
+    """Return the answer that the page shows before the worker changes it, without sliders, which must be moved."""
     answer: dict[str, Any] = {}
     for question in questions:
         chosen = [option.value for option in question.options if option.chosen]
@@ -176,7 +176,7 @@ def first_answer(questions: Sequence[FormQuestion]) -> dict[str, Any]:
 
 
 def _default_of_slider(question: FormQuestion) -> str:
-    """Return a slider's default value (HTML Standard), which a form sends if the slider was not moved."""
+    """Return the value that a form sends for a slider that was not moved (HTML Standard)."""
     if question.control != "range" or question.low is None or question.high is None:
         return ""
     middle = question.low + (question.high - question.low) / 2

@@ -1,4 +1,4 @@
-"""What HIT templates add to the platform."""
+"""Declare what HIT templates add to the platform."""
 
 from config.features import Feature
 

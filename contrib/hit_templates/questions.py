@@ -166,7 +166,8 @@ def find_questions(page: list[Element | str]) -> tuple[tuple[FormQuestion, ...],
     """Return the questions of a page in order, and sentences about unusable controls that were removed.
 
     Raises:
-        ValueError: a name is invalid or shared by two sorts of controls, or bounds are not numbers.
+        ValueError: a name is invalid or shared by two types of controls, bounds are not numbers, or there are too many
+            questions.
     """
     _drop_unusable_ids(page)
     labels = _Labels(page)

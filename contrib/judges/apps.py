@@ -1,4 +1,4 @@
-"""What judges add to the platform."""
+"""Declare what judges add to the platform."""
 
 from __future__ import annotations
 

@@ -536,7 +536,10 @@ class _Run:
         return math.ceil(tokens_in * self.prices[0] + tokens_out * self.prices[1])
 
     def _claim(self, row: JudgeAnswer, question: ChatPrompt, most: int) -> bool:
-        """Reserve the maximal cost of the call, and mark the row as asked."""
+        """Reserve the maximal cost of the call, and mark the row as asked.
+
+        Return False if the budget does not suffice, or another run has the row.
+        """
         with transaction.atomic():
             within = Judge.objects.filter(pk=self.judge.pk, spent__lte=F("budget") - F("reserved") - most)
             if not within.update(reserved=F("reserved") + most):
@@ -557,7 +560,7 @@ class _Run:
         return True
 
     def _lacks_budget(self, rows: Sequence[JudgeAnswer]) -> bool:
-        """Return whether the rows could not be claimed for lack of money, and not because another run has them."""
+        """Return whether rows could not be claimed because the budget is used up, not because another run has them."""
         pks = [row.pk for row in rows]
         return JudgeAnswer.objects.filter(pk__in=pks, state=JudgeAnswer.State.WAITING).exists()
 
@@ -565,7 +568,7 @@ class _Run:
         return question.digest({**self.options, "endpoint": self.endpoint.host})
 
     def _from_cache(self, row: JudgeAnswer, question: ChatPrompt) -> bool:
-        """Copy an earlier reply of the study to the same request, if there is one."""
+        """Copy an earlier reply to the same request in the study; return whether there is one."""
         earlier = (
             JudgeAnswer.objects.filter(
                 judge__study=self.study, request=self._digest(question), state=JudgeAnswer.State.ANSWERED
@@ -633,7 +636,7 @@ class _Run:
         return ""
 
     def _unreadable(self) -> str:
-        """Return why to stop spending on a model that gives no readable replies, or ""."""
+        """Return why the run must stop: after many replies, none of the model's could be read; "" otherwise."""
         replied = self.judge.answers.filter(answered_at__isnull=False)
         n = replied.count()
         if n < MOST_UNREADABLE or replied.filter(state=JudgeAnswer.State.ANSWERED).exists():
@@ -668,7 +671,7 @@ class _Run:
                 )
 
     def _requeue_stale(self) -> None:
-        """Requeue the calls of killed runs; their maximal cost counts as spent."""
+        """Queue the calls of killed runs again; their maximal cost counts as spent."""
         stale = self.judge.answers.filter(
             state=JudgeAnswer.State.ASKED, asked_at__lt=timezone.now() - STALE_AFTER
         )

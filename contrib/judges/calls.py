@@ -1,4 +1,4 @@
-"""The addresses of judges below /api/."""
+"""URLs of judges below /api/."""
 
 from django.urls import include, path
 from rest_framework.routers import SimpleRouter

@@ -462,7 +462,7 @@ def _bias_towards(
 
 
 def _has_some_of(outputs: Flags, material: JudgeMaterial) -> Flags:
-    """Return (U,) whether ``outputs`` (U, S) has some, but not all, of a unit's texts."""
+    """Return (U,) whether some, but not all, texts of a unit are among ``outputs`` (U, S)."""
     some: Flags = np.logical_or.reduce(outputs, axis=1)
     return some & ~np.logical_and.reduce(outputs | np.isnan(material.lengths), axis=1)
 

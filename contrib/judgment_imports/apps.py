@@ -1,4 +1,4 @@
-"""What the import of judgments adds to the platform."""
+"""Declare what the import of judgments adds to the platform."""
 
 from config.features import Feature
 

@@ -1,4 +1,4 @@
-"""The address of the import of judgments below /api/."""
+"""The URL of the import of judgments below /api/."""
 
 from django.urls import path
 

@@ -85,7 +85,7 @@ def imported_design(
 
 
 def scale_of_design(keys: Mapping[str, Any]) -> str:
-    """Return the scale in study-file keys; "" if it is invalid, since the study is refused later."""
+    """Return the scale in study-file keys; "" if there is none or it is invalid, which creating the study reports."""
     try:
         scale = Scale.model_validate(keys["scale"]) if "scale" in keys else None
         return "" if scale is None else ":".join(map(number_text, (scale.low, scale.high, scale.step)))

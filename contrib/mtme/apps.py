@@ -1,4 +1,4 @@
-"""What exports for mt-metrics-eval add to the platform."""
+"""Declare what exports for mt-metrics-eval add to the platform."""
 
 from config.features import Feature
 

@@ -115,7 +115,7 @@ class Mtme(Encoding):
         self._judged: tuple[JudgedSystems, References] | None = None
 
     def prepare(self, study: Study, moment: Snapshot) -> dict[str, Any]:
-        """Fix the list of systems, since others may be imported during the export."""
+        """Return the systems and the number of segments at the beginning; systems may be imported during the export."""
         systems = System.objects.of_study(study).captioners().order_by("name", "pk")
         return {
             "systems": list(systems.values_list("pk", flat=True)),

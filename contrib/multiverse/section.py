@@ -134,7 +134,7 @@ def _curve_plot(result: Result, claim: Result, *, explained: bool) -> Plot:
 
 
 def _thin_evenly(order: Sequence[int]) -> list[int]:
-    """Return at most MOST_POINTS members of the order, including 0, the reported choices."""
+    """Return at most MOST_POINTS evenly spaced members of the order; always keep 0, the reported specification."""
     if len(order) <= MOST_POINTS:
         return list(order)
     positions = set(np.linspace(0, len(order) - 1, MOST_POINTS - 1).round().astype(int).tolist())

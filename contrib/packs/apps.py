@@ -1,4 +1,4 @@
-"""What packs add to the platform."""
+"""Declare what packs add to the platform."""
 
 from config.features import Feature
 

@@ -152,10 +152,10 @@ def scores_by_shared_subsets(
     seed: int,
     tokenizer: str = TOKENIZER,
 ) -> dict[str, dict[int, tuple[Floats, Floats]]]:
-    """Return metric -> number of references -> (D, P) scores of both candidates, over D draws.
+    """Return metric -> number of references -> (D, P) scores of the first and of the second candidates, over D draws.
 
-    Each draw is a random subset of the references, the same for all pairs; there is only one of all 48. The result
-    is for ``accuracy_by_references``.
+    Each draw is a random subset of the references, the same for all pairs; there is only one subset of all 48. The
+    result is an argument of ``accuracy_by_references``.
     """
     scores: dict[str, dict[int, tuple[Floats, Floats]]] = {metric: {} for metric in metrics}
     for size in sizes:

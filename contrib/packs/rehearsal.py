@@ -27,7 +27,7 @@ def rehearse_votes(
 ) -> RehearsalVotes:
     """Let ``votes`` workers answer each unit, whose right answer in ``truth`` (U,) is one of ``options``.
 
-    A careful worker is right with the same probability as in `manage.py rehearse`, and otherwise gives one of the
+    A careful worker is right with the same probability as in `quorum study rehearse`, and otherwise gives one of the
     other options. A spammer gives any option.
     """
     crowd = crowd or RehearsalCrowd()

@@ -27,7 +27,7 @@ def check_output(folder: Path) -> None:
 
 
 def write_replications(replications: Sequence[Replication], folder: Path) -> list[str]:
-    """Write a report of one or several packs atomically, replacing an earlier report."""
+    """Write a report of one or several packs atomically, replacing an earlier report; return the names of its files."""
     return write_folder(folder, _report_files(replications), mark=VERDICTS)
 
 

@@ -1,4 +1,4 @@
-"""What planning adds to the platform."""
+"""Declare what planning adds to the platform."""
 
 from config.features import Feature
 

@@ -1,4 +1,4 @@
-"""The addresses of plans and rehearsals below /api/."""
+"""URLs of plans and rehearsals below /api/."""
 
 from django.urls import include, path
 from rest_framework.routers import SimpleRouter

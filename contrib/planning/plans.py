@@ -32,7 +32,7 @@ from quorum.statistics.power import (
 def compute_plan(
     *, assumptions: Assumptions, design: StudyDesign | None = None, progress: Progress = no_progress
 ) -> dict[str, Any]:
-    """Simulate the designs, without storing the result.
+    """Simulate the designs, and return the plan as JSON, without storing it.
 
     If ``design`` is given, costs are those of its crowd, for HITs of the assumed reward and length.
 

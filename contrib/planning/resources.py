@@ -28,7 +28,7 @@ from judgments.models import Job, Study
 
 
 def may_create(request: Request) -> None:
-    """Raise PermissionDenied for a limited token, or without the permission to add studies."""
+    """Raise PermissionDenied if the token is limited to studies, or the account may not add studies."""
     token = token_of(request)
     if not staff_of(request).has_perm("judgments.add_study"):
         raise PermissionDenied("This takes the permission to add studies.")

@@ -1,4 +1,4 @@
-"""What Prolific by its API adds to the platform."""
+"""Declare what Prolific by its API adds to the platform."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The address of Prolific's demographics below /api/."""
+"""The URL of Prolific's demographics below /api/."""
 
 from contrib.prolific.demographics import demographics
 from judgments.api.resources import operation_path

@@ -1,4 +1,4 @@
-"""The address to which Prolific sends notifications."""
+"""The URL to which Prolific sends notifications."""
 
 from django.urls import path
 

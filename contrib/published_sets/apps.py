@@ -1,4 +1,4 @@
-"""What the readers of published sets add to the platform."""
+"""Declare what the readers of published sets add to the platform."""
 
 from config.features import Feature
 

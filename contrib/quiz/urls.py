@@ -1,4 +1,4 @@
-"""The addresses of the quiz's pages."""
+"""URLs of the quiz's pages."""
 
 from django.urls import path
 

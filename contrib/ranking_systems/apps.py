@@ -1,4 +1,4 @@
-"""What ranking systems add to the platform."""
+"""Declare what ranking systems add to the platform."""
 
 from config.features import Feature
 

@@ -1,4 +1,4 @@
-"""The addresses of registrations below /api/."""
+"""URLs of registrations below /api/."""
 
 from rest_framework.routers import SimpleRouter
 

@@ -1,4 +1,4 @@
-"""What the import of scores adds to the platform."""
+"""Declare what the import of scores adds to the platform."""
 
 from config.features import Feature
 

@@ -1,4 +1,4 @@
-"""The address of the import of scores below /api/."""
+"""The URL of the import of scores below /api/."""
 
 from django.urls import path
 

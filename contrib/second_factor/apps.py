@@ -1,4 +1,4 @@
-"""What the second factor adds to the platform."""
+"""Declare what the second factor adds to the platform."""
 
 from typing import Any
 

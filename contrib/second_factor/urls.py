@@ -1,4 +1,4 @@
-"""The address of the second factor's page."""
+"""The URL of the second factor's page."""
 
 from django.urls import path
 

@@ -1,4 +1,4 @@
-"""What strengths of systems add to the platform."""
+"""Declare what strengths of systems add to the platform."""
 
 from config.features import Feature
 

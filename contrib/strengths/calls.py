@@ -1,4 +1,4 @@
-"""Strengths over HTTP, and their address below /api/."""
+"""Strengths over HTTP, and their URL below /api/."""
 
 from __future__ import annotations
 

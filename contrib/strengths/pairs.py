@@ -153,7 +153,7 @@ def _as_result(strengths: StrengthResult, preferences: Floats, covariates: list[
 
 
 def _next_comparisons(strengths: StrengthResult, names: list[str]) -> list[dict[str, Any]]:
-    """Return the system pairs for which one more judgment gains most information, with the gain in nats."""
+    """Return the system pairs for which one more judgment would give the most information, with the gain in nats."""
     gains = np.triu(strengths.gains(), 1)
     best = np.argsort(-gains, axis=None, kind="stable")[:MOST_NEXT_COMPARISONS]
     return [

@@ -1,4 +1,4 @@
-"""What webhooks add to the platform."""
+"""Declare what webhooks add to the platform."""
 
 from typing import Any
 

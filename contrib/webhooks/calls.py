@@ -1,4 +1,4 @@
-"""The addresses of webhooks below /api/."""
+"""URLs of webhooks below /api/."""
 
 from django.urls import include, path
 from rest_framework.routers import SimpleRouter

@@ -31,7 +31,11 @@ def has_role(user: Person, dataset: Dataset, least: str) -> bool:
 
 
 def require_editor(user: User | None, dataset: Dataset) -> User:
-    """Return the account of a job or page that adds to a dataset. Raise WrongState if it may not, or is gone."""
+    """Return the account for which a job or page adds to a dataset.
+
+    Raises:
+        WrongState: the account is no editor of the dataset, or no longer exists.
+    """
     if user is None:
         raise WrongState(gettext("Nothing was added: the account that asked for it no longer exists."))
     if not has_role(user, dataset, DatasetRole.Role.EDITOR):
@@ -64,13 +68,16 @@ def give_dataset_role(*, dataset: Dataset, user: User, role: str, by: User | Non
 
 @transaction.atomic
 def take_dataset_role(*, dataset: Dataset, user: User) -> None:
-    """Raise WrongState if the dataset would lose its last owner."""
+    """Take a person's role in a dataset. Raise WrongState if the dataset would lose its last owner."""
     _keep_dataset_owner(dataset, user)
     DatasetRole.objects.filter(dataset=dataset, user=user).delete()
 
 
 def _keep_dataset_owner(dataset: Dataset, user: User) -> None:
-    """Lock the dataset, so that the last two owners cannot leave at once."""
+    """Raise WrongState if the person is the dataset's only owner.
+
+    The dataset is locked, so that the last two owners cannot leave at the same time.
+    """
     Dataset.objects.select_for_update(no_key=True).get(pk=dataset.pk)
     owners = set(
         DatasetRole.objects.filter(dataset=dataset, role=DatasetRole.Role.OWNER).values_list(
@@ -85,14 +92,14 @@ def _keep_dataset_owner(dataset: Dataset, user: User) -> None:
 
 
 def refuse_other_readers(dataset: Dataset) -> None:
-    """Lock a dataset, and raise WrongState if its members alone may read it."""
+    """Lock a dataset, and raise WrongState if something requires that only its members can read it."""
     locked = Dataset.objects.select_for_update(no_key=True).get(pk=dataset.pk)
     pre_share.send(sender=Dataset, dataset=locked)
 
 
 @transaction.atomic
 def share_dataset(*, dataset: Dataset, sharing: str) -> None:
-    """Raise WrongState if its members alone may read it."""
+    """Set who may read a dataset. Raise WrongState if other readers are refused, as by a challenge on it."""
     if sharing != Dataset.Sharing.MEMBERS:
         refuse_other_readers(dataset)
     Dataset.objects.filter(pk=dataset.pk).update(sharing=sharing)
@@ -100,12 +107,13 @@ def share_dataset(*, dataset: Dataset, sharing: str) -> None:
 
 
 def publish_system(*, dataset: Dataset, name: str, by: User | None = None) -> System:
-    """Show a system's outputs to all who may read the dataset; ``by`` None is a command.
+    """Show a system's outputs to everybody who may read the dataset; with ``by`` None, on behalf of a command.
 
-    This is final: studies that draw from the system could not be drawn or exported alike without it.
+    This cannot be undone: studies that draw from the system could otherwise not be drawn or exported again.
 
     Raises:
-        ObjectNotFound: ``by`` sees no such system. WrongState: it has another owner, or none.
+        ObjectNotFound: the dataset has no such system that ``by`` may see.
+        WrongState: the system belongs to somebody else, or to nobody.
     """
     systems = System.objects.filter(dataset=dataset)
     visible = systems if by is None else systems.visible_to(by)

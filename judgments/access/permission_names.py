@@ -1,4 +1,4 @@
-"""What staff read of Django's permissions: “Studies: add” instead of “judgments | study | Can add study”."""
+"""Readable names of Django's permissions: “Studies: add” instead of “judgments | study | Can add study”."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class PermissionsField(ModelMultipleChoiceField):
 
 
 class PermissionNamesAdmin(ModelAdmin):
-    """Names permissions in the form of an account or a group."""
+    """Show readable names of permissions in the form of an account or a group."""
 
     def formfield_for_manytomany(
         self, db_field: ManyToManyField[Any, Any], request: HttpRequest, **kwargs: Any

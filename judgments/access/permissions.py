@@ -64,13 +64,15 @@ def require(request: Request, right: Right, study: Study) -> None:
 
 
 class IsStaff(BasePermission):
-    """Allow staff who have the Django permission of the action, or a role in a study or dataset.
+    """Allow active staff who may use the view by a Django permission or by a role in a study or dataset.
+
+    The permission to add studies suffices, too; ``VisibleRows`` then shows only the rows that the person may see.
 
     Attributes of the view:
         reading: the permission to see all of its rows.
-        scope: the area that a token needs.
+        scope: the scope that a token needs, without the verb.
         needed_permissions: action -> permission, for actions that no role allows.
-        published: whether some of its rows are public.
+        published: whether everybody may read some of its rows.
     """
 
     message = "This is for staff of this installation whose account may look at it."
@@ -104,14 +106,13 @@ class IsStaff(BasePermission):
 
 
 class VisibleRows(BaseFilterBackend):
-    """Exclude rows of studies that are not visible to the requester.
+    """Exclude rows of studies and datasets that are not visible to the requester.
 
     Attributes of the view:
         study_path: the lookup from a row to its study; "" if there is none.
         several: whether a row can belong to several studies.
         rows_for: a method ``(queryset, studies, request)`` that filters the rows instead.
-        dataset_path: for rows of datasets, which follow the rules of the dataset: the lookup from a row to its
-            dataset.
+        dataset_path: the lookup from a row to its dataset, for models whose visibility depends on the dataset.
     """
 
     def filter_queryset(self, request: Request, queryset: QuerySet[Any], view: Any) -> QuerySet[Any]:
@@ -138,7 +139,7 @@ class VisibleRows(BaseFilterBackend):
 
 
 class NoWorker(BasePermission):
-    """Refuse workers' tokens; the API description is otherwise public."""
+    """Refuse workers' tokens. The API description is public for everybody else."""
 
     message = "A participant's token opens the participant's calls alone."
 

@@ -18,7 +18,7 @@ Person = AbstractBaseUser | AnonymousUser
 
 
 class Right(StrEnum):
-    """From the least to the most."""
+    """A right in a study, from the least to the most powerful."""
 
     VIEW = "view"  # its pages, results, files
     REVIEW = "review"  # approve, reject, exclude, adjudicate, answer appeals
@@ -46,7 +46,7 @@ def rights_of(user: Person, study: Study) -> frozenset[Right]:
 
 
 def rights_in(user: Person, studies: Collection[Study]) -> dict[int, frozenset[Right]]:
-    """Use one query for all studies."""
+    """Return study row id -> the user's rights in the study, with one query for the roles in all studies."""
     if not isinstance(user, User) or not user.is_active:
         return dict.fromkeys((study.pk for study in studies), frozenset())
     granted = frozenset(right for right, permission in PERMISSIONS.items() if user.has_perm(permission))

@@ -41,7 +41,7 @@ def give_role(*, study: Study, user: User, role: str, by: User | None = None) ->
 
 @transaction.atomic
 def revoke_role(*, study: Study, user: User, by: User | None = None) -> None:
-    """Raise WrongState if the study would lose its last owner."""
+    """Take a person's role in a study, and log it. Raise WrongState if the study would lose its last owner."""
     had = _role_and_lock(study, user)
     if had is None:
         return
@@ -59,7 +59,11 @@ def revoke_role(*, study: Study, user: User, by: User | None = None) -> None:
 
 
 def person_named(pk: int, username: str) -> User:
-    """Return the staff account of this name, else of this key. Raise WrongState."""
+    """Return the staff account with this username or, without a username, the account with this key.
+
+    Raises:
+        WrongState: there is no such account.
+    """
     if username:
         person = User.objects.filter(is_active=True, is_staff=True, username=username).first()
         if person is None:
@@ -75,7 +79,10 @@ def person_named(pk: int, username: str) -> User:
 
 
 def _role_and_lock(study: Study, user: User) -> str | None:
-    """Lock the study, so that the last two owners cannot leave at once."""
+    """Lock the study, and return the person's role in it, or None.
+
+    Because of the lock, the last two owners cannot leave at the same time.
+    """
     Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     return StudyRole.objects.filter(study=study, user=user).values_list("role", flat=True).first()
 

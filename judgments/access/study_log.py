@@ -13,11 +13,12 @@ from judgments.models import Study, StudyEvent
 def note_event(
     *, study: Study, what: str, sentence: str, by: User | None = None, why: str = "", **details: Any
 ) -> StudyEvent:
-    """Log an action, in the caller's transaction, by the current actor (``common.audit``) if ``by`` is None.
+    """Log an action on a study in the caller's transaction.
 
     Args:
-        what: its code, such as ``opened``.
+        what: the action's code, such as ``opened``.
         sentence: what was done, with the amounts.
+        by: the account that did it; None for the current actor (``common.audit``).
         details: JSON values.
     """
     return StudyEvent.objects.create(

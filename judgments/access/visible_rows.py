@@ -28,7 +28,7 @@ def takes_part(user: Person) -> bool:
 
 
 def may_view(user: Person, model: type[Model]) -> bool:
-    """Return whether this person has lists of the model, perhaps empty."""
+    """Return whether this person may open the lists of the model, which may be empty."""
     if sees_all(user, model) or (belongs_to_studies(model) and takes_part(user)):
         return True
     return (
@@ -81,9 +81,10 @@ def visible_rows(rows: QuerySet[M], user: Person) -> QuerySet[M]:
 
 
 def own_jobs(user: User) -> Q:
-    """Match the jobs that a person started, except those of studies: a role in the study, which may end, gives access.
+    """Return a filter for the jobs that a person started outside of studies, and their imports of judgments.
 
-    An import of judgments names the study that it makes.
+    Jobs of a study are visible by a role in the study, which may end. An import of judgments counts as a person's own
+    job, although it names the study that it creates.
     """
     return Q(created_by=user.pk) & (Q(args__study__isnull=True) | Q(kind=IMPORTS_STUDY))
 

@@ -93,7 +93,7 @@ def count_subquery(model: type[Any], relation: str) -> Coalesce:
 
 
 def in_words(value: Any, *, between: str = "\n") -> str:
-    """Return a stored value as people read it: a line for each name, lists with commas, a dash for nothing."""
+    """Format a stored value for people: mappings by line, lists with commas, and a dash for an empty value."""
     if isinstance(value, dict):
         return (
             between.join(f"{name}: {in_words(inner, between=', ')}" for name, inner in value.items()) or "–"
@@ -139,7 +139,7 @@ def format_short(value: float | None) -> str:
 
 
 class BoundedPaginator(Paginator):
-    """Stop counting rows at a maximum: counting a million takes longer than showing a page."""
+    """A paginator that counts rows only up to a maximum, since counting a million takes longer than showing a page."""
 
     most = MOST_COUNTED
 
@@ -159,7 +159,7 @@ class BoundedPaginator(Paginator):
 
 
 class KnownValuesFilter(SimpleListFilter):
-    """Filter by a field with known values, without a query for them."""
+    """Filter by a field whose values are listed in ``known_values``, so that no query has to find them."""
 
     known_values: tuple[str, ...] = ()
 
@@ -182,7 +182,7 @@ def short_time(at: datetime) -> str:
 
 
 class BoundedChoices(RelatedFieldListFilter):
-    """Filter by a related row; offer only the newest rows and the chosen one."""
+    """Filter by a related row; offer only the newest rows and the selected one."""
 
     most = MOST_OFFERED
 
@@ -300,7 +300,7 @@ class ReadOnlyAdmin(QuorumAdmin):
 
 
 def next_for_empty_list(lists: ModelAdmin, request: HttpRequest) -> dict[str, str]:
-    """Return label and address of the button on an empty list: to add rows, or to "Your studies"."""
+    """Return label and address of the button on an empty list, which leads to adding rows or to "Your studies"."""
     models = [lists.model, *filter(None, [getattr(lists, "filled_by", None)])]
     for model in models:
         adding = lists.admin_site._registry.get(model)

@@ -85,13 +85,13 @@ def show_document(request: HttpRequest, name: str) -> HttpResponseBase:
 
 
 def with_help(view: Any, help: str) -> Any:
-    """Note which page of the documentation explains the view's page."""
+    """Set the documentation page of a view, and return the view."""
     view.help = help
     return view
 
 
 def page_of_feature(about: Any) -> str:
-    """Return the documentation page of the feature that defines a view or class; "" if the platform does."""
+    """Return the documentation page of the feature that defines a view or class; "" if it is part of the platform."""
     feature = re.match(r"contrib\.(\w+)", about.__module__)
     return f"contrib/{feature[1]}.md" if feature else ""
 

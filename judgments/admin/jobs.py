@@ -71,7 +71,7 @@ def about(job: Job, person: Person) -> tuple[str, str] | None:
 
 
 def _upload_of(job: Job, user: User) -> str:
-    """Return the job's upload if the user made it and it has problems, or left-out rows, to show."""
+    """Return the name of the job's upload if the user made it and it has errors or omitted rows to show; else ""."""
     upload = str(job.args.get("upload", ""))
     if not uploads.is_of(upload, user):
         return ""
@@ -202,7 +202,7 @@ class JobAdmin(ReadOnlyAdmin):
         return TemplateResponse(request, "judgments/job.html", context)
 
     def progress_view(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """Reload the page once the job has ended."""
+        """Return the part of the page with the job's progress; once the job has ended, tell htmx to reload the page."""
         job = self._job(request, pk)
         context = {"job": job, "line": describe_line(job, _queue_position(job))}
         response = TemplateResponse(request, "judgments/parts/job.html", context)

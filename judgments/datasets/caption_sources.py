@@ -60,7 +60,11 @@ _Tallies = dict[tuple[str, str], _Tally]  # by system, and by column if columns 
 def parts_of_table(
     file: Path, table: UploadPart, go_on: Callable[[], None]
 ) -> tuple[list[UploadPart], set[str]]:
-    """Return a part for each source of the table's captions, and the names of its images."""
+    """Return a part for each source of the table's captions, and the names of its images.
+
+    Raises:
+        ImportProblem: the table has no captions, names no items, or has too many systems.
+    """
     tallies, images, columns = _tallies(file, table, go_on)
     if not tallies:
         expected = "a column caption, or a column for each system" if columns else "at least one row"
@@ -137,7 +141,7 @@ def _parts_of_rows(table: UploadPart, columns: Sequence[str], tallies: _Tallies)
 
 
 def _is_wide(columns: Sequence[str]) -> bool:
-    """Return whether each column of captions is a source, as there is no column "caption"."""
+    """Return whether the table has a column for each source of captions, instead of a column "caption"."""
     return "caption" not in columns and bool(set(columns) - STANDARD_NAMES)
 
 

@@ -291,7 +291,7 @@ def _has_pictures(dataset: Dataset) -> bool:
 
 
 def _blocked_pictures(images: str) -> list[str]:
-    """Return a warning for pictures that the content security policy blocks."""
+    """Return a warning for pictures at an http:// address, which the content security policy usually blocks."""
     if not images.startswith("http://"):
         return []
     return [
@@ -756,11 +756,12 @@ def _store_run(dataset: Dataset, name: str, task: str, rows: list[RankedRow], us
 def with_titles(
     *, design: StudyDesign, titles: Iterable[str], progress: Callable[[int], None] = lambda read: None
 ) -> StudyDesign:
-    """Add the ``titles`` found in the dataset's texts to the design.
+    """Return the design with those ``titles`` added that occur in the dataset's texts.
 
     Raises:
-        ObjectNotFound: no such dataset. DesignError: the protocol uses no titles, or no text contains one (falling back
-            to frequent phrases would be another design).
+        ObjectNotFound: there is no such dataset.
+        DesignError: the protocol uses no titles, or none occurs in a text. Without titles the page would offer
+            frequent phrases instead, which is another design.
     """
     if "keywords.titles" not in KINDS[design.protocol].own_keys:
         raise DesignError(

@@ -507,7 +507,7 @@ class DatasetAdmin(QuorumAdmin):
         return self._page(request, "judgments/upload.html", gettext("Upload your data"), form=form, lead=lead)
 
     def _look(self, request: HttpRequest, upload: str, choices: dict[str, Any]) -> HttpResponse:
-        """Show what was detected in an upload. A large upload is left to a job, whose page is shown meanwhile."""
+        """Show what was detected in an upload; for a large upload, start a job and redirect to its page."""
         args = {"upload": upload, "uploaded": choices["uploaded"], "encoding": choices["encoding"]}
         args["maps"] = choices.get("maps") or {
             "": {"columns": last_mapping("dataset", user=signed_in(request))}
@@ -538,7 +538,7 @@ class DatasetAdmin(QuorumAdmin):
         )
 
     def _show_upload(self, request: HttpRequest, upload: str) -> HttpResponse:
-        """Show once more what was detected in an upload."""
+        """Show the stored result of inspecting an upload again, or ask for the files if it is no longer stored."""
         choices = request.session.get(SESSION_KEY, {}).get(upload)
         if choices is None or "understood" not in choices:
             return self._ask_for_files_again(request, "add")
@@ -772,7 +772,7 @@ class DatasetAdmin(QuorumAdmin):
 def import_or_queue(
     request: HttpRequest, file: UploadedFile, read: Callable[[Path], str], *, kind: str, args: dict[str, Any]
 ) -> None:
-    """Import an uploaded file by ``read`` and show the sentence that it returns; leave a large file to a job."""
+    """Import an uploaded file with ``read`` and show the message that it returns; queue a job for a large file."""
     upload = uploads.keep([file])
     try:
         with uploads.open_upload(upload) as files:

@@ -69,7 +69,7 @@ def _has_columns(kind: str, args: Mapping[str, Any]) -> bool:
 
 @contextmanager
 def problems_left(job: Job, path: Path) -> Iterator[None]:
-    """If the import in the block fails, store the errors with the upload, to be corrected on a page."""
+    """Store the errors with the upload if the import in the block fails, so that a page can offer to correct them."""
     job_file(job.args["upload"]).unlink(missing_ok=True)
     try:
         yield
@@ -98,7 +98,7 @@ def _as_row(problem: ImportProblem, path: Path) -> dict[str, str]:
 
 
 def look_at_columns(kind: str, args: Mapping[str, Any]) -> bool:
-    """Return whether a page has to ask for the columns of an uploaded table; if so, store its import as pending.
+    """Return whether a person must map the columns of an uploaded table; if so, store the import as pending.
 
     Return False for a table that is too large for a request, or unreadable: the job reports the error.
     """
@@ -133,7 +133,7 @@ def look_at_columns(kind: str, args: Mapping[str, Any]) -> bool:
 
 
 def offered(kind: str, args: Mapping[str, Any], table: UploadTable) -> dict[str, Any]:
-    """Return the context of the page of columns: the table, and the names that its columns may get."""
+    """Return the context of the page on which columns are mapped: the table, and the choices for its columns."""
     before = args.get("mapping") or {}
     names = {
         source: mine
@@ -172,7 +172,7 @@ def name_controls(refusal: str) -> str:
 
 
 def _chosen(names: Sequence[str], values: Mapping[str, str], prefix: str = "") -> dict[str, str]:
-    """Return Quorum's column -> the file's column, from a posted form."""
+    """Return the mapping in a posted form: Quorum's column -> the file's column."""
     sent = ((values.get(f"column-{prefix}{number}"), name) for number, name in enumerate(names))
     sources: dict[str, list[str]] = {}
     for mine, name in sent:

@@ -202,10 +202,10 @@ def _table_of(file: Path, part: UploadPart, maps: Mapping[str, Mapping[str, Any]
 
 
 def _with_roles(parts: list[UploadPart]) -> list[UploadPart]:
-    """Give each part a role, and put the one with people's captions first.
+    """Assign a role to each part, and return the part with people's captions first.
 
-    If none is known to be people's, take the part with the likeliest file name, or with the most captions per
-    image.
+    If no part is known to be people's, choose the one with the most likely file name; on ties, the one with the most
+    captions per image.
     """
     people = [part for part in parts if part.role == PEOPLE]
     open_ones = [part for part in parts if not part.role]

@@ -132,7 +132,7 @@ def _keep_to_quota(upload: str) -> None:
 
 
 def is_of(upload: str, user: User) -> bool:
-    """Return whether the upload was made by this account."""
+    """Return whether the account made the upload; the name of an upload begins with the account's row id."""
     return re.fullmatch(rf"{user.pk:08x}[0-9a-f]{{24}}", upload) is not None
 
 
@@ -151,7 +151,7 @@ def discard_upload(upload: str) -> None:
 
 
 def discard_leftovers() -> list[str]:
-    """Remove uploads that no job needs.
+    """Remove uploads that no job needs; return their names.
 
     Pictures of unknown datasets are not removed: the database may have been restored from an older copy.
     """

@@ -1,4 +1,4 @@
-"""Tell whether a feature is on that draws the pages of arenas when they are claimed."""
+"""Check whether an active feature draws the pages of arenas when they are claimed."""
 
 from __future__ import annotations
 

@@ -255,9 +255,9 @@ def requirements_of(workers: Workers) -> dict[str, str]:
 
 
 def own_record_needed(workers: Workers, backend: str) -> str:
-    """Return a warning if only HITs approved on this installation count for a requirement; "" otherwise.
+    """Return a warning if a requirement counts only work approved on this installation; "" otherwise.
 
-    A new installation has approved no work yet, so the study would admit nobody.
+    A new installation has approved no work yet, so nobody could join the study.
     """
     if backend != "local" or not workers.approved_at_least:
         return ""

@@ -168,7 +168,7 @@ class Scale(Part):
         return "numeric" if self.step == 1 and self.low == int(self.low) else "decimal"
 
     def is_upper(self, mean: float) -> bool:
-        """Return whether a mean is in the upper half, so that the text counts as describing its item."""
+        """Return whether a mean is above the middle, so that the text counts as describing its item."""
         return mean > self.middle
 
     def steps_to(self, mean: float) -> int:
@@ -176,7 +176,7 @@ class Scale(Part):
         return math.ceil((mean - self.low) / self.step - 0.5)
 
     def neighbourhood(self, point: float, share: float) -> tuple[float, float]:
-        """Return the first and last point within ``share`` of the scale from ``point``, at least one step."""
+        """Return the lowest and highest point at most ``share`` of the scale, but at least one step, from ``point``."""
         steps = max(1, math.floor(exact(share) * (exact(self.high) - exact(self.low)) / exact(self.step)))
         position = self.points.index(point)
         return self.points[max(0, position - steps)], self.points[min(len(self) - 1, position + steps)]
@@ -187,7 +187,7 @@ class Scale(Part):
 
 @lru_cache(maxsize=64)
 def scale_of(text: str) -> Scale:
-    """Read LOW:HIGH or LOW:HIGH:STEP. Raise ValueError with a sentence."""
+    """Parse LOW:HIGH or LOW:HIGH:STEP as a scale, with step 1 by default. Raise ValueError with a sentence."""
     limits = limits_of(text)
     try:
         return Scale(low=limits.low, high=limits.high, step=limits.step or 1)
@@ -209,7 +209,7 @@ class ScaleBounds:
 
 
 def limits_of(text: str) -> ScaleBounds:
-    """Read LOW:HIGH[:STEP]. Raise ValueError with what was expected."""
+    """Parse LOW:HIGH or LOW:HIGH:STEP. Raise ValueError with a sentence about what was expected."""
     parts = text.strip().split(":")
     if len(parts) not in (2, 3) or not all(NUMBER.fullmatch(part.strip()) for part in parts):
         raise ValueError(
@@ -228,7 +228,7 @@ def limits_of(text: str) -> ScaleBounds:
 
 
 def parse_scale(text: str) -> str:
-    """Return LOW:HIGH[:STEP] without blanks, or "". Raise ValueError with a sentence."""
+    """Check LOW:HIGH[:STEP], and return it without outer blanks; "" is accepted. Raise ValueError with a sentence."""
     text = text.strip()
     if text and limits_of(text).step:
         scale_of(text)

@@ -206,7 +206,7 @@ class StudyDesign(Part):
 
     @property
     def checked_here(self) -> Workers:
-        """The requirements that Quorum checks, as no panel with an API does."""
+        """The requirements that Quorum itself checks: all, except at a panel with an API, which checks the others."""
         if not self.panel.api:
             return self.workers
         return Workers(hits_at_most=self.workers.hits_at_most, show_accuracy=self.workers.show_accuracy)
@@ -217,7 +217,7 @@ class StudyDesign(Part):
 
     @property
     def named_currency(self) -> str:
-        """The currency that crowd, study or panel states; "" if none does: workers must not see a guess."""
+        """The currency stated by crowd, study or panel; "" if none states one, since workers must not see a guess."""
         return currency_named(self.crowd, self.panel)
 
     @model_serializer(mode="wrap")

@@ -1,4 +1,4 @@
-"""The wording of a kind's page for each sort of judged text."""
+"""The wording of a kind's page for each type of judged text."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _as_shown(name: str, value: Any) -> Any:
 
 
 def read_wordings(path: Path) -> dict[str, dict[str, Wording]]:
-    """Read a TOML file as kind -> sort of judged text -> wording."""
+    """Read a TOML file as kind -> type of judged text -> wording."""
     return {
         kind: {
             judged: Wording(**{name: _as_shown(name, value) for name, value in values.items()})

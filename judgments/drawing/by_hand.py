@@ -28,7 +28,7 @@ CAPTIONS = ("reference", "first", "second")
 
 
 def shown_texts(unit: Any) -> dict[str, str]:
-    """Return the texts that a ``Unit`` row or a ``UnitSpec`` shows, by the keys of ``HandChange.texts``."""
+    """Return key of ``HandChange.texts`` -> text, for the texts that a ``Unit`` row or a ``UnitSpec`` shows."""
     captions = {name: text.text for name in CAPTIONS if (text := getattr(unit, name)) is not None}
     options = {f"option{n}": option["text"] for n, option in enumerate(unit.content.get("options", ()), 1)}
     text = {"text": unit.content["text"]} if "text" in unit.content else {}
@@ -104,7 +104,11 @@ class _ChangedDraw:
                 self._exchange(page, mate, new)
 
     def _differences(self, unit: UnitSpec, change: HandChange) -> tuple[dict[str, str], Image | None]:
-        """Return the texts that a change alters, and the new image if it has another one."""
+        """Return the texts that a change really alters, and the new image if the change replaces it.
+
+        Raises:
+            ValueError: the unit has no such text, a text is empty, or the dataset has no suitable image.
+        """
         before = shown_texts(unit)
         for name, text in change.texts.items():
             if name not in before:

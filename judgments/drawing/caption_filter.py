@@ -68,9 +68,9 @@ class ImageCaptions:
     audited: Flags
 
     def judged(self, rng: np.random.Generator, audit: np.random.Generator) -> list[tuple[Text, bool]]:
-        """Return the judged texts, each with whether it audits the filter.
+        """Return the judged texts in random order, each with whether it is judged to audit the filter.
 
-        ``audit`` draws where those of the audit go, so that the order of the others does not depend on them.
+        ``audit`` draws the positions of the audited texts, so that the order of the others does not depend on them.
         """
         indices = shuffled(np.flatnonzero(self.passed).tolist(), rng)
         for index in shuffled(np.flatnonzero(self.audited).tolist(), audit):

@@ -92,10 +92,10 @@ def pack_runs(groups: Sequence[Group], *, size: int, rng: np.random.Generator) -
 
 
 def order_with_repeats_apart(count: int, twins: Mapping[int, int], rng: np.random.Generator) -> list[int]:
-    """Return 0 to ``count`` - 1 in an order where the two of ``twins`` are at least a third of the page apart.
+    """Return an order of 0 to ``count`` - 1 that separates each repetition from its original (``twins``).
 
-    The given order is kept if it fits. If no order fits, the distance is lowered, but twins are never adjacent: if
-    that is impossible, leave the repetitions out.
+    They are at least a third of the page apart. The given order is kept if it fits. If no order fits, the distance is
+    lowered, but the two are never adjacent: if that is impossible, the repetitions are left out.
     """
     order = np.arange(count)
     for least in range(max(2, count // 3), 1, -1):

@@ -123,7 +123,11 @@ def open_candidates(
 
 
 def table_reader(format: str, path: Path, mapping: ColumnMapping | None) -> RecordReader:
-    """Return a reader of the table of a dataset or system, which names columns as Quorum does."""
+    """Return a function that reads the table of a dataset or system, with Quorum's column names.
+
+    Raises:
+        ImportProblem: the format has fixed columns or no header, or the mapping names an unknown column.
+    """
     if format not in TABLE_FORMATS:
         raise _fixed_columns(format, path)
     if mapping is None:

@@ -81,7 +81,7 @@ def _listed(value: object) -> object:
 
 
 def _by_column(value: object) -> object:
-    """Move words that are not below a column to the column `value`."""
+    """Move words that are given without a column below the column `value`."""
     if not isinstance(value, dict):
         return value
     of_value = {answer: text for answer, text in value.items() if not isinstance(text, dict)}

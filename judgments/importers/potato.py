@@ -1,4 +1,4 @@
-"""Read the annotations that Potato stores, a ``user_state.json`` per annotator, as its older JSON lines.
+"""Read the annotations that Potato stores, from its older JSON lines or from a ``user_state.json`` per annotator.
 
 If Potato shuffles the order of two texts, an answer is the letter of the position where a text was shown. The order
 is only in the state: `instance_id_to_presentation_order` has the numbers of the texts in shown order, by item and
@@ -30,7 +30,7 @@ LETTER, SCALE = "selection", "scale_value"  # of two texts: which one, or by how
 
 
 def read_potato(path: Path, columns: Columns, notes: ImportNotes, encoding: str | None) -> Iterator[Record]:
-    """Read a ``user_state.json``, or a table of any format."""
+    """Read the records of a ``user_state.json``, or of a table of any format."""
     if path.name == STATE:
         yield from _read_state(path, encoding)
     else:

@@ -53,7 +53,7 @@ def folder_of_parts() -> Path:
 
 
 class AllWorkers:
-    """The pool for the parts of a job."""
+    """A pool that computes the parts of a job on all workers, with the interface of ``Serial``."""
 
     def __init__(self, run: JobRun) -> None:
         self._run = run

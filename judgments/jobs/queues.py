@@ -196,7 +196,10 @@ def retry_job(job: Job) -> None:
 
 
 def queue_positions(shown: Iterable[Job]) -> dict[int, int]:
-    """Return row id -> queue position, from 1, for the shown jobs that wait. Accounts take turns."""
+    """Return row id -> position in the queue, from 1, for those of the shown jobs that wait.
+
+    Positions are in the order in which jobs are sent: accounts take turns.
+    """
     keys = [job.pk for job in shown if job.state == Job.State.QUEUED]
     if not keys:
         return {}

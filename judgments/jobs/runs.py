@@ -218,7 +218,7 @@ class _HeartbeatThread(threading.Thread):
             connection.close()
 
     def _look(self, **values: Any) -> bool:
-        """Write the values, and check whether the job still belongs to this run."""
+        """Write the values, and note whether the job still belongs to this run; return False if the database fails."""
         try:
             row = self.run_._row()
             self.run_.has_lost_claim = not (row.update(**values) if values else row.exists())
@@ -254,7 +254,7 @@ def _end_process(reason: str) -> None:
 
 @contextmanager
 def during(job_id: int, run: str) -> Iterator[None]:
-    """Run the block for a run of a job; end this process, even within the block, as soon as that run is over."""
+    """Run the block as a part of a job's run; as soon as that run is over, end this process, even within the block."""
     stopped = threading.Event()
 
     def watch() -> None:
@@ -283,7 +283,10 @@ def is_run(job_id: int, run: str) -> bool:
 
 @contextmanager
 def interrupt_regularly() -> Iterator[None]:
-    """Interrupt the main thread regularly: a long regular expression would not let the heartbeat thread run."""
+    """Interrupt the main thread regularly in the block, so that the heartbeat thread can run.
+
+    Without this, a long regular expression would block it.
+    """
     signal.signal(signal.SIGALRM, lambda *_: time.sleep(0.01))  # lets the heartbeat thread read the row
     signal.setitimer(signal.ITIMER_REAL, LOOK_EVERY, LOOK_EVERY)
     try:

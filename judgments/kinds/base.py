@@ -543,7 +543,7 @@ class Kind(ABC):
         return with_wording(self.with_setting(self.setting(design)), design.judged, design.labels)
 
     def question_for(self, values: Mapping[str, Any]) -> Any:
-        """Return the default question for the judged sort of text."""
+        """Return the default question for the type of judged text."""
         question, wording = values.get("question", ""), self.wordings.get(str(values.get("judged")))
         return wording.question if wording and question == self.defaults.get("question") else question
 

@@ -87,7 +87,10 @@ class Relevance(ImageCaptionKind):
     good, bad = 1, 0
 
     def defaults_for(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Fill up groups of few captions by default, since groups of control items are always full."""
+        """By default fill up groups of few captions, since groups of control items are always full.
+
+        Groups are not filled up if texts and images are crossed, or if the items are named one by one.
+        """
         sampling = values.get("sampling")
         if isinstance(sampling, Mapping) and (sampling.get("pairs_from") == CROSSED or sampling.get("only")):
             return self.defaults
@@ -158,7 +161,7 @@ class Relevance(ImageCaptionKind):
         return Group(items[0].image.name, tuple(shuffled(units, slot.rng)))
 
     def _filled(self, slot: ControlSlot, image: Image, units: Sequence[UnitSpec]) -> list[UnitSpec]:
-        """Return captions of other images to fill the group: a shorter one would reveal the control items."""
+        """Return captions of other images that fill up a group of control items; a short group would be recognised."""
         taken = {unit.first.text for unit in units if unit.first is not None}
         lacking = slot.design.captions_per_image - len(units)
         spare = foreign_captions(image, slot.images, lacking + len(taken), slot.rng)

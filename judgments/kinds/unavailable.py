@@ -54,7 +54,7 @@ class UnavailableKind(OpenKind):
         raise self.error()
 
     def __getattr__(self, name: str) -> NoReturn:
-        """Raise FeatureIsOff for what every kind defines itself, such as ``page`` and ``aggregation``."""
+        """Raise FeatureIsOff for attributes that every kind defines itself, such as ``page`` and ``aggregation``."""
         if name.startswith("_"):
             raise AttributeError(name)
         raise self.error()

@@ -109,7 +109,7 @@ class FileOperationCommand(OperationCommand):
 
 
 def add_parameters(parser: ArgumentParser, parameters: Parameters) -> None:
-    """Add an option for each parameter, and ``--without-<name>`` for one that is true by default.
+    """Add an option for each parameter; for one that is true by default, add ``--without-<name>``.
 
     The serializer checks the values, so that pages, HTTP calls and commands give the same error messages.
     """

@@ -69,13 +69,13 @@ def can_be_discarded(study: Study) -> bool:
 
 @transaction.atomic
 def discard_hits(*, study: Study, by: User | None = None) -> dict[str, Any]:
-    """Delete units, control items and HITs; the study is a draft again.
+    """Delete units, control items and HITs, so that the study is a draft again; return the numbers of deleted rows.
 
     The study's row is locked so strictly that no rows can be added that refer to it: meanwhile nobody can open it,
     join it, or start a judge. HITs are deleted only after checking that nobody holds one.
 
     Raises:
-        WrongState: it was opened or registered, something refers to its pages of work, or there are none.
+        WrongState: the study was opened or registered, something refers to its pages of work, or there are none.
     """
     lock_study(study, no_key=False)
     if problem := why_not_discarded(study):

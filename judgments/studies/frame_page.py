@@ -1,4 +1,4 @@
-"""The frame of a study's pages: places with tabs, steps, jobs, and the page shown while figures are computed."""
+"""The frame of a study's pages: sections with tabs, steps, jobs, and the page shown while figures are computed."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def _waits_for_its_launch(study: Study, next_step: StudyStep | None, active: str
 
 
 def tab_groups(study: Study, rights: Collection[str], active: str) -> list[Context]:
-    """Return the places of a study with the tabs that the person may open; leave out empty places.
+    """Return the sections of a study with the tabs that the person may open; leave out sections without tabs.
 
     The current page has a tab even if it has no content.
     """

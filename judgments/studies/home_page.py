@@ -1,4 +1,4 @@
-"""The admin's first page: the account's studies, what waits for a person in them, and the next action for each."""
+"""The admin's first page: the account's studies, what a person has to do in them, and the next action for each."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def with_needs(studies: QuerySet[Study]) -> QuerySet[Study]:
 
 
 def waiting_for_a_person(study: Study, rights: Collection[str]) -> list[Waiting]:
-    """Return what waits for a person with these rights, most urgent first; [] for a rehearsal.
+    """Return what a person with these rights has to do in the study, most urgent first; [] for a rehearsal.
 
     Args:
         study: a row of ``with_needs``.

@@ -1,4 +1,4 @@
-"""The parts of a study's pages: places with tabs, steps, and the additions of features."""
+"""The parts of a study's pages: sections with tabs, steps, and the additions of features."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def can_be_evaluated(study: Study) -> bool:
 
 
 class StudyPlace(StrEnum):
-    """The places of a study, in the order of work. Each holds pages."""
+    """The sections of a study in the admin, in the order of the work. The pages of a section are its tabs."""
 
     DESIGN = "Design"
     LAUNCH = "Launch"
@@ -58,7 +58,7 @@ class StudyPlace(StrEnum):
         return True
 
     def label_for(self, study: Study) -> str:
-        """Return the label of the place; "Live" becomes "Answers" if the study is not open."""
+        """Return the label of the section; "Live" becomes "Answers" if the study is not open."""
         if self is StudyPlace.LIVE and study.state != Study.State.OPEN:
             return gettext("Answers")
         return gettext(self.value)

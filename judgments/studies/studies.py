@@ -155,7 +155,10 @@ def _rename_jobs(before: str, after: str) -> None:
 
 
 def _detach_jobs(slug: str) -> None:
-    """Remove the study's slug from its jobs, so that they do not appear in a later study with this slug."""
+    """Remove the study's slug from its jobs, and mark the queued ones as failed.
+
+    Otherwise the jobs would appear in a later study with the same slug.
+    """
     for job in Job.objects.filter(of_studies(slug)):
         args = {name: value for name, value in job.args.items() if name != "study"}
         Job.objects.filter(pk=job.pk).update(args=args | {DELETED_STUDY: slug})
@@ -209,7 +212,11 @@ def delete_study(*, study: Study) -> None:
 
 @transaction.atomic
 def mark_open(*, study: Study) -> Study:
-    """Change the state from generated or closed to open; ``annotation.crowds.opening`` then publishes."""
+    """Change the state of a generated or closed study to open; ``annotation.crowds.opening`` publishes it afterwards.
+
+    Raises:
+        WrongState: the study cannot be opened, or a feature objects by the signal ``opening``.
+    """
     lock_study(study)
     if study.state == Study.State.OPEN:
         return study
@@ -225,7 +232,7 @@ def mark_open(*, study: Study) -> Study:
 
 
 def refuse_opening(*, study: Study) -> None:
-    """Raise WrongState if the study's state prevents opening. Features can object by the signal ``opening``."""
+    """Raise WrongState if a study has no pages of work to open, or FeatureIsOff if no feature can draw them."""
     if study.state == Study.State.DRAFT:
         raise WrongState(
             gettext("Study %(slug)r is a draft; generate its pages of work first.") % {"slug": study.slug}

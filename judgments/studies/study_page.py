@@ -62,7 +62,7 @@ def study_page_address(study: Study, name: str) -> str:
 
 
 def page_of_running() -> str:
-    """Return the name of the page on which an open study is run: the dashboard, if its feature is on."""
+    """Return the name of the main page of an open study: the dashboard or, without that feature, "Participants"."""
     return "board" if "board" in PAGES else "workers"
 
 

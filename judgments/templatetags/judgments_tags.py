@@ -108,12 +108,13 @@ def step_form(
     reason: bool = False,
     **begin: Any,
 ) -> dict[str, Any]:
-    """Return the context of a step's form, which is folded until it is opened or was refused.
+    """Return the context of a step's form, which is collapsed until it is opened or was refused.
 
     Args:
         button: a CSS class of the button.
         reason: whether the form itself shows why it was refused.
-        begin: initial values other than ``initial``; the context of a page may have them in ``begin``, by step.
+        begin: initial values of fields, instead of the fields' own; a page can also give them by step in the
+            variable ``begin`` of its context.
     """
     step = context["steps"][name]
     refusal = context.get("refusal")

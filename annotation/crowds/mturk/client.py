@@ -227,7 +227,11 @@ def endpoint_of(platform: str) -> str:
 
 
 def client_of(platform: str, *, hurried: bool = False) -> TurkClient:
-    """Return a client; a ``hurried`` one tries once, and waits only as long as a visitor would."""
+    """Return a client of the platform.
+
+    Args:
+        hurried: whether a visitor waits for the response, so that reads are sent once, with a short timeout.
+    """
     seconds = VISITOR_SECONDS if hurried else READ_SECONDS
     client = _client("mturk", platform, endpoint_of(platform), seconds=seconds)
     return TurkClient(client, reads=1 if hurried else READ_ATTEMPTS)

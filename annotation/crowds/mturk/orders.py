@@ -1,7 +1,7 @@
-"""Calls to Mechanical Turk, one function for each kind of outbox message. Repeating one has no second effect.
+"""Calls to Mechanical Turk: one function for each kind of outbox message, which returns the facts to store with it.
 
-The key of an outbox message is the UniqueRequestToken of operations that take one; the service remembers it for 24
-hours. After that, and for other operations, the state is read first.
+Repeating a call has no second effect. The key of an outbox message is the UniqueRequestToken of operations that take
+one; the service remembers it for 24 hours. After that, and for other operations, the state is read first.
 """
 
 from __future__ import annotations
@@ -172,7 +172,7 @@ def _reject(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
 def _decide(
     client: TurkClient, call: CrowdCall, order: Callable[..., None], decision: str, *, overrides: bool = False
 ) -> dict[str, Any]:
-    """Approve or reject the work of a session once.
+    """Approve or reject the work of a session once; return the status that it has then at the service.
 
     The state is read first, since the call takes no token, and another person may have decided.
     """

@@ -159,7 +159,12 @@ def _take(session: CrowdSession) -> None:
 def _entrance(
     request: HttpRequest, study: Study, design: StudyDesign, *, preview: bool = False, missing: bool = False
 ) -> HttpResponse:
-    """Show the study, without any unit, before the HIT is accepted, or ask for consent."""
+    """Show the study's description without any unit, or the consent form.
+
+    Args:
+        preview: whether the worker has not accepted the HIT yet.
+        missing: whether the worker went on without consenting.
+    """
     context: dict[str, Any] = {
         "study": study,
         "design": design,

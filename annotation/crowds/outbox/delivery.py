@@ -146,13 +146,19 @@ def _next_call(study: Study, tried: Counter[int], skipped: tuple[str, ...]) -> C
 
 
 def _open(now: datetime) -> Q:
-    """Return a filter for calls that wait, or were started so long ago that their runner is presumed dead."""
+    """Return a filter for calls to send: those that wait, and those whose runner has probably died.
+
+    A runner is presumed dead a certain time after it started the call.
+    """
     lost = now - timedelta(seconds=settings.CROWD_CALL_SECONDS)
     return Q(state=CrowdCall.State.WAITING) | Q(state=CrowdCall.State.STARTED, started_at__lte=lost)
 
 
 def _start(call: CrowdCall) -> bool:
-    """Mark the call as started before it is sent, so that an attempt is always recorded."""
+    """Mark the call as started before it is sent, so that each attempt is recorded.
+
+    Return False if another runner has taken the call.
+    """
     now = timezone.now()
     moved = CrowdCall.objects.filter(_open(now), pk=call.pk).update(
         state=CrowdCall.State.STARTED,
@@ -166,7 +172,7 @@ def _start(call: CrowdCall) -> bool:
 
 
 def _put_back(call: CrowdCall, problem: str, *, after: float, had_no_effect: bool) -> None:
-    """Let the call wait again. If it certainly had no effect, it counts as never started."""
+    """Let the call wait for another attempt. If it certainly had no effect, it counts as never started."""
     _own_attempt(call).update(
         state=CrowdCall.State.WAITING,
         problem=problem[:1000],
@@ -210,7 +216,10 @@ def finish_call(*, call: CrowdCall, answer: dict[str, Any]) -> bool:
 
 @transaction.atomic
 def _park(call: CrowdCall, problem: str, *, unsure: bool = False) -> int:
-    """Mark the call as failed and release its reservation, or as indeterminate and keep the reservation."""
+    """Mark the call as failed and release its reservation or, if ``unsure``, as indeterminate and keep the reservation.
+
+    Return 0 if another runner has taken the call, else 1.
+    """
     parked = _own_attempt(call).update(
         state=CrowdCall.State.FAILED,
         problem=problem[:1000] or "The crowd gave no reason.",

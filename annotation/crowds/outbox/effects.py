@@ -160,12 +160,13 @@ def settle_session(
     feedback: str = "",
     fact: bool = False,
 ) -> bool:
-    """Book that the crowd paid or rejected a session, and update its assignments.
+    """Book that the crowd paid or rejected a session, and update its assignments. Return False if nothing changed.
 
     The crowd's status takes precedence over the stored one.
 
     Args:
         fact: whether the crowd has decided already, so that the payment is booked even beyond the budget.
+
     Raises:
         OverBudget: rejected work is approved, and the budget has nothing left; nothing changes.
     """

@@ -117,7 +117,7 @@ class ExternalBackend(CrowdBackend):
         return [ceil(hits * design.judgments_per_unit / design.panel.hits)]
 
     def carry_out(self, call: CrowdCall) -> dict[str, Any]:
-        """Complete calls that only change the books of Quorum."""
+        """Complete a call without contacting anybody, since it only changes Quorum's own records."""
         if call.kind not in MANUAL_ABILITIES:
             raise CrowdRefusal(f"The crowd {self.title} cannot be asked to {call.kind}.")
         return {"external_id": call.key} if call.kind == Ability.PUBLISH else {}
@@ -192,10 +192,11 @@ def session_name(study: Study, ids: PanelIds) -> str:
 
 
 def code_for(study: Study, design: StudyDesign, outcome: str, session: str = "") -> str:
-    """Return the design's code for an outcome; without one, a code that only this installation can make.
+    """Return the completion code for an outcome: the design's or, without one, a code that only this installation can
+    derive.
 
     Args:
-        session: Quorum's id of a session, which has a code of its own with ``panel.personal_codes``.
+        session: Quorum's id of a session. With ``panel.personal_codes``, each session gets a code of its own.
     """
     chosen = design.panel.code_of(outcome)
     if chosen:
@@ -215,7 +216,7 @@ def address_back(design: StudyDesign, outcome: str, *, code: str, ids: PanelIds)
 
 
 def sign_ids(study: Study, ids: PanelIds) -> str:
-    """Sign the ids, to carry them in the first page's form, which sets no cookie."""
+    """Return the signed ids for the form of the first page, which sets no cookie."""
     return signing.dumps([study.pk, ids.worker, ids.session, ids.project], salt=SALT)
 
 

@@ -1,7 +1,7 @@
-"""The panel's list compared with our sessions, booked, and made a list to pay by.
+"""The page that compares a panel's list with Quorum's sessions, books its payments, and makes a list for payment.
 
-An uploaded list is not stored: until it is confirmed, it travels in the page, signed. A large one is kept until a job
-has read it and its page was shown.
+An uploaded list is not stored: until it is confirmed, it is part of the page, signed. A large list is stored until a
+job has read it and a page has shown the result.
 """
 
 from __future__ import annotations
@@ -95,13 +95,13 @@ def _leave_to_job(request: HttpRequest, study: Study, upload: str, columns: dict
 
 
 def _job_of(request: HttpRequest, study: Study, pk: str) -> Job:
-    """Return a job of this person that read a list of the study."""
+    """Return the finished job of this person that read a panel's list for the study; raise Http404 if there is none."""
     jobs = Job.objects.filter(kind=READ_LIST, state=Job.State.DONE, args__study=study.slug)
     return row_or_404(jobs.filter(created_by=signed_in(request)), pk)
 
 
 def show_read_list(request: HttpRequest, study: Study, pk: str) -> HttpResponse:
-    """Show once what a job read."""
+    """Show the list that a job has read, and discard the upload, so that it is shown only once."""
     upload = _job_of(request, study, pk).args["upload"]
     try:
         shown = load_json(uploads.job_file(upload).read_text())

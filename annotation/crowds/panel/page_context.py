@@ -1,4 +1,4 @@
-"""What the page "Panel" shows of a study."""
+"""The context of a study's page "Panel"."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def _outcome(study: Study, design: StudyDesign, outcome: str) -> dict[str, str]:
 
 
 def _needs_address(design: StudyDesign) -> bool:
-    """Return whether people who are done return to an address that only the panel's own page tells."""
+    """Return whether the design lacks the return address after completion, which only the panel's own page shows."""
     addresses = PANEL_PRESETS[design.panel.preset].addresses
     return design.panel.preset in ("connect", "sona") and not (
         addresses or design.panel.addresses.get("completed")

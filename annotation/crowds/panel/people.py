@@ -199,10 +199,10 @@ def _enter(
     country: str,
     replace: bool | None = None,
 ) -> CrowdSession:
-    """Create the session, or return the existing one.
+    """Create the person's session, or return the existing one.
 
     Args:
-        replace: whether to replace a silent session; if None, raise PlacesTaken when no slot is free.
+        replace: whether to end a silent session if no slot is free; if None, raise PlacesTaken in this case.
     """
     # arrivals for the last slot wait here
     publication = _publications(study).select_for_update().last()
@@ -340,7 +340,7 @@ def end_abandoned_sessions(*, study: Study) -> int:
 
 
 def screen_out(*, session: CrowdSession, error: QuorumError) -> bool:
-    """Return whether ``error`` is a reason to screen the person out; if so, end their session."""
+    """If ``error`` is a reason to screen the person out, end their session; return whether it is one."""
     if not isinstance(error, SCREENING):
         return False
     end_panel_session(session=session, status=Status.SCREENED_OUT, why=str(error))

@@ -48,7 +48,7 @@ def cost_of_plan(design: StudyDesign, hits: int, items: int) -> PlanCost:
 
 
 def problems_of_cost(design: StudyDesign, hits: int, items: int) -> list[DesignError]:
-    """Return the cost problems that prevent opening, and too low wages."""
+    """Return the problems with the cost: a budget that is too small for opening, and a wage below the floor."""
     cost = cost_of_plan(design, hits, items)
     problems = []
     if cost.sends_people and cost.missing_cents:

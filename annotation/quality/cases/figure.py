@@ -30,7 +30,12 @@ LONGEST_BAR = 34  # length of the longest bar
 
 @dataclass(frozen=True, slots=True)
 class DrawnAnswer:
-    """``level`` is the height from 0 to 1; None for open answers."""
+    """An answer in the figure of a worker's latest answers.
+
+    Attributes:
+        level: the height from 0 to 1; None for open answers.
+        seconds: the time that the answer took; None if unknown.
+    """
 
     level: float | None
     seconds: float | None
@@ -124,7 +129,7 @@ def _axis_labels(kind: Kind) -> tuple[str, str]:
 
 
 def _pixels_per_second(dots: Sequence[DrawnAnswer], usual: float | None) -> float:
-    """Return pixels per second, with the usual time at half of the height."""
+    """Return the scale of the bars, in which the usual time has half of the largest height."""
     times = [dot.seconds for dot in dots if dot.seconds is not None]
     middle = usual or (float(np.median(times)) if times else 0.0)
     return LONGEST_BAR / (2 * middle) if middle else 1.0

@@ -226,10 +226,10 @@ def run_chance(chances: Floats, length: int) -> float:
 
 @lru_cache(maxsize=4096)
 def alternation_distribution(first: int, second: int) -> tuple[float, ...]:
-    """Return the probabilities of 0, 1, 2, ... changes in a random order of two sorts of things.
+    """Return the probabilities of 0, 1, 2, ... changes in a random order of two types of things.
 
-    ``first`` and ``second`` are the numbers of things of each sort (Wald & Wolfowitz 1940: the number of runs, less
-    one).
+    ``first`` and ``second`` are the numbers of things of each type. The number of changes is the number of runs, less
+    one (Wald & Wolfowitz 1940).
     """
     if not first or not second:
         return (1.0,)
@@ -374,10 +374,10 @@ class Alternation(SequentialRule):
         return answers.values > 0
 
     def examine(self, history: History) -> Finding | None:
-        """Test the number of changes between answers as shown, within assignments with two sorts of answers.
+        """Test the number of changes between answers as shown, in assignments with two different answers.
 
-        They are compared with all orders of the same answers (the exact conditional runs test of Wald & Wolfowitz
-        1940). Items and sides are in random order, so a careful worker's answers are effectively shuffled.
+        The answers are compared with all orders of the same answers (the exact conditional runs test of Wald &
+        Wolfowitz 1940). Items and sides are in random order, so a careful worker's answers are effectively shuffled.
         """
         level = self.alpha_now(history)
         if not level:

@@ -45,7 +45,7 @@ def answers_of_form(
 
 
 def undecided_positions(form: Mapping[str, Any], page_units: Sequence[PageUnit], kind: Kind) -> list[int]:
-    """Return the positions in groups that have neither a tick nor "none", or have both."""
+    """Return the positions of groups with neither a tick nor "none", or with both."""
     if not kind.grouped:
         return []
     return [

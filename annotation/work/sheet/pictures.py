@@ -39,7 +39,7 @@ def preview_picture_url(item: Item) -> str:
 
 
 def add_sizes(shown: dict[str, Any], item: Item | None) -> dict[str, Any]:
-    """Add the sizes of scaled pictures to the image of ``shown``, from which the browser chooses."""
+    """Add the sizes of the scaled picture to the image in ``shown``, so that the browser can choose one."""
     image = shown.get("image") or {}
     if item is not None and item.picture and image.get("url") not in (None, "", item.url):
         image |= attributes_of(item, image["url"])

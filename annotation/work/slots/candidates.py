@@ -173,7 +173,7 @@ def _candidates(
 
 
 def free_a_page(*, study: Study, worker: Worker) -> bool:
-    """Release leases for a worker who holds none, as a claim would; return whether the worker can claim a HIT."""
+    """Release leases as a claim would, for a worker who holds none; return whether the worker can now claim a HIT."""
     participation = _participation(study, worker)
     _own, overdue = _leases(study, worker)
     goes_on = participation.standing == Participation.Standing.ACTIVE and study.paused_at is None
@@ -181,7 +181,7 @@ def free_a_page(*, study: Study, worker: Worker) -> bool:
 
 
 def waits_for_a_page(*, study: Study, worker: Worker) -> bool:
-    """Return whether the worker, for whom nothing is left, may get a HIT that others hold now."""
+    """Return whether a worker for whom no HIT is left may still get one that others hold now."""
     if study.state != Study.State.OPEN or has_reached_limit(
         study=study, design=design_of(study), worker=worker
     ):

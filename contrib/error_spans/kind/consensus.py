@@ -33,8 +33,8 @@ class MajorityOfCharacters(OpenAggregation):
 def merge_answers_of_unit(answers: Sequence[Mapping[str, Any]], mqm: Mqm = MQM) -> Consensus:
     """Return the mean score, and the characters that more than half of the answers mark.
 
-    Adjacent characters form one span while the most frequent severity and category stay the same; among equally
-    frequent severities, the least severe is taken. Something counts as missing if more than half say so.
+    Adjacent characters form one span while the most frequent severity and category stay the same; if severities are
+    equally frequent, the least severe is taken. A missing part is included if more than half of the answers mark one.
     """
     n = len(answers)
     marks: dict[int, list[tuple[str, str]]] = {}

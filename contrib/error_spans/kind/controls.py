@@ -1,4 +1,4 @@
-"""Control items: some words of a text are replaced by words of another item, and must be marked."""
+"""Control items: some words of a text are replaced by words of another item, and workers must mark them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,11 @@ LEAST_DAMAGED, LEAST_WORDS = 2, 4
 
 
 def reference_control(kind: Kind, slot: ControlSlot, image: Image) -> Group:
-    """Damage a person's text; if there is none, a system's."""
+    """Return a control item made from a person's text or, if there is none, from a system's.
+
+    Raises:
+        DesignError: no text can be damaged.
+    """
     group = _damaged(kind, slot, image, image.references or _texts(image), REFERENCE)
     if group is None:
         raise DesignError(
@@ -38,7 +42,7 @@ def reference_control(kind: Kind, slot: ControlSlot, image: Image) -> Group:
 
 
 def degraded_control(kind: Kind, slot: ControlSlot, image: Image) -> Group | None:
-    """Damage a system's text; if there is none, a person's."""
+    """Return a control item made from a system's text or, if there is none, from a person's; None if impossible."""
     texts = [text for _, text in image.outputs] or list(image.references)
     return _damaged(kind, slot, image, texts, DEGRADED)
 
@@ -46,10 +50,10 @@ def degraded_control(kind: Kind, slot: ControlSlot, image: Image) -> Group | Non
 def _damaged(
     kind: Kind, slot: ControlSlot, image: Image, texts: Sequence[Text], control_kind: str
 ) -> Group | None:
-    """Replace adjacent words of a text by another item's; they must be marked (Kocmi et al. 2024, section 3).
+    """Return a control item in which adjacent words are replaced by another item's (Kocmi et al. 2024, section 3).
 
-    If two texts are shown side by side, both are damaged, so that neither can be left unread. They are taken from
-    ``texts`` or, if that has too few, from all texts of the image.
+    If two texts are shown side by side, both are damaged, so that workers must read both. The texts are taken from
+    ``texts`` or, if that has too few, from all texts of the image. Return None if no text can be damaged.
     """
     others: list[Text] = []
     spans = slot.design.spans

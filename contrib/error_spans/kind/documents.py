@@ -84,7 +84,7 @@ def draw_documents(kind: Kind, design: StudyDesign, material: Material) -> Batch
 
 
 def _runs(images: Sequence[Image]) -> list[_Run]:
-    """Group outputs by document, in import order; equal sequences of texts become one run."""
+    """Group each document's outputs by system, in import order; equal sequences of texts become one run."""
     documents: dict[str, list[Image]] = {}
     for image in images:
         if (name := dict(image.fields).get("document", "").strip()) and image.outputs:

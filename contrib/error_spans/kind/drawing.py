@@ -48,7 +48,7 @@ def draw_texts(kind: Kind, design: StudyDesign, material: Material) -> Batch:
 
 
 def _screens(design: StudyDesign, name: str, units: Sequence[UnitSpec]) -> list[tuple[UnitSpec, ...]]:
-    """Return an item's units by screen: single ones, or pairs drawn at random."""
+    """Return an item's units by screen: one unit each or, for texts side by side, random pairs."""
     if not design.spans.contrastive:
         return [(unit,) for unit in units]
     mixed = shuffled(units, rng_for(design.seed, f"screens {name}"))

@@ -87,7 +87,7 @@ class SpanRehearsal(Rehearsal):
         return marks
 
     def _read(self, text: str, span: Mapping[str, Any], rng: np.random.Generator) -> dict[str, Any]:
-        """Return a span as a worker may mark it: sometimes with another end."""
+        """Return a span as a simulated worker marks it: sometimes with another end."""
         ends = [end for _, end in word_bounds(text) if span[START] is not None and end > span[START]]
         if not ends or rng.random() >= MOVED:
             return dict(span)

@@ -137,7 +137,7 @@ def score_segments(
 
 
 def outputs_of(segments: Segments) -> Outputs | None:
-    """Return the segments as outputs of systems, with judges that are known; None without segments."""
+    """Convert segments to ``Outputs`` of systems, with the votes of identified judges; return None without segments."""
     rows = [(name, segment) for name, judged in segments.items() for segment in judged]
     if not rows:
         return None

@@ -140,7 +140,7 @@ def _categories(text: str, tag: str) -> list[str]:
 
 
 def name_radio_group(element: Element) -> str | None:
-    """Give all buttons of a group one name. Return a sentence if they had several, which Amazon allows."""
+    """Give all buttons of a group the same name. Return a sentence if their names differed, which Amazon allows."""
     buttons = _buttons(element)
     names = [button.attributes.get("name", "") for button in buttons]
     distinct = list(dict.fromkeys(name for name in names if name))

@@ -45,7 +45,7 @@ _COUNTED = {
 
 
 def describe_omissions(source: str) -> list[str]:
-    """Return one sentence per sort of omitted element, in a stable order."""
+    """Return one sentence for each type of omitted element, in a stable order."""
     scan = _Scan()
     scan.feed(source)
     scan.close()

@@ -85,7 +85,7 @@ def _power_rows(rehearsal: Analysis, purpose: str) -> list[Mapping[str, Any]]:
 
 
 def _main_row(rows: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """Return the row that decides whether a study counts as ready."""
+    """Return the row marked as the main one, whose power decides whether the study counts as ready."""
     return next(row for row in rows if row["main"])
 
 

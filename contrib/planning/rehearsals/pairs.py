@@ -81,7 +81,7 @@ def metric_hits(evaluation: MetaEvaluation | None, pairs: KnownPairs) -> dict[st
 
 
 def share_of_truth(named: Mapping[int, int], pairs: KnownPairs) -> dict[str, Any]:
-    """Return the share of pairs whose named side is the true winner."""
+    """Return the share of the pairs in ``named`` (pair row id -> side) whose named side is the true winner."""
     right = [side == pairs.truth[pair] for pair, side in named.items()]
     return share_by_item(right, [pairs.cluster[pair] for pair in named])
 
@@ -101,7 +101,7 @@ def compared_systems(study: Study, pairs: KnownPairs) -> dict[int, tuple[str, st
 def system_rows(
     meetings: Mapping[int, tuple[str, str]], pairs: KnownPairs, verdict: SystemsVerdict | None
 ) -> list[dict[str, Any]]:
-    """Return how often each system truly wins, and how often by the votes, as in the verdict."""
+    """Return for each system how often it truly wins, and how often it wins by the votes, as in the verdict."""
     results = {row["system"]: row for row in verdict["systems"]} if verdict else {}
     rows = []
     for name in sorted({name for names in meetings.values() for name in names}):

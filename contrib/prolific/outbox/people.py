@@ -45,7 +45,10 @@ def blocked_group_name() -> str:
 
 
 def change_group(client: ProlificClient, call: CrowdCall, *, name: str, add: bool) -> dict[str, Any]:
-    """Add a person to a group, or remove them; a repeated call changes nothing."""
+    """Add a person to the groups of this name, or remove them; a repeated call changes nothing.
+
+    A missing group is created before somebody is added.
+    """
     person, workspace = person_of_call(call), _workspace()
     if not name:
         raise CrowdRefusal(f"The call {call.key} names no group.")

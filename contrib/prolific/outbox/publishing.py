@@ -47,7 +47,7 @@ OPEN_STATES = {
 
 
 def refuse_dearer(client: ProlificClient, *, reward_cents: int, places: int, reserved: int) -> None:
-    """Raise CrowdRefusal if the cost with fee and tax exceeds the reservation."""
+    """Raise CrowdRefusal if Prolific's price, with fee and tax, exceeds the reservation."""
     cost = client.cost_cents(reward_cents=reward_cents, places=places)
     if cost > reserved:
         raise CrowdRefusal(
@@ -69,7 +69,7 @@ def refuse_other_currency(client: ProlificClient, design: StudyDesign) -> None:
 
 
 def publish(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
-    """Find or create the study with Quorum's token, store it, and publish it."""
+    """Find the study that has Quorum's token or create it as a draft, store its id, and publish it."""
     publication = call.publication_now()
     studies = client.find_studies(publication.token, project=feature_settings.PROLIFIC_PROJECT)
     up = [study for study in studies if study.state in OPEN_STATES]

@@ -106,7 +106,10 @@ class DesignFitter:
         return make_design(self.values | names)
 
     def fit_requirements(self) -> None:
-        """Clear requirements of approved work for people who join by a link, as they have no record yet."""
+        """Clear a preset's requirements if they include approved work and people join by a link.
+
+        Such people have no record of approved work yet.
+        """
         workers = self.values["workers"]
         preset = REQUIREMENT_PRESETS.get(workers["requirements"])
         if (
@@ -126,7 +129,7 @@ class DesignFitter:
         )
 
     def fit_source(self) -> None:
-        """Show source texts, and ask about texts, if the items have no pictures."""
+        """If the items have only source texts and no pictures, set what is judged, and show the source texts."""
         kind = KINDS[self.values["protocol"]]
         if (
             self.values["judged"] != CAPTION
@@ -150,7 +153,11 @@ class DesignFitter:
         )
 
     def fit_purpose(self, per_hit: int | None) -> int:
-        """Set the number of answers that the study's purpose needs; return the check questions per page."""
+        """Set the number of answers and check questions for the study's purpose; return the check questions per page.
+
+        Args:
+            per_hit: the number of check questions per page, instead of the purpose's; None to use the purpose's.
+        """
         purpose, kind, controls = (
             PURPOSES.get(self.purpose),
             KINDS[self.values["protocol"]],
@@ -249,7 +256,10 @@ class DesignFitter:
             self.sentences.append(_pairs_sentence(requested, there))
 
     def fit_captions(self, material: Material) -> None:
-        """Set which captions are judged: of ranked lists; without any, of systems; without any, of people."""
+        """If the dataset lacks the captions to be judged, choose others: those of systems, or else people's.
+
+        Also switch the filter off if some items have no references.
+        """
         sampling, filter_ = self.values["sampling"], self.values["filter"]
         outputs = any(image.outputs for image in material.images)
         retrieved = any(image.retrieved for image in material.images)
@@ -331,9 +341,9 @@ class DesignFitter:
 def _one_an_image(
     wanted: Mapping[str, int], requested: Mapping[str, int], images: Sequence[Image], *, systems_meet: bool
 ) -> dict[str, int]:
-    """Limit each kind of pair to one per image, so that no kind outweighs the others.
+    """Return the numbers of pairs, limited to one per image for each kind, so that no kind outweighs the others.
 
-    If ``systems_meet``, MM keeps enough pairs for every two systems to meet on every image.
+    If ``systems_meet``, MM keeps enough pairs for every two systems to be compared on every image.
     """
     pairs = {name: min(count, max(1, len(images))) for name, count in wanted.items()}
     if "MM" in pairs and systems_meet:  # they already meet on all images

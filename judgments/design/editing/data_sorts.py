@@ -1,4 +1,4 @@
-"""Tell whether a dataset has captions of pictures, or translations, summaries or other texts about source texts."""
+"""Detect whether a dataset has captions of pictures, or translations, summaries or other texts about source texts."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def can_ask_about_texts(kind: Kind) -> bool:
 
 
 def card_title(preset: Preset, judged: str) -> str:
-    """Return the title of a preset, worded for the judged sort of text unless the preset is made for one."""
+    """Return the title of a preset, worded for the type of judged text unless the preset is made for one type."""
     wordings = KINDS[preset.values["protocol"]].wordings
     if judged == CAPTION or judged not in wordings or preset.values.get("judged", CAPTION) != CAPTION:
         return gettext(preset.title)
@@ -62,7 +62,7 @@ def card_title(preset: Preset, judged: str) -> str:
 
 
 def preset_titles(judged: str) -> dict[str, str]:
-    """Return preset name -> title for the judged sort of text.
+    """Return preset name -> title, worded for the type of judged text.
 
     For texts other than captions, presets whose page needs pictures are left out.
     """

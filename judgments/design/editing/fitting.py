@@ -28,10 +28,11 @@ TOO_FEW_TEXTS = {
 
 @dataclass(frozen=True, slots=True)
 class ChecksQuestion:
-    """The question whether check questions with a known answer may take items away from what is judged.
+    """A question for the designer: may check questions use up items that would otherwise be judged?
 
     Attributes:
-        proposed, choices: values of the argument ``checks`` of `fit_to_dataset`.
+        proposed: the proposed answer, a value of the argument ``checks`` of `fit_to_dataset`.
+        choices: the other possible answers.
         lost: number of items that would not be judged.
         asked: number of items that can be judged.
     """
@@ -79,10 +80,11 @@ def fit_to_dataset(
 def _keep_items(
     reserving: DesignFitter, values: dict[str, Any], reader: DatasetReader, checks: str
 ) -> FittedDesign:
-    """Return the design so that all items are judged, if reserving items for check questions would cost too many.
+    """Return the fitted design that keeps the most judged items, if check questions would use up too many.
 
     Args:
         reserving: the fitting that reserves items for check questions.
+        checks: the designer's choice, as in `fit_to_dataset`.
     """
     controls = reserving.values["controls"]
     if not reserving.checks or not set(controls["kinds"]) & set(SPLIT_CONTROLS):

@@ -28,7 +28,7 @@ def store_preview(session: MutableMapping[str, Any], design: StudyDesign) -> str
 
 
 def keep_row(session: MutableMapping[str, Any], key: str, cells: Mapping[str, str]) -> None:
-    """Show this row in the preview of a design, instead of its dataset."""
+    """Store a row of inputs in the session; the preview of the design shows it instead of an item of the dataset."""
     session[ROWS] = {key: dict(cells)}
 
 

@@ -46,7 +46,7 @@ class RowColumn:
 
     @property
     def counts(self) -> bool:
-        """Whether a filled cell means a filled row; not for a choice with a default, which is always filled."""
+        """Whether a filled cell shows that the row is used; false for a choice with a default, which is never empty."""
         return self.shape != "choice" or self.needed
 
     def text_of(self, value: Any) -> str:

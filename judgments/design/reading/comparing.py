@@ -76,7 +76,7 @@ def _keys(values: dict[str, Any], table: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def _in_file_order(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
-    """Put top-level keys first."""
+    """Return the keys in the order of a study file: top-level keys first, then tables in the order of the design."""
     keys = [*before, *(key for key in after if key not in before)]
     roots = [*StudyDesign.model_fields]
 

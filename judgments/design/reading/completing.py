@@ -69,7 +69,7 @@ def complete_values(values: dict[str, Any], saved: Mapping[str, Preset]) -> dict
 
 
 def _with_usual_least(values: dict[str, Any], preset: Preset | None) -> dict[str, Any]:
-    """Complete ``controls.least``, but for a published rule, which has none."""
+    """Set the default of ``controls.least``, except if the paper states the control rule without such a minimum."""
     controls = values.get("controls", {})
     published = preset and "controls.threshold" not in preset.ours and preset.values.get("controls", {})
     if not isinstance(controls, dict) or (published and "threshold" in published):
@@ -103,7 +103,7 @@ def _with_requirements(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _merge(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
-    """Merge table by table; ``sampling.pairs`` and ``chosen`` are one value each."""
+    """Merge two study files, table by table; ``sampling.pairs`` and ``chosen`` are replaced as a whole."""
     merged = dict(below)
     for key, value in above.items():
         under = below.get(key)

@@ -1,9 +1,11 @@
-"""Presets of study designs, each a paper's protocol.
+"""Presets of study designs, each the protocol of a paper.
 
-A preset is a file of study_presets/, or of a feature: a study file without ``name`` and ``dataset``. Its table
-``[about]`` holds what lists show; its ``ours`` names the keys that the paper does not give, so that they are not cited
-as published. Most instructions are in our words, from what the paper says its workers were told. No paper prints worked
-examples, and an example teaches what to prefer, so that no preset has any.
+A preset is a file in study_presets/ or in a feature's folder: a study file without ``name`` and ``dataset``. Its
+table ``[about]`` has the texts for lists. The key ``ours`` in it names the keys that the paper does not state, so
+that they are not cited as published.
+
+Most instructions are our own wording of what the paper says that its workers were told. Presets have no worked
+examples: no paper prints any, and an example teaches workers what to prefer.
 """
 
 from __future__ import annotations
@@ -42,9 +44,9 @@ class Preset:
     """A published protocol.
 
     Attributes:
-        ours: dotted keys whose values the paper does not give.
+        ours: dotted keys whose values the paper does not state.
         choose: when to choose it, as the end of a sentence.
-        suits: purposes that it suits; the smaller the number, the plainer the way.
+        suits: purpose -> rank among the presets that suit it; the lowest is the simplest choice.
     """
 
     title: str

@@ -1,4 +1,4 @@
-"""Word pydantic's errors for whoever writes a study file."""
+"""Convert pydantic's errors to sentences for the author of a study file."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def design_errors(error: ValidationError) -> list[DesignError]:
 
 
 def sentence_error(path: list[str], sentence: str) -> DesignError:
-    """Find the key in the sentence if ``path`` is empty."""
+    """Return an error with this message, about the key at ``path`` or, without a path, the key named in the message."""
     key = ".".join(path)
     named = re.findall(r"^[“„]?([a-z_]+(?:\.[a-z_]+)?)", sentence)
     field = key or next((name for name in named if name.split(".")[0] in StudyDesign.model_fields), "")

@@ -82,12 +82,12 @@ class Controls(Part):
     )
 
     def sets_aside(self, seen: int, right: int) -> bool:
-        """Return whether a worker with ``right`` of the check questions ``seen`` is set aside."""
+        """Return whether the rule excludes the answers of a worker with ``right`` of ``seen`` check questions right."""
         # the quotient is the double nearest to the true share, so 7 of 10 reaches a threshold of 0.7
         return seen >= self.least and right / seen < self.threshold
 
     def chance_set_aside(self, seen: int, accuracy: float) -> float:
-        """Return the probability that a worker's answers are not used after ``seen`` check questions.
+        """Return the probability that the rule excludes a worker's answers after ``seen`` check questions.
 
         Args:
             accuracy: the probability that the worker answers a check question right.
@@ -101,10 +101,10 @@ class Controls(Part):
 
 @cache
 def usual_least(threshold: float) -> int:
-    """Return the number of check questions from which on a careful worker is hardly ever set aside.
+    """Return the smallest number of check questions from which on the rule hardly ever excludes a careful worker.
 
-    The probability is at most ``LOST``. Return 1, which protects nobody, if no number up to ``MOST_CHECKS``
-    suffices.
+    The probability of an exclusion is at most ``LOST`` from that number up to ``MOST_CHECKS``. If there is no such
+    number, return 1, which protects nobody.
     """
     rule = Controls(threshold=threshold)
     safe = MOST_CHECKS + 1

@@ -68,7 +68,7 @@ class Source(Part):
 
 
 def check_judged(value: Any) -> Any:
-    """Raise ValueError for an unknown sort of text, naming the most similar one."""
+    """Return a known type of text. For an unknown one, raise ValueError with the most similar name."""
     if value in JUDGED:
         return value
     near = nearest_name(value, JUDGED, cutoff=0.0)

@@ -45,10 +45,10 @@ def control_dealer(
     known: Sequence[Known],
     shows_picture: bool,
 ) -> Dealer:
-    """Return a function (page number, page) -> control groups.
+    """Return a function (page number, page) -> groups of control items for the page.
 
-    The seed draws the kind of control for each place, in equal shares. A page may get fewer than asked for: a page
-    of one group cannot repeat it at a distance, and known items are not put on pages with their image.
+    The seed draws the kind of control for each place, in equal shares. A page may get fewer items than requested: a
+    page with a single group cannot repeat it at a distance, and a known item is not put on a page with the same image.
 
     Args:
         images: the images of the control split.

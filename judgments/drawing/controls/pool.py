@@ -26,7 +26,7 @@ class ControlPool:
 
 
 def mark_of(image: Hashable, *texts: Hashable, grouped: bool) -> Mark:
-    """Return what identifies a control item to a worker: its image and, unless ``grouped``, its captions.
+    """Return what a worker can recognise a control item by: its image and, unless ``grouped``, its captions.
 
     Image and texts are names or row ids; None stands for a missing caption.
     """

@@ -116,9 +116,9 @@ def count_pairs(
 
 
 def contests_of_systems(images: Sequence[Image]) -> int:
-    """Return how many pairs let every two systems meet on every image.
+    """Return the number of pairs in which every two systems are compared once on every image.
 
-    The number is at most ``MOST_BY_DEFAULT``, or one per image if that is more.
+    The number is limited to ``MOST_BY_DEFAULT``, or to one per image if that is more.
     """
     systems = {name for image in images for name, _ in image.outputs}
     return min(len(images) * comb(len(systems), 2), max(MOST_BY_DEFAULT, len(images)))

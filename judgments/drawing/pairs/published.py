@@ -27,7 +27,7 @@ def draw_published(
     so_far: AcceptedPairs,
     rng: np.random.Generator,
 ) -> list[Pair]:
-    """Take pairs in random order, those of rarely used machines first."""
+    """Return up to ``count`` published pairs in random order, those of rarely drawn machines first."""
     pool: dict[SystemNames, list[Pair]] = {}
     usable = [pair for pair in _published(material, images, kind) if not has_equal_texts(pair)]
     for pair in shuffled(usable, rng):

@@ -196,7 +196,7 @@ class CandidateRegister:
         return True
 
     def _parting(self, row: CandidateRow) -> str:
-        """Return both captions from where they begin to differ, for an error message."""
+        """Quote both captions where they first differ, for an error message; return "" except at the first call."""
         if self._looked_back:
             return ""
         self._looked_back = True

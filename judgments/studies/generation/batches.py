@@ -25,7 +25,7 @@ PLACE_LIMIT = 2**31 - 1  # places of a ranked list
 
 
 def hits_of_row(design: StudyDesign, cells: Mapping[str, str]) -> tuple[HITSpec, ...]:
-    """Return the HITs for one row of inputs, without a dataset."""
+    """Draw the HITs for a single row of inputs, without a dataset, for a preview."""
     image = Image(name="row-1", split="", references=(), fields=tuple(cells.items()))
     kind = KINDS[design.protocol].for_design(design)
     return kind.draw_batch(design, Material(design.dataset, (image,))).hits
@@ -80,7 +80,11 @@ def build_batch(design: StudyDesign, dataset: Dataset, *, maker: int | None = No
 
 
 def _without_items_of(studies: Collection[str], material: Material, dataset: Dataset) -> Material:
-    """Leave out the items that other studies of the dataset asked about."""
+    """Return the material without the items that other studies of the dataset judged.
+
+    Raises:
+        DesignError: the dataset has no study with one of the names.
+    """
     known = set(Study.objects.filter(dataset=dataset, slug__in=studies).values_list("slug", flat=True))
     for slug in studies:
         if slug not in known:

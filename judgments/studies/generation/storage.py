@@ -156,7 +156,10 @@ def _ids_in_order(model: type[HIT | Unit], study: Study) -> npt.NDArray[np.int64
 
 
 def _captions(dataset: Dataset, batch: Batch) -> dict[str, int]:
-    """Store new texts of control items and of manual changes, as candidates without a system."""
+    """Store the texts of control items and of manual changes that the dataset lacks, as candidates without a system.
+
+    Return text key -> row id of all captions of the dataset.
+    """
     captions = dict(Caption.objects.filter(dataset=dataset).values_list("key", "pk"))
     unit_groups = chain((hit.units for hit in batch.hits), (group.units for group in batch.quiz))
     texts = (

@@ -128,7 +128,7 @@ def _people(captions: Sequence[CaptionTexts]) -> Floats:
 
 
 def _rhos(run: Run, graded: GradedCaptions) -> None:
-    """V15 §7.2: Spearman's rho on all expert pairs, where an image's own captions are among its references."""
+    """Compute Spearman's rho on all expert pairs, where references include the image's own captions (V15 §7.2)."""
     documents = [caption.references for caption in graded.captions]
     metrics = computable_metrics(RHOS.values())
     scored = score_captions(graded.captions, documents, metrics=metrics, tokenizer="ptb").scores

@@ -137,7 +137,7 @@ def _experts(run: Run, experts: Pairs) -> None:
 
 
 def _kappas(run: Run, data: Flickr8kSet) -> None:
-    """Tables 8 and 9: kappa on a grid of thresholds, for each set of references."""
+    """Compute kappa on a grid of thresholds, for each set of references (Tables 8 and 9)."""
     experts = data.experts
     panels: list[HeatPanel] = []
     rows: list[tuple[Cell, ...]] = []
@@ -224,7 +224,7 @@ def _shares(data: Flickr8kSet) -> Floats:
 
 
 def _filter(run: Run, data: Flickr8kSet) -> None:
-    """The effect of the Bleu-pre filter (4.3.2)."""
+    """Measure the effect of the Bleu-pre filter (4.3.2)."""
     experts, crowd = data.experts, data.crowd
     expert_pairs = experts.image, experts.caption
     crowd_pairs = crowd.image, crowd.caption
@@ -291,7 +291,7 @@ def _shared_bigrams(data: Flickr8kSet, change: str) -> Flags:
 
 
 def _crowd(run: Run, data: Flickr8kSet, shares: Floats) -> None:
-    """The crowd against the experts, and how many pairs are relevant (4.3.2, Table 10)."""
+    """Compare the crowd with the experts, and count the relevant pairs (4.3.2, Table 10)."""
     experts = data.experts
     seen = shares[experts.image, experts.caption]
     own_caption = experts.image == experts.caption
@@ -344,7 +344,7 @@ def _crowd(run: Run, data: Flickr8kSet, shares: Floats) -> None:
 
 
 def _control_rule(run: Run) -> None:
-    """The rule of 70 % right control items, on a simulated crowd, since the published data name no workers."""
+    """Apply the rule of 70 % right control items to a simulated crowd, since the published data name no workers."""
     rng = np.random.default_rng(run.seed)
     pairs, controls, votes = 3000, 1000, 3
     truth = (rng.random(pairs + controls) < 0.1).astype(np.int64)
@@ -383,7 +383,7 @@ def _control_rule(run: Run) -> None:
 
 
 def _rankings(run: Run, data: Flickr8kSet, shares: Floats) -> None:
-    """R@k, median rank, S@k, R-precision and grades of first captions, for rankings computed from captions."""
+    """Judge the rankings of systems that know an image only by its captions: R@k, S@k, R-precision and others (4.3)."""
     systems = of_features("text_systems")
     if not systems:
         return
@@ -437,7 +437,7 @@ def _affinities(
 def _orders(
     run: Run, task: str, by_crowd: Mapping[str, JudgedRankings], by_original: Mapping[str, JudgedRankings]
 ) -> None:
-    """Table 7: rho and tau-b between the order of systems by people and their order by the original item."""
+    """Correlate the order of systems by people with their order by the original item, by rho and tau-b (Table 7)."""
     measures = {
         **{f"S@{k}": [success_at_k(lists, k=k) for lists in by_crowd.values()] for k in CUTS},
         "R-precision": [r_precision(lists) for lists in by_crowd.values()],
@@ -493,7 +493,7 @@ def _ranking_table(
 
 
 def _first_captions(run: Run, data: Flickr8kSet, first: dict[str, Ints], best: str) -> None:
-    """Table 1: cumulative shares of the grades of first captions, with stars for McNemar's test."""
+    """Tabulate cumulative shares of the grades of first captions, with stars for McNemar's test (Table 1)."""
     grades = np.full((len(data.images), len(data.images)), np.nan)
     grades[data.experts.image, data.experts.caption] = data.experts.means
     images = np.arange(len(data.images))

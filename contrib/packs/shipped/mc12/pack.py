@@ -146,7 +146,7 @@ def _baselines(texts: ImageTexts, vocabulary: frozenset[str] | None, seed: int) 
 
 
 def _overlaps(run: Run, name: str, title: str, texts: ImageTexts, *, stated: bool) -> None:
-    """Table 2: precision, recall and F1 of ten keywords, with and without infrequent words."""
+    """Compute precision, recall and F1 of ten keywords, with and without infrequent words (Table 2)."""
     rows: list[tuple[Cell, ...]] = []
     for evaluation, vocabulary in (
         ("standard", frequent_words(texts.training)),
@@ -171,7 +171,7 @@ def _overlaps(run: Run, name: str, title: str, texts: ImageTexts, *, stated: boo
 
 
 def _substitution(run: Run, name: str, title: str, texts: ImageTexts, *, stated: bool) -> None:
-    """Table 5: a keyword counts as often as people gave it."""
+    """Compute the substitution measures, in which a keyword counts as often as people gave it (Table 5)."""
     rows: list[tuple[Cell, ...]] = []
     for baseline, keywords in _baselines(texts, None, run.seed).items():
         cells = []

@@ -69,7 +69,7 @@ def analyse(run: Run) -> None:
 
 
 def _pairwise(run: Run, data: FiftySentenceData) -> None:
-    """App. I: metrics (five references) against the better candidate, and CIDEr (48) against the consensus."""
+    """Compare metrics (five references) with the better candidate, and CIDEr (48) with the consensus (App. I)."""
     metrics = [*AT_FIVE.values(), MEAN_LENGTH, "cider"]
     tables = scores_by_shared_subsets(data, metrics, [FIVE], draws=DRAWS, seed=run.seed)
     names = dict(AT_FIVE)
@@ -105,7 +105,7 @@ def _pairwise(run: Run, data: FiftySentenceData) -> None:
 
 
 def _parting(run: Run, data: FiftySentenceData) -> None:
-    """App. I and III: the pairs where the better candidate differs from the more human-like one."""
+    """Compare the better candidate of each pair with the more human-like one, and show differences (App. I and III)."""
     known = (data.winners != 0) & (data.better != 0)
     apart = known & (data.winners != data.better)
     more = _words_more_in_liked(data)
@@ -170,7 +170,7 @@ def _candidate(data: FiftySentenceData, position: int, winner: int) -> str:
 
 
 def _leave_one_out(run: Run, data: FiftySentenceData) -> None:
-    """App. II and IV: rank each image's references, each against all others."""
+    """Rank each image's references, each scored against all others (App. II and IV)."""
     images, lists = list(data.references), list(data.references.values())
     texts = [text for captions in lists for text in captions]
     others = [
@@ -238,7 +238,7 @@ def _example(data: FiftySentenceData, image: str, scores: dict[str, list[Floats]
 
 
 def _versions(run: Run, name: str, data: FiftySentenceData) -> None:
-    """App. VIII, figures 11 and 12: versions of metrics."""
+    """Compare versions of metrics (App. VIII, figures 11 and 12)."""
     metrics = [metric for versions in VERSIONS.values() for metric in versions.values()]
     by_size = scores_by_shared_subsets(data, metrics, SIZES, draws=VERSION_DRAWS, seed=run.seed)
     curves = {metric: curve_of_all(data, by_size[metric]) for metric in metrics}

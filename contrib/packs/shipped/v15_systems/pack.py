@@ -252,7 +252,7 @@ def _majority(votes: Ints) -> Ints:
 
 
 def _over_splits(right: Floats) -> tuple[Floats, Floats]:
-    """Return (P,) means over S splits, and (P,) numbers of splits where the predicted half has a winner (not nan)."""
+    """Return (P,) means over those of S splits whose predicted half has a winner (not nan), and (P,) their numbers."""
     known = ~np.isnan(right)
     return ratio(np.where(known, right, 0.0).sum(axis=0), known.sum(axis=0)), known.sum(axis=0).astype(
         np.float64

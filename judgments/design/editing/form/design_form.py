@@ -117,7 +117,7 @@ class DesignForm(forms.Form):
             yield section, [self[html_name(key)] for key in section.fields]
 
     def pair_keys_in_sight(self) -> list[str]:
-        """Return the keys of those kinds of pairs that have a number or an error; all keys if none has."""
+        """Return the keys of the kinds of pairs that have a number or an error; all keys if none has."""
         keys = [f"sampling.pairs.{name}" for name in PAIR_KINDS] if self.kind.compares_pairs else []
         requested = [key for key in keys if self[html_name(key)].value() not in (0, "0", "", None)]
         wrong = [key for key in keys if self.is_bound and html_name(key) in self.errors]
@@ -176,7 +176,7 @@ class DesignForm(forms.Form):
                 field.unit = self.currency
 
     def sketch(self) -> StudyDesign | None:
-        """Return a design to preview, with a stand-in name and slug if missing; None if it is invalid."""
+        """Return a design to preview, with a placeholder for a missing name or slug; None if the design is invalid."""
         if not self.is_bound:
             values = deepcopy(self.base) | {
                 "dataset": self.get_initial_for_field(self.fields["dataset"], "dataset")
@@ -207,7 +207,7 @@ class DesignForm(forms.Form):
         ]
 
     def _take_requirements_off(self) -> None:
-        """Clear the values of the previous requirements preset, unless one was edited."""
+        """Clear the values of the previous requirements preset if another one is chosen and none was edited."""
         named = value_at(self.base, REQUIREMENTS)
         chosen = self.data.get(html_name(REQUIREMENTS))
         if named not in REQUIREMENT_PRESETS or chosen in (None, named):
@@ -233,7 +233,7 @@ class DesignForm(forms.Form):
         return html_name(key) if key else None
 
     def _values(self, cleaned: dict[str, Any]) -> dict[str, Any]:
-        """Merge the answers into ``base``; an empty answer stands for the default."""
+        """Return ``base`` with the form's valid answers; an empty answer stands for the default."""
         values = deepcopy(self.base)
         built_in = self.kind.wordings.get(values.get("judged", ""))
         for section in self.sections:

@@ -75,7 +75,7 @@ def add_study(admin: QuorumAdmin, request: HttpRequest) -> HttpResponse:
 
 
 def _chosen_dataset(request: HttpRequest, datasets: QuerySet[Dataset]) -> Dataset | None:
-    """Return the dataset named in the address; if none is, the only dataset; None unless there is just one."""
+    """Return the dataset named in the address or, if none is, the only dataset; None if there are several, or none."""
     requested = datasets.filter(name=request.GET.get("dataset", "")).first()
     if requested is not None:
         return requested
