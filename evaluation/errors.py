@@ -24,7 +24,7 @@ class NothingToCompare(EvaluationError):
 
 
 class NothingToRank(EvaluationError):
-    """No judgment compares two systems; ``why`` is the reason in English."""
+    """No judgment compares two systems; ``why`` is the reason, untranslated."""
 
     def __init__(self, why: str, slug: str) -> None:
         super().__init__(gettext(why) % {"slug": slug})

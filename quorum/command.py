@@ -1,4 +1,4 @@
-"""The command ``quorum``: its words, its data folder, and shell completion."""
+"""The command ``quorum``: its subcommands ("words"), its data folder, and shell completion."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def main() -> None:
 
 @cache
 def words_of_environment() -> Words:
-    """Return the words of the platform and of the features that are on."""
+    """Return the subcommands of the platform and of the enabled features."""
     from django.core.exceptions import ImproperlyConfigured
 
     from config.features import features_of, names_of
@@ -68,7 +68,10 @@ def _read_settings_file(path: Path) -> None:
 
 
 def words_for(line: list[str]) -> Words:
-    """Return the words to interpret a line: only the platform's if they suffice, because features take time to load."""
+    """Return the subcommands among which to look up those of a command line.
+
+    These are only the platform's if that suffices, because features take time to load.
+    """
     commands = {*OF_PLATFORM.names, *OF_PLATFORM.paths, *OWN}
     return OF_PLATFORM if commands & {" ".join(line[:2]), *line[:1]} else words_of_environment()
 
@@ -106,10 +109,10 @@ def split(line: list[str]) -> tuple[str, list[str]]:
 
 @contextmanager
 def _data_folder(*, make: bool = False) -> Iterator[Path | None]:
-    """Set DATA_DIR, if Quorum is installed: to the given folder, else to `quorum-data` in the current folder.
+    """Set DATA_DIR to an absolute path if Quorum is installed; by default to `quorum-data` in the current folder.
 
-    If that folder does not exist, and need not be made, yield its path, and set DATA_DIR to a temporary folder, so that
-    `--help` leaves nothing behind. Otherwise yield None.
+    If that folder does not exist and `make` is false, yield its path and set DATA_DIR to a temporary folder, so that
+    `--help` creates no files. Otherwise yield None.
     """
     folder = _name_data_folder() if INSTALLED else None
     if folder is None or folder.is_dir() or make:
@@ -172,7 +175,7 @@ def _set_up() -> None:
 
 
 def _serve(rest: list[str]) -> None:
-    """Do what `make run` does, but with the packages as installed."""
+    """Start the web server and the background worker, as `make run` does, but from the installed packages."""
     from scripts import services
     from scripts.environment import CannotGoOn, check_port, check_writable, setting
 
@@ -241,7 +244,7 @@ def _complete(line: list[str]) -> None:
 
 
 def _parser(line: list[str]) -> ArgumentParser:
-    """Return a parser of all words, with the options of the command that the line names."""
+    """Return a parser of all subcommands; that of the subcommand in the line has its options."""
     parser = ArgumentParser(prog="quorum")
     groups = {"": parser.add_subparsers()}
     _add_run_options(groups[""].add_parser("run", help=OWN["run"]))

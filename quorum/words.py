@@ -1,7 +1,7 @@
-"""The words of ``quorum``: for each, the command of ``manage.py``, a description, and the dotted path of its code.
+"""The subcommands ("words") of ``quorum``: for each, a ``manage.py`` command, a description and a dotted path.
 
-The code is a class of command, or an operation that is declared with the command's help. The words of a feature that
-can be left out are in its ``apps.py``.
+The path leads to the class of the command, or to an operation that is declared with the command's help. Optional
+features declare their subcommands in their ``apps.py``.
 """
 
 from __future__ import annotations
@@ -115,13 +115,13 @@ SECTIONS: Commands = {
 
 
 class Words:
-    """The platform's commands, and those of features that are on.
+    """The subcommands of the platform and of the enabled features.
 
     Attributes:
-        sections: title -> words -> (name of the command, description, dotted path).
+        sections: title -> words, such as "dataset import" -> (name of the command, description, dotted path).
         names: words -> name of the command.
         paths: name of the command -> dotted path.
-        groups: first word -> title.
+        groups: first of two words -> title.
         without_data: names of the commands that work in a folder without an installation.
     """
 

@@ -158,7 +158,10 @@ class Calls:
 
 
 def _query(parameters: dict[str, Any]) -> dict[str, Any] | None:
-    """Return parameters with booleans as the API writes them; None if there are none, so that a link keeps its own."""
+    """Return parameters with booleans as the API writes them.
+
+    Return None if there are none, so that a URL keeps its own query.
+    """
     if not parameters:
         return None
     return {
@@ -200,7 +203,10 @@ class Quorum(Calls):
         return Handle(self, f"datasets/{name}/", {"dataset": name})
 
     def frame(self, resource: str, **filters: Any) -> pd.DataFrame:
-        """Return a list of the API, such as ``studies`` or ``exclusions``, as a DataFrame; ``..._at`` become times."""
+        """Return a list of the API, such as ``studies`` or ``exclusions``, as a DataFrame.
+
+        Columns whose names end in ``_at`` become times.
+        """
         frame = pd.DataFrame(list(self.rows(resource, **filters)))
         for name in frame.columns:
             if name.endswith("_at"):
@@ -219,7 +225,7 @@ class Quorum(Calls):
         """Wait for a job to end, and return it.
 
         Raises:
-            JobFailed: the job failed; the error has its message.
+            JobFailed: the job failed or was cancelled; the error says why.
             TimeoutError: the job has not ended after ``seconds``.
         """
         end, pause = time.monotonic() + seconds, 0.1
@@ -242,7 +248,7 @@ class Quorum(Calls):
 
 
 class Handle:
-    """A study or a dataset. Every operation of the API is a method.
+    """A study or a dataset. Each of its operations in the API is a method.
 
     ``study.pause(why="a caption is broken")`` posts to ``studies/<slug>/pause/`` (``do``).
     """
@@ -259,17 +265,17 @@ class Handle:
         return partial(self.do, name.replace("_", "-"))
 
     def do(self, operation: str, **parameters: Any) -> dict[str, Any]:
-        """Do an operation. Return the response (usually the row), or the finished job if a job does it."""
+        """Do an operation. Return the response (usually the row), or the finished job if the operation is a job."""
         answer = self.quorum.ask("POST", f"{self.address}{operation}/", json=parameters)
         job: dict[str, Any] = answer.json()
         return self.quorum.wait(job) if answer.status_code == ACCEPTED else job
 
     def get(self, what: str = "", **parameters: Any) -> dict[str, Any]:
-        """Return the row, or what is at an address below it, such as ``agreement``."""
+        """Return the study or dataset, or the object at an address below it, such as ``agreement``."""
         return self.quorum.get(f"{self.address}{what}/" if what else self.address, **parameters)
 
     def frame(self, resource: str, **filters: Any) -> pd.DataFrame:
-        """Return the rows of a list that belong to it, such as ``judgments``, as a DataFrame."""
+        """Return a list of the rows that belong to the study or dataset, such as ``judgments``, as a DataFrame."""
         return self.quorum.frame(resource, **self.filters, **filters)
 
     def export(self, format: str, path: str | Path) -> Path:

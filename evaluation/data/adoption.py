@@ -50,12 +50,13 @@ class Adoption:
 def adopt_captions(*, study: Study, system: str = "", by: User | None = None) -> Adoption:
     """Add the included captions to the dataset as references, or as outputs of ``system``. Idempotent.
 
-    Outputs can be judged in later studies, but never by their writers. A new system belongs to ``by``; it is None if
-    a command adopts.
+    Outputs can be judged in later studies, but never by their writers. A new system belongs to ``by``, which is None if
+    a command adopts the captions.
 
     Raises:
-        EvaluationError: the study collects no captions. WrongState: it is not closed, was rehearsed, or has no
-            caption, or ``by`` is no editor. DataConflict: ``system`` has other captions, or an invalid name.
+        EvaluationError: the study collects no captions.
+        WrongState: the study is not closed, was rehearsed, or has no caption; or ``by`` is not an editor.
+        DataConflict: ``system`` has other captions, or an invalid name.
     """
     check_writes(study)
     if by is not None:

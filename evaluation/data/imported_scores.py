@@ -139,7 +139,8 @@ class ImportedScores:
     ) -> Floats:
         """Return the (N,) scores of (image, text, ...); nan if missing.
 
-        Texts are looked up in their normalised form, then as written, as earlier versions stored them.
+        Texts are looked up in their normalised form, then as written and without blanks at their ends, as earlier
+        versions stored them.
         """
         scores = np.full(len(named), np.nan)
         for form in (one_text, str, str.strip):

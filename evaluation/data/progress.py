@@ -62,7 +62,7 @@ def _counts(study: Study, states: dict[str, int]) -> dict[str, Any]:
 
 
 def judgments_wanted(counts: Mapping[str, Any], judgments: int) -> int:
-    """Return the number of judgments wanted; when all pages of work are complete, that is ``judgments``."""
+    """Return the number of judgments wanted; once all HITs are complete, that is ``judgments``."""
     complete = 0 < counts.get("hits", 0) == counts.get("hits_done")
     return judgments if complete else counts.get("wanted", 0)
 

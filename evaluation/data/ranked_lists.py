@@ -130,7 +130,7 @@ def sort_into_lists(
     documents: Mapping[str, str],
     units: JudgedUnits,
 ) -> Proposals:
-    """Return the rows sorted into lists; a repeated item counts once, at its best position.
+    """Return the rows sorted into lists; a repeated item is kept once, at its best position.
 
     ``documents`` is a result of `first_of_documents`.
     """

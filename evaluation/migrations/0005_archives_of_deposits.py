@@ -1,4 +1,4 @@
-"""Call the place of a deposit its archive, and what was given its statements. The columns stay, so no row is touched."""
+"""Rename the fields `place` and `given` of deposits to `archive` and `statements`; the columns keep their names."""
 
 from django.db import migrations, models
 

@@ -1,4 +1,4 @@
-"""Room for answers such as 2.5."""
+"""Allow answers that are not whole numbers, such as 2.5."""
 
 from django.db import migrations
 from django.db.migrations.exceptions import IrreversibleError

@@ -2,7 +2,7 @@ from django.db import migrations
 
 
 class Migration(migrations.Migration):
-    """Registrations are of the app ``contrib.registration``; their table stays."""
+    """Move registrations to the app ``contrib.registration``; their table stays."""
 
     dependencies = [("evaluation", "0007_answers_between_whole_numbers")]
 

@@ -2,7 +2,7 @@ from django.db import migrations
 
 
 class Migration(migrations.Migration):
-    """Judges and their answers are of the app ``contrib.judges``; their tables stay."""
+    """Move judges and their answers to the app ``contrib.judges``; their tables stay."""
 
     dependencies = [("evaluation", "0008_move_registrations")]
 

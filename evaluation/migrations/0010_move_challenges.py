@@ -1,4 +1,4 @@
-"""Challenges are models of an app of their own, which keeps the tables (contrib/challenges)."""
+"""Move challenges to the app ``contrib.challenges``; their tables stay."""
 
 from django.db import migrations
 

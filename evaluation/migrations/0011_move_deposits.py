@@ -2,7 +2,7 @@ from django.db import migrations
 
 
 class Migration(migrations.Migration):
-    """The table stays, of the app archives."""
+    """Move deposits to the app ``contrib.archives``; their table stays."""
 
     dependencies = [("evaluation", "0010_move_challenges")]
 

@@ -2,7 +2,7 @@ from django.db import migrations
 
 
 class Migration(migrations.Migration):
-    """The table stays, of the app dashboard."""
+    """Move board snapshots to the app ``contrib.dashboard``; their table stays."""
 
     dependencies = [("evaluation", "0011_move_deposits")]
 

@@ -3,7 +3,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    """Names, help texts and labels in the words of the pages, and digests of a consensus; no table is changed."""
+    """Update names, help texts and labels, and allow digests of a consensus; no table is changed."""
 
     dependencies = [
         ('evaluation', '0012_move_board_snapshots'),

@@ -56,7 +56,7 @@ class ReportInputs:
     Attributes:
         evaluation: the comparison of metrics with the consensus, or None, with the reason in ``no_evaluation_reason``.
         scores: by metric, (N, 2) scores of pairs or (N, 1) of captions.
-        pks: (N,) row ids of the scored pairs or units; None if a scored caption is no unit.
+        pks: (N,) row ids of the scored pairs or units; None if a scored caption is not a unit.
         people: (N,) consensus on each scored caption, nan without judgments; None for pairs.
         captions: image and id of each scored caption; empty for pairs.
         full_depth: units that agreement is limited to; None for all.
@@ -66,9 +66,9 @@ class ReportInputs:
         unit_images: (U,) codes of the documents or images of the consensus's units; None for an older release.
         unit_weights: weights of audited units, if metrics were compared with people with weights.
         documents: ``first_of_documents`` for images.
-        proposals: systems' ranked lists; None if units are no single captions.
+        proposals: systems' ranked lists; None if units are not single captions.
         texts: returns pairs with references, and the documents for document frequencies.
-        wording: number of the wording of sentences, lower for an older release.
+        wording: version of the wording of sentences, lower for an older release.
         live: whether pairs were drawn depending on earlier answers, as in an arena.
         chosen: whether items were drawn by their usefulness.
         clustered: whether intervals and tests cluster by image and worker; false for an older release.

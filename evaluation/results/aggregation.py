@@ -64,7 +64,7 @@ class StudyAggregation:
 
     Attributes:
         contents: content of units that an open kind adds to the file, by row id.
-        model: Dawid and Skene's model with every unit; empty if answers are no categories.
+        model: Dawid and Skene's model with every unit; empty if answers are not categories.
         others: other requested models by name, with every unit.
         result: what is stored, without the consensus. Its ``outputs`` is the row id of the last system output that
             was used; None for pairs.

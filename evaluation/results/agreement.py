@@ -423,7 +423,7 @@ def side_bias(
 def is_biased(bias: Mapping[str, Any] | None, *, drawn: bool) -> bool:
     """Return whether people favour a side, which can be concluded only if sides were ``drawn`` at random.
 
-    In a file, better systems may have been on the left more often.
+    In imported judgments, better systems may have been on the left more often.
     """
     return drawn and bias is not None and bias["p"] is not None and bool(bias["p"] <= LEVEL)
 

@@ -26,8 +26,9 @@ VARIANCE_QUANTILES = (0.1, 0.3, 0.5, 0.7, 0.9)  # quantiles of the distribution 
 class LargerStudy(TypedDict):
     """A study of new items that would decide the open comparisons with power 0.8, if the observed differences are true.
 
-    more, more_raters: additional items and people; None if more than twenty times as many are needed, or if one person
-    judged. more_of_same: additional items if the same people judge; None if no number is enough.
+    more: number of new items. more_raters: number of additional people; 0 if the same people suffice, or if people are
+    not counted. Both are None if more than twenty times as many are needed, or if one person judged. more_of_same: if
+    ``more_raters`` is above 0, the number of new items if only the same people judge; None if no number is enough.
     """
 
     more: int | None
@@ -94,7 +95,10 @@ def _scales(df: float) -> list[float]:
 
 
 def fewest_times(settles: Callable[[float], bool], most: float) -> float | None:
-    """Return the smallest factor of a study's size for which `settles` is true, to 0.001; None if above `most`."""
+    """Return the smallest factor, from 1, of a study's size for which `settles` is true; None if it is above `most`.
+
+    The factor is at most about 0.1 % too large.
+    """
     low, high = 0.0, math.log(most)
     if not settles(most):
         return None

@@ -1,6 +1,6 @@
 """Compare automatic metrics with people, and store the evaluation.
 
-Optional "readings" supplement the usual figures, with other pairs, references, grades or thresholds.
+Optional variants ("readings") supplement the usual figures: they use other pairs, references, grades or thresholds.
 """
 
 from __future__ import annotations
@@ -87,10 +87,10 @@ ROWS_AT_ONCE = 2_000
 
 @dataclass(frozen=True, slots=True)
 class EvaluationOptions:
-    """Options of an evaluation: which readings to compute in addition to the usual figures.
+    """Options of an evaluation: which variants to compute in addition to the usual figures.
 
     Attributes of pairs:
-        all_pairs: accuracy over all pairs, where a pair without a consensus counts as half right.
+        all_pairs: accuracy over all pairs, where any answer to a pair without a consensus is half right.
         references: accuracy with random subsets of references of these sizes.
         ties: accuracy where a metric's tie is right if people see no difference, and soft pairwise accuracy.
 
@@ -121,7 +121,7 @@ class EvaluationOptions:
         }
 
     def check(self, *, compares_pairs: bool) -> None:
-        """Raise EvaluationError for a reading that the protocol does not have, or for two that exclude each other."""
+        """Raise EvaluationError for an option of another protocol, or for two options that exclude each other."""
         for name in OF_CAPTIONS if compares_pairs else OF_PAIRS:
             if getattr(self, name):
                 expected, has = ("captions", "pairs") if compares_pairs else ("pairs", "captions")
@@ -138,7 +138,10 @@ class EvaluationOptions:
 def accuracy_over_all(
     scores: Floats, people: PeoplesWinners, kinds: Sequence[str] | None
 ) -> dict[str, dict[str, Any]]:
-    """Return accuracy over all pairs, by kind, from (N, 2) scores; a pair without a consensus is half right."""
+    """Return accuracy over all pairs, by kind, from (N, 2) scores.
+
+    Any answer to a pair without a consensus, a tie included, is half right.
+    """
     named = metric_winners(scores[:, 0], scores[:, 1])
 
     def credit(pairs: Ints, winners: Floats) -> Floats:
@@ -228,7 +231,7 @@ def compute_pair_readings(
     people: PeoplesWinners,
     clusters: ClusterColumns,
 ) -> dict[str, Any]:
-    """Return the requested readings for pairs, by metric."""
+    """Return the requested variants of the figures of pairs, by metric."""
     kinds = [pair.kind or UNKNOWN_KIND for pair in pairs] if any(pair.kind for pair in pairs) else None
     figures: dict[str, Any] = {}
     if readings.all_pairs:
@@ -266,8 +269,8 @@ def scores_by_random_subsets(
     """Return (D, N) scores of first and of second candidates, by metric and number of references.
 
     Each pair has its own random subsets, as pairs may have different numbers of references (decision 0012). With a
-    seed, each size starts a new generator; a given generator goes on. If the size is the number of references of the
-    pair with the fewest, D is 1.
+    seed, each size starts a new generator; a generator is shared by all sizes. If the size is the number of references
+    of the pair with the fewest, D is 1.
 
     Raises:
         EvaluationError: a pair has fewer references than a size.
@@ -305,7 +308,10 @@ def compute_caption_readings(
     seed: int,
     clusters: ClusterColumns,
 ) -> dict[str, Any]:
-    """Return the requested readings for captions that need no further scores, by metric. Raise EvaluationError."""
+    """Return the requested variants of the figures of captions that need no further scores, by metric.
+
+    Raise EvaluationError.
+    """
     people = np.array([caption.people for caption in captions], dtype=np.float64)
     weights = weights_of_captions(captions)
     figures: dict[str, Any] = {}
@@ -344,7 +350,7 @@ def _single_grades(
     """Return all counted judgments of the captions: position of the caption, value, and clusters.
 
     Raises:
-        EvaluationError: the judgments are of lists of captions, or their values are no numbers.
+        EvaluationError: the judgments are of lists of captions, or their values are not numbers.
     """
     units = [caption.unit for caption in captions]
     if None in units:
@@ -400,7 +406,7 @@ def compute_evaluation(
     fields of ``EvaluationOptions``.
 
     Raises:
-        EvaluationError: an unknown metric or tokenizer, a reading of another protocol, or no consensus.
+        EvaluationError: an unknown metric or tokenizer, an option of another protocol, or no consensus.
         NothingToCompare: no references.
     """
     kind, clustered = compared_kind(study), clusters != NAIVE
@@ -545,7 +551,7 @@ def texts_of_pairs(
 ) -> tuple[list[PairTexts], list[References], int]:
     """Return ``find_references_of_pairs`` for the study, with the systems of each pair.
 
-    If all pairs use the same number of first references (in PASCAL-50S 48 of 50), documents consist of so many, too.
+    If all pairs use the same number of first references (in PASCAL-50S 48 of 50), documents consist of the same number.
 
     Raises:
         NothingToCompare: an image has no references.

@@ -111,7 +111,7 @@ class MetricResults:
     """Results, signatures and scores of each metric.
 
     Attributes:
-        pks: (N,) int64 row ids of the scored pairs or units; None if captions are no units.
+        pks: (N,) int64 row ids of the scored pairs or units; None if captions are not units.
         scores: by metric, (N, 2) or (N, 1) float64.
         people: (N,) consensus on each scored caption; None for pairs.
         captions: row id of the image, and id, of each scored caption; empty for pairs.
@@ -280,7 +280,7 @@ def preference_for_longer(
     """Return how often people's winner is the text with more words, by pair kind (V15, appendix III).
 
     ``liked`` is over pairs of texts with different numbers of words. ``rule`` is the accuracy of naming the longer
-    text, where equal numbers are a tie, and wrong.
+    text, where texts with equal numbers are tied, which is wrong.
     """
     words = np.array([[len(text.split()) for text in both] for both in texts], dtype=np.float64)
     longer = metric_winners(*words.reshape(-1, 2).T)
@@ -460,8 +460,8 @@ def _grouped(result: GroupedCorrelationResult) -> dict[str, Any]:
 class HalvesWithoutRaters:
     """The halves of each pair's votes if one rater is left out.
 
-    halves: (V,), one for each rater of each pair. deletions: the pairs and raters of these, and the numbers of votes
-    left.
+    halves: (V,) halves, for each pair without each of its raters. deletions: the pairs and raters, with the numbers of
+    votes that are left.
     """
 
     deletions: RaterDeletions
@@ -620,7 +620,7 @@ def accuracy_and_ties_table(result: Mapping[str, Any]) -> Table:
 
 
 def tables_beside_metrics(result: Mapping[str, Any]) -> list[Table]:
-    """Return the tables that the page and the command show with that of metrics, if the result has them."""
+    """Return the tables that the page and the command show next to that of metrics; [] if the result has none."""
     return [*longer_tables(result), *readings_tables(result), *ties_tables(result)]
 
 
@@ -742,7 +742,7 @@ def readings_tables(result: Mapping[str, Any]) -> list[Table]:
 
 
 def ties_tables(result: Mapping[str, Any]) -> list[Table]:
-    """Return the table of metrics' accuracies with ties, which reports do not have; [] without that reading."""
+    """Return the table of metrics' accuracies with ties, which reports do not have; [] if not requested."""
     ties = result.get("readings", {}).get("ties", {})
     rows = [
         (name, *(estimate_of(accuracies[key]) for key in ("plain", "calibrated", "soft")))

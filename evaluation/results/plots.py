@@ -123,7 +123,10 @@ def progress_sentence(progress: Mapping[str, Any]) -> str:
 
 
 def workers_figure(workers: Sequence[Mapping[str, Any]], threshold: float) -> str:
-    """Return a plot of workers' accuracy on control items, or without these of seconds per unit; "" without workers."""
+    """Return a plot of workers' accuracy on control items, or "" without data.
+
+    If nobody saw a control item, plot the seconds per unit instead.
+    """
     seen = [row for row in workers if row["controls_seen"]]
     timed = [row for row in workers if row["seconds"] is not None]
     if not seen and not timed:
@@ -195,8 +198,8 @@ def workers_sentence(workers: Sequence[Mapping[str, Any]], threshold: float) -> 
 def accuracy_figure(result: Mapping[str, Any]) -> str:
     """Return a plot of each metric's accuracy by pair kind, or of its tau-b; "" without data.
 
-    ``result`` is that of ``evaluate_study``. There is no human level, because people's consensus is the standard;
-    results from before 0.6 have one: how often a judge agrees with the majority of the others.
+    ``result`` is that of ``evaluate_study``. There is no human level, because metrics are compared with people's
+    consensus. Results from before 0.6 have one: how often a judge agrees with the majority of the others.
     """
     metrics = result.get("metrics", {})
     if not metrics:

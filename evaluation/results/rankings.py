@@ -176,7 +176,7 @@ class JudgedOutputs:
 
     @classmethod
     def of(cls, proposals: Proposals, values: GroupValues) -> JudgedOutputs:
-        """Compute the values of entries and pairs from the units that score them."""
+        """Return the consensus on entries and pairs, computed from the units that score them."""
         units = proposals.units
         row, unit = proposals.credits()
         keys, number = np.unique(proposals.text_keys(units.image, units.text), return_inverse=True)

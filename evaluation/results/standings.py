@@ -201,7 +201,7 @@ class Outputs:
         return replace(self, score=map_distinct_values(self.score, into), deletions=deletions)
 
     def subset(self, rows: Flags) -> Outputs:
-        """Return the outputs that `rows` (R,) marks."""
+        """Return the outputs that `rows` (R,) marks, without their positions in `Proposals`."""
         systems, system = np.unique(self.system[rows], return_inverse=True)
         items, item = np.unique(self.item[rows], return_inverse=True)
         return Outputs(
@@ -339,7 +339,7 @@ def credit_of_side(sides: Ints, pairs: Ints, winners: Floats) -> Floats:
 
 
 def measure_of(relevance: RelevanceScale) -> str:
-    """Return the name of the measure that the mean of answers is: a mean, or a share of yes."""
+    """Return the name of the measure that a mean of answers gives: a mean (MEAN), or a share of yes (YES)."""
     return MEAN if relevance.is_mean else YES
 
 

@@ -137,7 +137,10 @@ def items_left(study: Study) -> int:
 
 
 def items_to_order(study: Study, verdict: SystemsVerdict | None) -> dict[str, int] | None:
-    """Return the number of new items that would settle the verdict, and how many are left; None if none are needed."""
+    """Return the number of new items that would settle the verdict, and how many are left.
+
+    Return None if none are needed, if their number is unknown, or if the study was imported or simulated.
+    """
     if verdict is None or verdict["settled"] or verdict["more"] is None:
         return None
     if study.source == Study.Source.IMPORTED or study.simulated:

@@ -1,7 +1,7 @@
 """Decide which metrics are best, in the same words for pages, reports, API and commands.
 
-The highest metric is compared with every other one by t tests over items and raters, with Holm's correction: of
-differences of accuracies on pairs, or of Kendall's tau-b on captions.
+The metric with the highest value is compared with every other one by t tests over items and raters, with Holm's
+correction: of differences of accuracies on pairs, or of Kendall's tau-b on captions.
 """
 
 from __future__ import annotations

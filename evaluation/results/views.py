@@ -359,8 +359,9 @@ def _freshness(
 ) -> dict[str, bool]:
     """Return whether each result is older than the data.
 
-    It is enough to compare the number of judgments and the time of the last revision, because judgments are only added,
-    except when people are erased. Imported scores can be replaced, which changes their hashes.
+    Judgments are only added, except when people are erased, so it is enough to compare the number of judgments, and the
+    times of the last revision, adjudication and erasure. Results also depend on systems' outputs, and on imported
+    scores, which can be replaced; their last row id and their hashes are compared.
     """
     current = aggregation is not None and aggregation.result["counts"]["judgments"] == progress["judgments"]
     if aggregation is not None and current:

@@ -101,11 +101,12 @@ def model_answers(
     fit: Callable[..., Any] = SMOOTHED_DAWID_SKENE,
     parameters: Sequence[str] = ("accuracy",),
 ) -> dict[str, Any]:
-    """Fit a worker model, and compare its values with the consensus; return {} if answers are no categories.
+    """Fit a worker model, and compare its values with the consensus; return {} if answers are not categories.
 
-    Keys: ``units``: ``ModelRows``; ``workers``: the model's ``parameters``; ``differ``: number of units for which
-    model and consensus differ; ``differing``: the most probable of these; ``breaks_ties``: number of tied units that
-    the model decides. Adjudicated units are not compared.
+    Keys: ``reason``: why there are no results, or ""; ``units``: ``ModelRows``; ``workers``: the model's
+    ``parameters``; ``compared``: number of units that are not adjudicated; ``differ``: number of those for which model
+    and consensus differ; ``differing``: the most probable of these; ``breaks_ties``: number of tied units that the
+    model decides.
     """
     kind, table, consensus = fitting.kind, fitting.table, fitting.consensus
     if kind.is_open or kind.aggregation.level != "nominal":

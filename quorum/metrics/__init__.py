@@ -1,8 +1,9 @@
 """Metrics that score captions against references. No Django, no clock, no global random state.
 
-All functions raise InvalidInput for invalid data and UnknownName for unknown options. Unless stated otherwise,
-arrays are (n,) float64 or int64, one entry for each candidate. Compiled kernels see texts as numbered words
-(`text.tokens`). See docs/metrics.md, and docs/content-and-keywords.md for `content` and `keywords`.
+All functions raise InvalidInput for invalid data and UnknownName for unknown options. Unless stated otherwise, arrays
+are (n,) float64 or int64, one entry for each candidate. Compiled kernels see texts as numbered words (`text.tokens`).
+See docs/metrics.md, and docs/content-and-keywords.md for `content` and `keywords`. docs/glossary.md lists the papers
+that are cited as H13, V15, MC12, WG15 and WG16.
 """
 
 from quorum.metrics.bleu import bleu_pre_matrix, bleu_pre_pairs

@@ -4,16 +4,16 @@ The evaluation multiplies (correct + 1e-15) / (guessed + 1e-9) over the orders; 
 candidate pairs of PASCAL-50S tie at 0. The brevity penalty takes the closest reference length.
 
 `smoothing="nist"` is that of WG16: the k-th precision without a match becomes 1 / (2^k guessed), as in NIST's
-mteval-v13a (Chen, Cherry 2014, technique 3); an order without n-grams counts as one guess. `length="mean"` takes
-the mean length of the references, which fits the figures that V15 print for BLEU-4 on stems
+mteval-v13a (Chen, Cherry 2014, technique 3); an order without n-grams counts as one guess. `length="mean"` takes the
+mean length of the references, which agrees with the figures that V15 report for BLEU-4 on stems
 (contrib/packs/README.md).
 
 Also the unigram overlap of H13 §4.1.1 and §4.3.2, and the Bleu-pre counts of its filter.
 
-Bleu(i, s) = sum_w min(c_s(w), max_r c_r(w)) / sum_w c_s(w), Rouge(i, s) = sum_r sum_w min(c_s(w), c_r(w)) /
-sum_r sum_w c_r(w), without brevity penalty. Bleu-pre is Bleu after the stop-word removal and stemming (of words of
-more than three letters) of ROUGE-1.5.5 (Lin 2004). `order="stem-first"` stems first, which fits H13's printed
-filter figures.
+Bleu(i, s) = sum_w min(c_s(w), max_r c_r(w)) / sum_w c_s(w), Rouge(i, s) = sum_r sum_w min(c_s(w), c_r(w)) / sum_r sum_w
+c_r(w), without brevity penalty. Bleu-pre is Bleu after the stop-word removal and stemming (of words of more than three
+letters) of ROUGE-1.5.5 (Lin 2004). `order="stem-first"` stems first, which agrees with the filter figures that H13
+report.
 """
 
 from collections.abc import Sequence
@@ -79,7 +79,10 @@ def _count(comparison: Comparison, view: View) -> BleuStatistics:
 
 
 def clipped_matches(task: Task, orders: int) -> Ints:
-    """Return (n, orders) int64 counts of matched n-grams, each at most as often as in the reference with most of it."""
+    """Return (n, orders) int64 counts of matched n-grams.
+
+    An n-gram counts at most as often as it occurs in any single reference.
+    """
     most = MOST_TOKENS // orders
     longest = int(np.diff(task.starts[task.references]).max())
     if longest > most:
@@ -279,7 +282,7 @@ def bleu_pre_pairs(
 ) -> tuple[Ints, Ints]:
     """Return `bleu_pre_matrix` for some pairs only: pairs[i] has the positions of the captions to compare with image i.
 
-    `hits` is (N,), the pairs of the first image first.
+    `hits` is (N,), ordered by image.
     """
     tokens, groups, image_of = _prepared(captions, references, order)
     starts, listed = starts_of(list(map(len, pairs))), np.concatenate(pairs).astype(np.int64)
@@ -290,8 +293,9 @@ def bleu_pre_pairs(
 def _prepared(
     captions: Sequence[str], references: Sequence[Sequence[str]], order: str
 ) -> tuple[TokenizedTexts, Ints, Ints]:
-    """Return the changed words of captions and references, the bounds of the distinct lists of references in these
-    texts, and the number of each image's list.
+    """Return the changed words, the bounds of the distinct lists of references, and the number of each image's list.
+
+    The texts are the captions, followed by the references.
     """
     if order not in CHANGES:
         raise UnknownName("order", order, CHANGES)
@@ -305,7 +309,7 @@ def _prepared(
 
 @compiled
 def _note_most(tokens: Numbers, starts: Ints, first: int, last: int, count: Ints, most: Ints) -> None:
-    """Set most[word] to the largest count of the word in one of the texts first to last - 1."""
+    """Raise most[word] to the largest count of the word in any one of the texts first to last - 1."""
     for text in range(first, last):
         for position in range(starts[text], starts[text + 1]):
             count[tokens[position]] += 1

@@ -161,7 +161,7 @@ def _ranges_of_texts(starts: Ints) -> list[tuple[int, int]]:
 
 @declare
 class Split(NamedTuple):
-    """Positions of n-grams that may be repeated, by turn, in the `tokens` tokens from position `first` on."""
+    """Positions of n-grams that may be repeated, by turn, in a range of `tokens` tokens that begins at `first`."""
 
     positions: list[Numbers]
     first: int
@@ -216,7 +216,10 @@ def _split(
     first: int,
     end: int,
 ) -> tuple[Numbers, Ints]:
-    """Return the positions of n-grams that may be repeated, sorted by turn, and their number in each turn."""
+    """Return the positions of n-grams that may be repeated, sorted by turn, and their number in each turn.
+
+    The turn of an n-gram is a hash of it, so equal n-grams have the same turn.
+    """
     counts = np.zeros(rounds, dtype=np.int64)
     turns = np.full(starts[end] - starts[first], -1, dtype=np.int16)
     for text in range(first, end):
@@ -243,7 +246,10 @@ def _split(
 
 @compiled
 def _write_numbers(longer: Numbers, positions: Numbers, first: int, numbers: Numbers, smaller: int) -> None:
-    """Write a turn's n-gram numbers into `longer`, raised by `smaller`, the count of numbers of earlier turns."""
+    """Write the n-gram numbers of a turn into `longer`.
+
+    They are increased by `smaller`, the count of numbers of earlier turns.
+    """
     for index in range(positions.size):
         longer[positions[index] - first] = numbers[index] + smaller
 

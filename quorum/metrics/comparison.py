@@ -218,7 +218,7 @@ class NumberedTexts:
 
 
 class Lists:
-    """Give numbers to lists of texts; the same list object gets the same number again."""
+    """Assign numbers to lists of texts; the same list object always has the same number."""
 
     def __init__(self) -> None:
         self._lists: list[Sequence[str]] = []
@@ -233,7 +233,7 @@ class Lists:
         return starts_of(np.fromiter(map(len, self._lists), dtype=np.int64, count=len(self._lists)))
 
     def add(self, lists: Sequence[Sequence[str]], what: str) -> Ints:
-        """Return (lists,) int64 numbers; `what` names the lists in an error."""
+        """Return the (lists,) int64 numbers of the lists; `what` names the lists in error messages."""
         known = self._known
         numbers = np.empty(len(lists), dtype=np.int64)
         first_new = len(self._lists)

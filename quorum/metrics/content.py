@@ -117,8 +117,9 @@ def content_selection(
 def content_upper_bound(descriptions: Sequence[Sequence[Boxes]]) -> ContentScore:
     """Compare every gold description with the others of its image (WG15 section 5).
 
-    F is averaged over the held-out descriptions; no other reading gives the paper's 0.74. A description that names
-    no box is not held out; an image with fewer than two descriptions that name a box is undefined.
+    F is averaged over the held-out descriptions; this is the only interpretation that reproduces the paper's 0.74. A
+    description that names no box is not held out; an image with fewer than two descriptions that name a box is
+    undefined.
     """
     gold = _gold_of(descriptions)
     images = gold.counts.size

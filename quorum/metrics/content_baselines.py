@@ -242,7 +242,10 @@ def mean_ranks(first: BoxRanks, second: BoxRanks, *, ties: Seed = None) -> BoxRa
 
 
 def _ranked(name: str, keys: Floats, starts: Ints, tie_seed: Seed, **fields: Value) -> BoxRanks:
-    """Rank by ascending keys and sign; without `fields` the signature says how ties were broken."""
+    """Rank boxes by ascending keys, and add a signature.
+
+    Without `fields`, the signature says how ties were broken.
+    """
     places = _places(keys, starts, tie_seed)
     signed = measure_signature(name, **(fields or {"ties": _seed_field(tie_seed)}))
     return BoxRanks(places.astype(np.float64) + 1, np.ones(keys.size, dtype=np.bool_), places, starts, signed)

@@ -37,8 +37,8 @@ STOPS = ("keep", "drop")
 class GramRule(NamedTuple):
     """Which n-grams count.
 
-    window: pairs of words at most so far apart; 0 for none. spared: single words except a text's last `spared` words; a
-    negative number for no single words.
+    window: largest distance between the words of a pair; 0 if no pairs count. spared: number of words at the end of a
+    text that do not count as single words; negative if no single words count.
     """
 
     window: int
@@ -46,7 +46,7 @@ class GramRule(NamedTuple):
 
 
 class Overlap(NamedTuple):
-    """Hits of every pair of a candidate and a reference, and what they are divided by.
+    """Hits of every pair of a candidate and a reference, and their divisors.
 
     hits: (pairs,). of_reference, of_candidate, base: (texts,) divisors of recall, of precision, and of the figure by
     which the best reference is chosen, which is rounded to five digits if `rounded`, as in the script. Ratios are
@@ -65,7 +65,7 @@ class Overlap(NamedTuple):
 def _list_grams(pairs: TextPairs, text: int, counted: GramRule, other: int, grams: Ints) -> int:
     """Write the n-grams of a text into `grams`; return their number.
 
-    `other`, a number above those of all words, stands for the second word of a single word.
+    A single word is written as a pair with `other`, a number larger than those of all words.
     """
     tokens, begin, end = pairs.tokens, pairs.starts[text], pairs.starts[text + 1]
     window, spared = counted
@@ -213,7 +213,7 @@ def count_weighted_hits(pairs: TextPairs, powers: Floats, table: LCSTable, hits:
 def mark_best_path(rows: Numbers, columns: Numbers, powers: Floats, table: LCSTable) -> None:
     """Mark the words of the row text on the best path; powers[k] weighs a run of k adjacent words.
 
-    Of equally good steps, leaving out the row's word is taken.
+    Of equally good steps, the one that leaves out the row's word is taken.
     """
     best, runs, upward, marked = table
     bit, none = np.int64(1), np.int64(0)

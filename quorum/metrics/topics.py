@@ -46,8 +46,8 @@ def fit_topics(
 ) -> TopicModel:
     """Fit topics to (D, V) counts of words; both Dirichlet priors are symmetric with `prior`.
 
-    `fixed` (K, V) topics are not fitted. Given the topic shares of each word, documents and topics do not depend on
-    each other, so that one sweep that updates both raises the bound.
+    `fixed` are (K, V) topics to use instead of fitting them. Given the topic shares of each word, documents and topics
+    do not depend on each other, so that one sweep that updates both raises the bound.
     """
     documents, vocabulary = counts.shape
     rows, columns = counts.nonzero()

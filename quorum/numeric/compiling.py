@@ -37,7 +37,7 @@ def compiled(kernel: Kernel) -> Kernel:
 
 @cache
 def _announce_compiling() -> None:
-    """Write a line to a terminal when a kernel is compiled that takes long."""
+    """Write a line to the terminal if compiling kernels takes long."""
     if not sys.stderr.isatty():
         return
     from numba.core import event
@@ -71,7 +71,10 @@ def _announce_compiling() -> None:
 
 @cache
 def _digest(module: str) -> str:
-    """Return eight digits of the digest of a module's sources; delete outdated compiled files."""
+    """Return the first eight hex digits of a digest of a module and the modules that it imports.
+
+    Delete compiled files of the module with another digest.
+    """
     sources = {module}
     unread = [module]
     while unread:

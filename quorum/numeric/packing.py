@@ -36,7 +36,7 @@ def declare(thing: Thing) -> Thing:
 
 
 def declare_kind(kind: type | str, to: Callable[[Any], Any], back: Callable[[Any], Any]) -> None:
-    """Allow objects of a class to be sent as simpler values, made by `to` and turned back by `back`.
+    """Allow objects of a class to be sent as simpler values: `to` converts an object, and `back` restores it.
 
     `kind` may be the dotted name of a class that is not loaded yet.
     """
@@ -71,7 +71,7 @@ declare_kind(type(Path()), str, Path)
 
 
 def write(value: Any, file: BinaryIO) -> None:
-    """Write a value for another process. Raise NotPackable, and write nothing, if it cannot be passed on."""
+    """Write a value for another process. Raise NotPackable, before anything is written, if it cannot be serialised."""
     arrays: list[Any] = []
     line = json.dumps(_pack(value, arrays))
     file.write(f"{line}\n".encode())

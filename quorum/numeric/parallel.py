@@ -52,7 +52,7 @@ def map_parts(function: PartFunction, shared: Any, parts: Sequence[Any], *, thre
     `packing` can write it.
 
     Args:
-        threads: the function spends its time in compiled code that runs in several threads at once.
+        threads: whether the function spends its time in compiled code, which several threads can run at once.
     """
     return _pool.get().map(function, shared, parts, threads=threads)
 
@@ -127,7 +127,7 @@ def _start_child(parent: int, function: PartFunction, shared: Any) -> None:
 
 
 def _end_with(parent: int) -> None:
-    """Exit if the parent process was killed, instead of waiting for parts for ever."""
+    """Exit when the parent process has ended, instead of waiting forever for parts."""
     while os.getppid() == parent:
         time.sleep(1)
     os._exit(1)

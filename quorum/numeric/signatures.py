@@ -84,8 +84,9 @@ def parse_version(text: str, version: str) -> Signature:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A function with a signature's options. The `missing` options, which a signature does not contain, must be passed
-    by name.
+    """A function with the options of a signature.
+
+    The `missing` options, which the signature does not contain, must be passed by name.
     """
 
     function: Callable[..., Any]
@@ -102,7 +103,7 @@ class Call:
 
 
 def call_of_function(text: str, function: Callable[..., Any], fields: Mapping[str, Value]) -> Call:
-    """Return the call of `function` with `fields`, those of the signature `text`, as options. Raise BadSignature."""
+    """Return the call of `function` with the options `fields` of the signature `text`. Raise BadSignature."""
     known = inspect.signature(function).parameters
     for key in fields:
         if key not in known:

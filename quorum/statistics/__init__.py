@@ -12,7 +12,7 @@
 | `significance` | Could a difference be chance? McNemar, randomisation, bootstrap, Holm |
 
 `power` simulates how many judgments a study needs. `catalogue.call_of` returns the call that a result's signature
-describes. See docs/statistics.md.
+describes. See docs/statistics.md; docs/glossary.md lists the papers that are cited as H13, V15, MC12, WG15 and WG16.
 
 Columns are (N,), with one judgment or comparison in each row; names are numbers, text or other hashable values. Winners
 are 1, 2, or 0 for neither. Results list names in ascending order, with (U,) units, (W,) workers, (R,) raters, (L,)

@@ -1,4 +1,4 @@
-"""Choose the items that tell systems apart, and estimate figures of all items from the chosen ones.
+"""Choose the items that best distinguish systems, and estimate figures of all items from those chosen.
 
 An item's usefulness is computed from metric scores that exist before people judge, following Zouhar, Cui, Sachan 2025,
 *How to Select Datapoints for Efficient Human Evaluation of NLG Models?* It sets the probability that the item is drawn,
@@ -136,7 +136,8 @@ def inclusion_probabilities(usefulness: ArrayLike, budget: int, *, floor: float 
 def draw_items(probabilities: ArrayLike, *, seed: Seed) -> Ints:
     """Draw items with (I,) probabilities, by systematic sampling in random order; return their positions.
 
-    The number of items is the sum of the probabilities, and the probabilities are exact (Goodman, Kish 1950).
+    As many items are drawn as the probabilities sum to, and each item is drawn with exactly its probability (Goodman,
+    Kish 1950).
     """
     chance = _probabilities(probabilities)
     generator, _ = generator_of(seed)

@@ -317,8 +317,8 @@ def rater_groups(
     """Fit two groups of raters with different errors to three (N,) columns, and test them against one group.
 
     Of `restarts` seeded starts the one with the highest bound is used, for the data and for each bootstrap sample.
-    Careful and careless raters are found as two groups, too; those who guess do not agree more within their group
-    than across.
+    Careful and careless raters are also found as two groups; those who guess do not agree more within their group than
+    across.
     """
     check_positive_int(bootstraps, "bootstraps")
     check_positive_int(restarts, "restarts")

@@ -112,7 +112,7 @@ class Options:
 
     @classmethod
     def with_raters(cls, **options: Unpack[Sampling]) -> tuple[Options, RaterDeletions | None]:
-        """Return the options without `RaterDeletions` in `clusters`, and these, or None."""
+        """Return the options without the `RaterDeletions` in `clusters`, and these deletions or None."""
         options["clusters"], deletions = columns_and_deletions(options.get("clusters", NAIVE))
         return cls.of(**options), deletions
 

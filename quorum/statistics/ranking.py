@@ -170,7 +170,7 @@ def order_correlation(
 
 
 def judge_rankings(rankings: Sequence[Ranking], relevant: Sequence[Relevant]) -> JudgedRankings:
-    """Look up the judgments of all items, once for any number of measures."""
+    """Return the rankings with the judgments of their items, from which any number of measures can be computed."""
     for name, lists in (("rankings", rankings), ("relevant", relevant)):
         # Refuse a text as a collection of items: it would be read as its letters, and nothing would be found.
         wrong = [

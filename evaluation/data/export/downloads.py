@@ -66,7 +66,10 @@ def _download_path(slug: str, job_id: int, chosen: Format) -> Path:
 
 
 def remove_stopped_exports() -> list[str]:
-    """Remove leftovers of failed or killed exports, reports and releases."""
+    """Remove what failed or killed exports, reports and releases left behind; return the names of the files.
+
+    Files written within the last day are kept.
+    """
     return remove_stale_files(Path(settings.EXPORT_ROOT), ".*.parts", ".*.part", ".*.old")
 
 

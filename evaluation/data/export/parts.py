@@ -212,7 +212,8 @@ def units_of(study: Study) -> QuerySet[Any]:
 class Stage:
     """A pass over pieces (rows such as units), ordered by ``position`` and row id.
 
-    pieces: returns their queryset. suffix: of a part's file. units_per_piece: work for one piece, in units of a study.
+    pieces: function that returns their queryset. suffix: suffix of a part's file. units_per_piece: work that a piece
+    takes, measured in units of a study.
     """
 
     suffix: str
@@ -458,7 +459,7 @@ def write_in_parts(
 
 
 class _PartWriter:
-    """Writes the parts of an export, stage by stage."""
+    """Write the parts of an export, stage by stage."""
 
     def __init__(
         self,

@@ -83,7 +83,10 @@ def bonuses_that_are_done_are_spent() -> Sentences:
 
 
 def unpublished_hits_hold_no_money() -> Sentences:
-    """Check that slots hold money exactly from publication to decision, and dropped calls none."""
+    """Check that publications which are planned, withdrawn or finished hold no money.
+
+    Dropped calls must not reserve money either.
+    """
     idle = [Publication.State.PLANNED, Publication.State.WITHDRAWN, Publication.State.FINISHED]
     rows = Publication.objects.filter(state__in=idle)
     for column, name in (("held_slots", "slots"), ("screen_outs_held", "screen-outs")):

@@ -72,7 +72,7 @@ def erasures_are_one_chain() -> Sentences:
 
 
 def erased_people_are_gone() -> Sentences:
-    """Check that no erased person is back, for example after restoring a backup."""
+    """Check that no erased person is in the data again, for example after a backup was restored."""
     for erasure, worker in restored_after_erasure():
         yield (
             f"Study {erasure.study.slug}: worker {worker.pk} was erased on {erasure.at.date()} and is here again; "

@@ -78,9 +78,9 @@ def unit_columns(study: Study, names: Collection[str], *, stored: bool = True) -
 
 
 def newest_judgment(study: Study) -> int:
-    """Return an upper limit of the row ids of the study's judgments; 0 without judgments.
+    """Return an upper bound of the row ids of the study's judgments; 0 without judgments.
 
-    Blocks store it for their rows, so only newer rows are read.
+    The bound for the rows in blocks is stored with them, so only newer rows are read.
     """
     last = _read_stored(study, ColumnBlock.Kind.JUDGMENTS).last
     newer = _rows_after(study, ColumnBlock.Kind.JUDGMENTS, last).aggregate(last=Max("pk"))["last"]
@@ -142,7 +142,10 @@ def forget_blocks(study: Study) -> None:
 
 
 def read_digests(study: Study, rows: int) -> dict[int, bytes]:
-    """Return the digests of the stored consensus by the first unit of each batch; {} unless it has so many rows."""
+    """Return the digests of the stored consensus by the first unit of each batch.
+
+    Return {} if the consensus had another number of rows than ``rows``.
+    """
     stored = _blocks(study, ColumnBlock.Kind.CONSENSUS).filter(rows=rows).first()
     if stored is None:
         return {}
@@ -151,7 +154,7 @@ def read_digests(study: Study, rows: int) -> dict[int, bytes]:
 
 
 def store_digests(study: Study, digests: Mapping[int, bytes], rows: int) -> None:
-    """Store the digests of a consensus that has so many rows."""
+    """Store the digests of a consensus, and its number of rows."""
     import pyarrow as pa
 
     table = pa.table(

@@ -55,7 +55,7 @@ class FileJudgments:
     """N included judgments of a file, and counts of the rows left out.
 
     units, workers: (N,) positions in `unit_names` and `worker_names`. values: (N,) float64, or objects if one is a
-    text. protocol: as the rows name it, or None. left_out: number of rows by reason. contents: of each unit, if
+    text. protocol: its name in the rows, or None. left_out: number of rows by reason. contents: of each unit, if
     requested. similar_labels: warnings about labels that differ only in type, case or blanks. items: (U,) the unit's
     item: its image, or the first image of its document; empty if a row has none.
     """
@@ -202,7 +202,7 @@ def _included_records(
 def _included_rows(
     rows: Iterable[JudgmentRow], left_out: Counter[str], progress: Callable[[int], None] | None
 ) -> Iterator[JudgmentRow]:
-    """Yield the rows that are used and are no control items; count the others in ``left_out`` by reason."""
+    """Yield the used rows that are not control items; count the others in ``left_out`` by reason."""
     for number, row in enumerate(rows, 1):
         if progress is not None and number % _STEP == 0:
             progress(number)
@@ -395,13 +395,16 @@ def _names_of(credits: Any) -> tuple[str, ...]:
 
 
 def _strip_texts(*texts: str | None) -> Captions:
-    """Normalise texts, so that they do not differ, for example, only in blanks at their ends."""
+    """Normalise texts, so that they do not differ only in, for example, leading and trailing blanks."""
     reference, first, second = (None if text is None else one_text(text) for text in texts)
     return reference, first, second
 
 
 def _without_types(values: Sequence[float | str]) -> tuple[list[float | str], list[str]]:
-    """Return the values with texts turned into equal numbers of other rows, and warnings about similar labels."""
+    """Return the values, with texts replaced by equal numbers that other rows have, and warnings.
+
+    The warnings are about these texts, and about labels that differ only in case or blanks.
+    """
     numbers = {value for value in values if not isinstance(value, str)}
     texts = dict.fromkeys(value for value in values if isinstance(value, str))
     same = {text: number for text in texts if (number := _number(text)) in numbers}

@@ -116,9 +116,9 @@ def excluded_workers(study: Study, *, moment: Snapshot | None = None) -> frozens
 
 
 def unconfirmed_work(study: Study) -> QuerySet[Assignment]:
-    """Return paid work that the crowd has not confirmed.
+    """Return paid work that the crowd platform has not confirmed; none if the platform cannot list its work.
 
-    Anybody can open a page with invented ids, so such answers count only after confirmation.
+    Anybody can open a task page with invented ids, so such answers count only after confirmation.
     """
     if not study.platform or Ability.LIST not in backend_of(study).can:
         return Assignment.objects.none()
@@ -235,7 +235,10 @@ def load_judgments(
 
 
 def _positions_of_current(study: Study, rows: pa.Table, newest: int | None) -> Ints:
-    """Return the positions of judgments that are not revised, excluded, or unknown to their crowd."""
+    """Return the positions of judgments, up to row id ``newest``, that are neither revised nor excluded.
+
+    Work that is unknown to its crowd platform counts as excluded.
+    """
     pk, replaces = rows["pk"].to_numpy(), rows["replaces"].to_numpy()
     known = np.full(len(pk), True) if newest is None else pk <= newest
     gone = Judgment.objects.filter(assignment__study=study, assignment__state__in=EXCLUDED_STATES)
@@ -276,7 +279,8 @@ def _hash_judgments(
 def counted_answers(study: Study, moment: Snapshot) -> Iterator[tuple[int, list[Any]]]:
     """Yield unit row ids in order, each with the answers included at ``moment``, ordered by worker name.
 
-    Control items are omitted. Units without included answers have an empty list, or are omitted too.
+    Control items are omitted, and so are units without judgments. A unit of which no judgment is included may have an
+    empty list.
     """
     rows = (
         moment.judgments(study)
@@ -386,7 +390,10 @@ def units_by_filter(study: Study) -> tuple[set[int], set[int]]:
 
 
 def weights_of_units(study: Study) -> dict[int, float]:
-    """Return the weights of audited units, how many rejected captions each stands for. Other units weigh 1."""
+    """Return the weights of audited units: the number of rejected captions that each represents.
+
+    Other units have the weight 1.
+    """
     notes = study.notes
     audited = units_by_filter(study)[1] if notes.get("audited") else set()
     return {unit: (notes["candidate_pairs"] - notes["passed_filter"]) / len(audited) for unit in audited}

@@ -14,7 +14,7 @@ FIRST_LEFT = "first-left"
 
 @dataclass(slots=True)
 class JudgmentTally:
-    """Counts and hashes judgments, which must be added in the order of unit and worker name."""
+    """Count and hash judgments, which must be added in the order of unit and worker name."""
 
     counted: int = 0
     sided: int = 0

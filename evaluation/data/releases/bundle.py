@@ -69,7 +69,7 @@ def _sums(hashes: Mapping[str, str]) -> str:
 
 
 class BundleReader:
-    """Reads a bundle, and raises VerificationError for any defect."""
+    """Read a bundle. Raise VerificationError for any defect."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

@@ -31,11 +31,11 @@ class Origin:
 
     Attributes:
         version: the release whose file has the bundle's SHA-256, or "".
-        found: number of judgments that are of the study, matched by unit, answer and minute.
+        found: number of judgments that are still in the study, matched by unit, answer and minute.
         erased_with_receipt: number of erased judgments that a receipt proves.
         unaccounted: number of the other judgments.
-        erased: number of judgments that erasures removed from the study. A genuine bundle has at most so many judgments
-            ``erased_with_receipt`` or ``unaccounted``.
+        erased: number of judgments that erasures removed from the study. In a genuine bundle, at most this many
+            judgments are ``erased_with_receipt`` or ``unaccounted``.
     """
 
     version: str

@@ -54,13 +54,13 @@ class Settings:
         full_depth: whether agreement is only over units that early stopping did not end.
         evaluation: how metrics were compared, or ``why_not``.
         filter: number of image-caption ``pairs``, and of those that ``passed``; {} without an audit.
-        asked: the part of the design that answers depend on (``Kind.setting``); mostly empty.
+        asked: the part of the design that answers depend on (``Kind.setting``); usually empty.
         cut_times: whether times are cut to the minute, so that there are no durations; false before 0.6.
-        wording: number of the wording of the report's sentences; 0 before 0.6.
+        wording: version of the wording of the report's sentences; 0 before 0.6.
         winners_signed: whether the signature covers published winners; false before 0.6.
         clustered: whether intervals and tests cluster by image and worker; false before 0.6.
         raters_known: whether intervals of metrics also cluster by worker.
-        both_orders: whether choices between two texts count in both orders in agreement; false before 0.6.
+        both_orders: whether agreement counts choices between two texts in both orders; false before 0.6.
         credited: whether units score the systems that a file credits; in older releases a text has the score of its
             first unit.
     """
@@ -284,7 +284,10 @@ class ReleasedRows:
         return sorted(people, key=lambda row: row.name)
 
     def wall_times(self) -> dict[int, list[float]]:
-        """Return for each worker the seconds per judgment of assignments; unknown or cut times give none."""
+        """Return for each worker the seconds per judgment of the worker's assignments.
+
+        Assignments of unknown duration are left out, and all are if times are cut to the minute.
+        """
         times: dict[int, list[float]] = {}
         if self.settings.cut_times:
             return times
@@ -383,7 +386,10 @@ def _unit_of(number: int, row: Row, image: int, systems: Sequence[Any], document
 
 
 def to_the_minute(time: str | None) -> str | None:
-    """Return a time without seconds, by which a crowd's own list could be matched."""
+    """Return a time with its seconds set to 0, or None.
+
+    Exact times could be matched with the crowd platform's own records.
+    """
     return time and f"{time[:16]}:00Z"
 
 

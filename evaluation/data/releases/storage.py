@@ -32,7 +32,10 @@ class WrittenBundle:
 
 
 def place_for_release(*, study: Study, version: str, job_id: int, run: str) -> Path:
-    """Return the path for the bundle of this run of a job; remove the files of its earlier runs."""
+    """Return the path for the bundle of this run of a job.
+
+    Remove files of earlier runs of the job that no recorded release uses.
+    """
     folder = Path(settings.EXPORT_ROOT)
     folder.mkdir(parents=True, exist_ok=True)
     stem = f"{study.slug}-release-{version}-{job_id}"

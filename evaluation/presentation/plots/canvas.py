@@ -128,7 +128,7 @@ def draw_level(axes: Axes, value: float, label: str, *, dashed: bool = True, ali
 def write_beside(
     axes: Axes, text: str, point: tuple[float, float], offset: tuple[float, float], **style: Any
 ) -> None:
-    """Write text at ``offset`` points from ``point``, even outside the axes; $ signs are no math."""
+    """Write text at ``offset`` points from ``point``, even outside the axes; $ is not parsed as math."""
     usual: dict[str, Any] = {
         "fontsize": SMALL,
         "color": INK,

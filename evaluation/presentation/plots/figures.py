@@ -441,7 +441,7 @@ def _draw_matrix(axes: Axes, drawing: Specifications, inches: float, left: float
 
 
 def _draw_marks(axes: Axes, positions: Sequence[int], middle: float) -> None:
-    """Draw a stroke at each position, all as one path to keep the file small."""
+    """Draw a short vertical line at each position; all lines are one path, to keep the file small."""
     across: list[float] = []
     up: list[float] = []
     for position in positions:

@@ -246,7 +246,10 @@ def _rankings(
     consensus: StudyConsensus,
     audit: Mapping[str, Any],
 ) -> dict[str, dict[str, Any]]:
-    """Return the rankings. In old bundles they lack lists of one caption, intervals of shares, and ``orders``."""
+    """Return the rankings of systems.
+
+    Those of old bundles lack lists of one caption, intervals of shares, and ``system_orders``.
+    """
     relevance = rows.settings.kind.relevance
     if proposals is None or relevance is None:
         return NO_RANKINGS

@@ -127,7 +127,7 @@ STORED_PAIR = {
 @declare
 @dataclass(frozen=True, slots=True)
 class Pseudonyms:
-    """Maps names to pseudonyms: equal ones for equal names within a release, irreversible without the salt."""
+    """Map names to pseudonyms: the same ones for the same names in a release, irreversible without the salt."""
 
     salt: bytes
 

@@ -110,7 +110,10 @@ def read_bundle(reader: BundleReader) -> ReadBundle:
 
 
 def _registered(reader: BundleReader) -> RegisteredPlan | None:
-    """Return the bundle's registered plan, with the deviations that the bundle states, as these depend on the log."""
+    """Return the bundle's registered plan, or None.
+
+    Deviations from the plan are taken from the bundle, because they depend on the study's log.
+    """
     if not {REGISTRATION, OUTCOMES} <= set(reader.names):
         return None
     content, stated = reader.json(REGISTRATION), reader.json(OUTCOMES)
@@ -187,9 +190,9 @@ def _verify(reader: BundleReader) -> Verification:
 
 
 def _check_manifest(reader: BundleReader, bundle: ReadBundle, report: Any) -> list[str]:
-    """Compare the manifest with the files, with computed values, and with what the report repeats of it.
+    """Compare the manifest with the files, with computed values, and with the settings that the report repeats.
 
-    Old reports repeat nothing.
+    Older reports repeat no settings.
     """
     manifest = bundle.manifest
     files: dict[str, dict[str, Any]] = {}
@@ -247,7 +250,7 @@ def _compare_rows(reader: BundleReader, name: str, rows: Iterable[Any]) -> tuple
 
 
 def _reword(value: Any) -> Any:
-    """Return a part of a report of wording 0 in the present wording."""
+    """Return a part of a report of wording 0 with its sentences in the current wording."""
     if isinstance(value, dict):
         return {key: _reword(part) for key, part in value.items()}
     if isinstance(value, (list, tuple)):

@@ -81,7 +81,10 @@ def grades_section(inputs: ReportInputs) -> Section | None:
 
 
 def _shares_in_pool(judged: JudgedOutputs, cuts: list[float]) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Return the shares of images that reach each threshold with a random judged caption, and with the best one."""
+    """Return two shares of images for each threshold.
+
+    They are the shares on which a random judged caption, and on which the best judged caption, reaches the threshold.
+    """
     _, starts = np.unique(judged.keys // judged.width, return_index=True)  # starts of images, as keys ascend
     of_image = np.split(judged.of_text, starts[1:])
     reach = [[_reaches_cut(values, cut) for values in of_image] for cut in cuts]

@@ -49,9 +49,8 @@ def compare_consensus(matched: MatchedSources, drawing: Resampling) -> dict[str,
 def compare_winners(matched: MatchedSources, drawing: Resampling) -> dict[str, Any]:
     """Return how often both sources name the same winner of a pair, by pair kind.
 
-    Also return how often, if they disagree, the first source's winner is the text with more words: this compares
-    what people like with what is human-like (V15, appendix III).
-
+    Also return how often, if they disagree, the first source's winner is the text with more words: this compares what
+    people like with what is human-like (V15, appendix III). Return {} if a source does not compare two candidates.
     """
     sources = (matched.first, matched.second)
     if not all(source.two_sided for source in sources):

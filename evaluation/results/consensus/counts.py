@@ -25,7 +25,10 @@ SYSTEM_COUNTS = ("pairs", "wins", "losses", "ties")
 
 
 def unused_answers(study: Study, table: JudgmentTable) -> dict[str, Any]:
-    """Count unused answers by reason, without those on control items."""
+    """Count unused answers by reason, without those on control items.
+
+    ``answers`` is the number of all answers, used or not.
+    """
     below = np.array([worker for worker, record in table.records.items() if not record.used], dtype=np.int64)
     unused = ~table.used & ~table.control
     of_below = unused & np.isin(table.worker, below)

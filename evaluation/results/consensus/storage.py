@@ -102,9 +102,10 @@ def _unit_rows(
     before: Mapping[int, bytes],
     digests: dict[int, bytes],
 ) -> Iterator[tuple[list[int], list[tuple[Any, ...]]]]:
-    """Yield batches of unit row ids, and CONSENSUS_FIELDS of those with a consensus, unless stored ``before``.
+    """Yield batches of unit row ids, each with CONSENSUS_FIELDS of its units that have a consensus.
 
-    Fill ``digests`` with those of batches that are columns alone, by their first unit.
+    Fill ``digests``, by a batch's first unit, with those of batches whose consensus consists only of columns. Skip such
+    a batch if its digest in ``before`` is the same.
     """
     columns, single = columns_and_others(consensus.of_unit)
     pks = np.sort(consensus.units.pk)

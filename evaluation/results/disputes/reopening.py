@@ -40,7 +40,7 @@ def units_in_need(study: Study, need: ReopeningReason, *, margin: float = MARGIN
         margin: largest lead of the winner of an uncertain unit, as a share of its votes.
 
     Raises:
-        WrongState: answers of the study have no winner.
+        WrongState: ``need`` requires answers with a winner, and those of the study have none.
     """
     kind = KINDS[study.protocol]
     if need != ReopeningReason.SHORT and kind.aggregation.level != "nominal":

@@ -1,4 +1,4 @@
-"""Baselines that name boxes or keywords of images without seeing the images, in the form of a system's output.
+"""Baselines that name boxes or keywords for images without seeing the images, in the form of a system's output.
 
 Boxes are ranked by size, by their distance from the centre relative to the image's sides, and by how often people name
 their labels (WG15 section 4); the number of boxes named is people's mean. Keywords come from the texts (MC12 section

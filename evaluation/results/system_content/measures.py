@@ -1,4 +1,4 @@
-"""Score boxes (WG15 eq. 1-3) or keywords (MC12 section 6.2) that a source names of images."""
+"""Score boxes (WG15 eq. 1-3) or keywords (MC12 section 6.2) that a source names for images."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Score the boxes or keywords that systems name of images against people's, with people and baselines for comparison.
+"""Score the boxes or keywords that systems name for images against people's, with people and baselines for comparison.
 
 Images for which people name nothing do not count; a system that names nothing for an image has the score 0. Boxes are
 scored by precision, recall and F of content selection (WG15 eq. 1-3), keywords by best, oot and their mode variants
@@ -32,7 +32,7 @@ CONTENTS: dict[str, Content] = {"boxes": BoxMeasures(), "keywords": KeywordMeasu
 
 @dataclass(frozen=True, slots=True)
 class Gold:
-    """Boxes or keywords that people name of N images, and those that remain if one person is left out.
+    """Boxes or keywords that people name for N images, and those that remain if one person is left out.
 
     units: (N,) a unit of each image. cluster: (N,) codes of the documents, or of the images. people: (N,) what people
     name. image, rater: (V,) positions of images, and row ids of people to leave out. leave_one_out: (V,) what the
@@ -59,12 +59,12 @@ def content_of_systems(
 ) -> tuple[dict[str, Any], SystemsVerdict | None]:
     """Return figures as JSON, and the verdict on systems by the deciding measure, None for fewer than two systems.
 
-    Figures are {} if no system names anything of a judged item.
+    Figures are {} if no system names anything for a judged item.
 
     Args:
-        contents: (system, row id of an item, what the system names of it).
+        contents: (system, row id of an item, what the system names for it).
         documents: ``first_of_documents`` of the items.
-        anonymous: whether people cannot be told apart.
+        anonymous: whether people cannot be distinguished.
     """
     names: defaultdict[str, dict[int, Sequence[str]]] = defaultdict(dict)
     items = {judgment.unit.item_id for judgment in judged}
@@ -166,7 +166,7 @@ def _scores_of(content: Content, gold: Gold, source: SelectionSource) -> Floats:
 
 
 def _outputs(content: Content, gold: Gold, scores: Sequence[Floats], measure: int) -> Outputs:
-    """Return the scores by a measure as outputs; their systems are the positions of sources."""
+    """Return the scores by a measure as outputs of systems, which are named by the positions of the sources."""
     images = len(gold.units)
     of_measure = np.array([score[measure] for score in scores])
     system, item = np.nonzero(~np.isnan(of_measure[:, :images]))

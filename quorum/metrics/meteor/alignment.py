@@ -83,7 +83,10 @@ def _take_only_choices(
     pair: AlignedTexts,
     matches: Matches,
 ) -> tuple[int, bool, Matches]:
-    """Take the matches that share no word with others; return the first word of `matches`, and whether any are left."""
+    """Take the matches that share no word with other matches.
+
+    Return the word of the reference at which `matches` begins, whether any matches are left, and `matches`.
+    """
     chosen, counts, taken, ends = work.chosen, work.counts, work.taken, work.ends
     cover_1, cover_2 = work.cover_1, work.cover_2
     length_2 = pair.end - pair.begin

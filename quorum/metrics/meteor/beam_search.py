@@ -5,8 +5,8 @@ first. As in the official program:
 
 - A match of n words counts n on each side in the exact stage, and n / 2 rounded down in the others, so that a single
   stem or synonym is taken only if it costs no chunk and no distance.
-- The distance of a choice is added not to itself, but to the later choices at the same word, leaving it unmatched
-  included.
+- The distance of a choice is not added to that choice, but to the later choices at the same word; one of these is to
+  leave the word unmatched.
 """
 
 from typing import NamedTuple
@@ -240,7 +240,10 @@ def _offer(
     path: int,
     index: int,
 ) -> int:
-    """Keep an offer if it is among the BEAM best; a later one must be better. Return the number of offers kept."""
+    """Keep an offer if it is among the BEAM best, and return the number of offers kept.
+
+    Of equally good offers, the earlier one ranks higher.
+    """
     rank = offered
     while rank > 0:
         other = ranks[rank - 1]

@@ -33,7 +33,10 @@ PHRASE_BITS, POSITION_BITS = 4, 27
 
 
 class Lookup(NamedTuple):
-    """Data that all captions share; `find_matches` stops after the word with which it has found `enough` matches."""
+    """Data that all captions share.
+
+    enough: number of matches; `find_matches` stops after the word with which it has found that many.
+    """
 
     tokens: Numbers
     starts: Ints

@@ -5,7 +5,7 @@ Matches are weighted by stage, content words by delta and function words by 1 - 
     F = P R / (alpha P + (1 - alpha) R),  Pen = gamma (chunks / matches) ^ beta,  METEOR = (1 - Pen) F
 
 METEOR's option `-norm` splits and joins words again (Denkowski, Lavie 2011). Its rules, found in the official program,
-split hyphens (`t-shirt` -> `t shirt`), contractions, and full stops of words that are no abbreviations. No rule looks
+split hyphens (`t-shirt` -> `t shirt`), contractions, and full stops of words that are not abbreviations. No rule looks
 past a plain word, one of letters and digits only. So only runs of other words are processed, each distinct run once;
 the plain word before or after a run is replaced by a small letter, a capital or a digit (`_stand_in`).
 """
@@ -92,7 +92,10 @@ def normalised_line(line: str, abbreviations: Mapping[str, bool]) -> list[str]:
 
 
 def _with_full_stop(word: str, following: str, abbreviations: Mapping[str, bool]) -> str:
-    """Return the word with its full stop as it is, after a blank, or without the full stops of an acronym (`u.s.`)."""
+    """Return the word with its full stop unchanged or separated by a blank.
+
+    An acronym (`u.s.`) loses its full stops.
+    """
     if len(word) == 1 or not word.endswith(".") or word.startswith(".."):
         return word
     stem = word[:-1]
@@ -123,7 +126,7 @@ def normalised(texts: TokenizedTexts, abbreviations: Mapping[str, bool]) -> Toke
 
 @compiled
 def _runs(tokens: Numbers, starts: Ints, plain: Flags) -> tuple[Ints, Ints]:
-    """Return the begins and ends of all runs of words that are not plain; a run does not go past its text."""
+    """Return the starts and ends of all runs of words that are not plain; a run does not extend beyond its text."""
     begins = np.empty(tokens.size, dtype=np.int64)
     ends = np.empty(tokens.size, dtype=np.int64)
     runs = 0
@@ -207,7 +210,7 @@ def _spliced(
 
 
 def _stand_in(word: str) -> str:
-    """Return "a", "A" or "0", whichever has the same effect as the word on a full stop before it."""
+    """Return the placeholder of a plain word, "a", "A" or "0", with the same effect on a full stop before it."""
     if "a" <= word[:1] <= "z":
         return "a"
     return "0" if "0" <= word[:1] <= "9" else "A"
@@ -221,7 +224,7 @@ class MeteorStatistics:
 
 
 def available_stages() -> int:
-    """Return the number of stages that the installed tables allow, without reading them."""
+    """Return the number of stages that the installed tables support; the tables are not read."""
     tables = available_tables()
     if tables.paraphrases:
         return len(STAGES)
@@ -265,7 +268,10 @@ def meteor_scores(statistics: MeteorStatistics) -> Floats:
 
 
 def pooled_matches(statistics: MeteorStatistics) -> MeteorStatistics:
-    """Return the counts summed over all candidates, as one row; the only chunk of a perfect match is not counted."""
+    """Return the counts summed over all candidates, as one row.
+
+    The single chunk of a perfect match is not counted.
+    """
     counts = statistics.counts
     total = counts.sum(axis=0, keepdims=True)
     total[0, CHUNKS] -= np.count_nonzero(_perfect(counts))

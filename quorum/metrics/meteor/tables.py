@@ -216,7 +216,10 @@ def _members(source: _Source) -> dict[str, bytes]:
 
 
 def _tail(source: _Source) -> bytes:
-    """Return the last 8 bytes of the gzip file: checksum and length, which identify its content."""
+    """Return the last 8 bytes of the gzip file of paraphrases, or no bytes if there is no such file.
+
+    They are its checksum and length, which identify its content.
+    """
     if source.paraphrases is None:
         return b""
     try:
@@ -262,7 +265,7 @@ def _synonyms(arrays: Arrays, lines: list[str]) -> Synonyms:
 
 
 def read_paraphrases(packed_text: IO[bytes], name: str) -> Arrays:
-    """Read a gzip file with three lines an entry: a probability (ignored), a phrase, a paraphrase."""
+    """Read a gzip file with three lines per entry: a probability (ignored), a phrase, a paraphrase."""
     try:
         sources, targets = _phrases(packed_text)
     except (pa.ArrowInvalid, OSError):

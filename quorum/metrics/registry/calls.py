@@ -43,8 +43,8 @@ class MetricCall:
 def call_of(signature: str) -> MetricCall:
     """Return the call that a signature describes.
 
-    Changes to captions before scoring (`own:dropped`) are left to the caller. Raise BadSignature, UnknownName and
-    InvalidInput.
+    The call does not change captions or references before scoring (`own:dropped`); the caller must do so. Raise
+    BadSignature, UnknownName and InvalidInput.
     """
     parsed = parse_version(signature, VERSION).without(*IGNORED_FIELDS)
     signature = str(parsed)

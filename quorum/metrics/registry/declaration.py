@@ -55,13 +55,14 @@ class Metric:
     """The declaration of a metric.
 
     Attributes:
-        statistics: how the corpus figure follows from the captions.
+        statistics: a phrase that says how the corpus score follows from the scores of captions.
         tokenizer: set if the metric's definition fixes the tokenizer.
         change: a key of `text.changes.CHANGES`; `@name` in it stands for the value of the option `name`.
         shown: fixed signature fields; `computed` names the fields that only the computation knows.
-        uses_documents: scores depend on the document corpus; `weighs_by_documents`: through document frequencies.
+        uses_documents: whether scores depend on the document corpus. weighs_by_documents: whether they do so through
+            document frequencies.
         check: called before anything is computed; raises MissingTables.
-        cuts_words: Quorum's tokenizer cuts the texts, so it is in the signature.
+        cuts_words: whether a tokenizer of Quorum splits the texts, which the signature then names.
     """
 
     name: str

@@ -54,7 +54,10 @@ def text_metric(
 
 
 def package_metrics() -> dict[str, EntryPoint]:
-    """Return the entry points of installed packages by metric name, without loading them, except of built-in names."""
+    """Return the entry points of installed packages by metric name, without loading them.
+
+    Entry points with the name of a built-in metric are left out. Raise PackageFailed if two packages share a name.
+    """
     points: dict[str, EntryPoint] = {}
     for point in sorted(entry_points(group=GROUP), key=_package_of):
         package, other = _package_of(point), points.get(point.name, point)
@@ -81,7 +84,7 @@ def _package_of(point: EntryPoint) -> str:
 
 
 def metric_named(text: str) -> Metric:
-    """Return the metric that `text`, a name or a name with options, names. Raise UnknownName or PackageFailed."""
+    """Return the metric that `text` names, perhaps followed by options. Raise UnknownName or PackageFailed."""
     name = text.partition("|")[0]
     if name in METRICS:
         return METRICS[name]

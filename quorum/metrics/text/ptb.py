@@ -82,7 +82,7 @@ def ptb_piece(text: str) -> list[str]:
 
 @lru_cache(maxsize=1 << 14)
 def _template(raw: bytes) -> str:
-    """Return the tokens, one a line, with %c for each digit: no rule distinguishes ASCII digits."""
+    """Return the tokens, one per line, with %c in place of each digit: no rule distinguishes ASCII digits."""
     return "\n".join(ptb_tokens(raw.decode("utf-8", "surrogatepass"))).replace("%", "%%").replace("0", "%c")
 
 

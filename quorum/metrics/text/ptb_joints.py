@@ -20,7 +20,10 @@ _OPEN_TAG = re.compile("<[!?/A-Za-z][^<>]*$")
 
 
 def ptb_edges(text: str) -> int:
-    """Return the bits of a piece: tags and numbers may hold blanks, and `No.` is one token before a number."""
+    """Return bits that say with which neighbouring pieces a piece may have to be cut.
+
+    Tags and numbers may contain blanks, and `No.` is one token before a number.
+    """
     if text.isalpha():
         return ANY
     if not text:  # of a caption with blanks at its ends

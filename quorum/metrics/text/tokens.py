@@ -102,7 +102,10 @@ class Pieces:
         return TokenizedTexts(*_replaced(numbers, starts, tokens_of_pieces, ends), vocabulary)
 
     def _joined(self, is_joined: Flags) -> tuple[Numbers, Ints, list[str]]:
-        """Return numbers, starts and distinct pieces, after joining each piece in `is_joined` to the one before."""
+        """Return numbers, starts and distinct pieces, after joining each piece in `is_joined` to the one before.
+
+        All pieces of a text from `_with_other_blanks` are joined, and marked in `is_joined`.
+        """
         whole = self._with_other_blanks(is_joined)
         for text in whole:
             is_joined[self.starts[text] + 1 : self.starts[text + 1]] = True
@@ -120,7 +123,10 @@ class Pieces:
         return numbers, self.starts - np.searchsorted(inner, self.starts), distinct
 
     def _with_other_blanks(self, is_joined: Flags) -> list[int]:
-        """Return the texts with joined pieces that have other blanks than single ones, which `_runs` cannot restore."""
+        """Return the positions of texts with joined pieces, and with blanks other than single ones.
+
+        `_runs` cannot restore these texts.
+        """
         texts = np.flatnonzero(np.diff(np.searchsorted(np.flatnonzero(is_joined), self.starts)))
         return [text for text in texts.tolist() if not _has_single_blanks(self._texts[text])]
 

@@ -10,7 +10,7 @@ Trie = NDArray[np.int32]
 
 @compiled
 def trie_bits(nodes: int) -> int:
-    """Return the binary logarithm of the size of a hash table that the nodes fill at most by half."""
+    """Return the binary logarithm of the size of a hash table that is at most half full with these nodes."""
     bits = 4
     while (1 << bits) < 2 * nodes:
         bits += 1

@@ -14,7 +14,10 @@ def smart_stop_words() -> frozenset[str]:
 
 @cache
 def wordnet_exceptions() -> Mapping[str, str]:
-    """Return the lemmas of WordNet 2.0's irregular forms, as the ROUGE-1.5.5 script has them; the last entry counts."""
+    """Return the lemmas of WordNet 2.0's irregular forms, as the ROUGE-1.5.5 script has them.
+
+    If a form has several entries, the last one is used.
+    """
     lines = _read("wordnet_2_0_exceptions.txt").splitlines()
     return MappingProxyType(dict(line.split() for line in lines if not line.startswith("#")))
 

@@ -52,7 +52,7 @@ class SplitHalfResult(Result):
     """Mean and standard deviation over random splits of the correlation between the scores of both halves.
 
     There is no Spearman-Brown correction. items: mean number of items with answers in both halves. undefined: number of
-    the `splits` without a coefficient.
+    `splits` without a coefficient.
     """
 
     pearson: float

@@ -47,8 +47,9 @@ def confidence_vote(
     """Return the answers with the most weight, where (N,) confidences, such as 1 to 3 or nan, weight the judgments.
 
     The weight of a level is the log-odds that its judgments are right, at least zero (Nitzan, Paroush 1982; for
-    confidence Meyen et al. 2021). A judgment is right if it is the answer of most others on the unit. So the data
-    decide how much "certain" counts, and levels that tell nothing have equal weights.
+    confidence Meyen et al. 2021). A judgment counts as right if it is the most frequent answer of the others to the
+    unit. So the data decide how much "certain" counts: levels that do not predict which judgments are right have about
+    equal weights.
     """
     names, unit = encode(units, "units")
     people, worker = encode(workers, "workers")

@@ -75,7 +75,7 @@ def weighted_vote(
 
 
 def majority_of_others(unit: Ints, value: ArrayLike) -> Floats:
-    """Return for each of (N,) judgments the majority value of the unit's other judgments; nan if tied or missing."""
+    """Return for (N,) judgments the most frequent value of the unit's other judgments; nan if tied or missing."""
     known, rows = encode(unit, "units")
     labels, columns = encode(np.asarray(value, dtype=np.float64), "values")
     cells = np.bincount(rows * len(labels) + columns, minlength=len(known) * len(labels))
@@ -87,7 +87,10 @@ def majority_of_others(unit: Ints, value: ArrayLike) -> Floats:
 
 
 def agrees_with_others(unit: Ints, value: ArrayLike) -> Floats:
-    """Return (N,) 1 if a judgment agrees with most other judgments of its unit, 0 if not, nan if these are tied."""
+    """Return (N,) 1 if a judgment has the most frequent value of its unit's other judgments, else 0.
+
+    It is nan if the most frequent values are tied, or if there are no other judgments.
+    """
     _, codes = encode(np.asarray(value), "values")
     others = majority_of_others(unit, codes)
     return np.where(np.isnan(others), np.nan, (others == codes).astype(np.float64))

@@ -110,7 +110,7 @@ class Alpha:
 
 @dataclass(frozen=True, slots=True)
 class AlphaOfParts:
-    """Alpha of the parts of answers; the data are four (N,) columns: units, parts, workers and values."""
+    """Alpha of answers that consist of parts; the data are four (N,) columns: units, parts, workers and values."""
 
     level: str = "nominal"
     name: ClassVar[str] = ALPHA

@@ -20,7 +20,10 @@ Exchange = Callable[[Floats], Floats]
 
 
 def in_both_orders(data: Data, exchange: Exchange) -> Ratings:
-    """Return the judgments, followed by a copy of them as further units, with the two texts exchanged."""
+    """Return the judgments, followed by copies in which the two texts of each unit are exchanged.
+
+    The copies are judgments of further units.
+    """
     ratings = ratings_of(data, numeric=True)
     labels, unit, code = _columns_of_orders(ratings, exchange)
     units, rater = np.tile(ratings.units, 2), np.tile(ratings.rater, 2)
@@ -87,7 +90,10 @@ class BothOrders:
 
 
 def _labels_of_orders(labels: NDArray[Any], exchange: Exchange) -> tuple[Floats, Ints, Ints]:
-    """Return the (L,) labels of both orders, and the (V,) positions in them of given labels and their counterparts."""
+    """Return the (L,) labels of both orders, and (V,) positions in them.
+
+    The positions are those of the given labels, and those of their counterparts in the other order.
+    """
     values = labels.astype(np.float64)
     every, places = np.unique(np.stack([values, exchange(values)]), return_inverse=True)
     first, second = places.reshape(2, -1)

@@ -1,4 +1,4 @@
-"""Coefficients of agreement with their intervals: a coefficient reads the data, and `agreement` resamples them."""
+"""Coefficients of agreement with their intervals: a coefficient reads the data, `agreement` adds the interval."""
 
 from __future__ import annotations
 
@@ -124,8 +124,8 @@ def agreement(
 
     `clusters` is "both" (the data's units and raters), "item" or "rater" (one of them), columns with one entry for each
     judgment, or `Clusters` shared by several coefficients. With "naive" units are resampled, and the interval holds
-    only for these raters. `control_items`: whether the study excludes careless raters by control items; if not, a
-    result may need `careless_note`.
+    only for these raters. `control_items`: whether the study excludes careless raters by control items; if not,
+    CARELESS_NOTE may be added to the note of an alpha.
     """
     naive = isinstance(clusters, str) and clusters == NAIVE
     options = Options.of(confidence=confidence, resamples=resamples if naive else 0, seed=seed)
@@ -162,10 +162,11 @@ def agreement(
 
 
 def careless_numbers(value: float, low: float, raters: int, confidence: float) -> dict[str, Any] | None:
-    """Return the numbers of CARELESS_NOTE if alpha's interval may be too high because no rater happens to be careless.
+    """Return the values to insert into CARELESS_NOTE, or None if alpha does not need the note.
 
-    If a share c of people answers at random, none of R raters does so with probability (1 - c)^R. Both judgments of a
-    pair are by careful raters with probability (1 - c)^2, so alpha would be about (1 - c)^2 of its value.
+    The note warns that the interval may be too high because, by chance, none of these raters is careless. If a share c
+    of people answers at random, none of R raters does so with probability (1 - c)^R. Both judgments of a pair are by
+    careful raters with probability (1 - c)^2, so alpha would be about (1 - c)^2 of its value.
     """
     none_careless, alpha = (1 - CARELESS) ** raters, value * (1 - CARELESS) ** 2
     if none_careless <= 1 - confidence or not low > alpha:

@@ -20,7 +20,7 @@ from quorum.statistics.crossed import Clusters, coefficient_interval, share_inte
 class Influences:
     """Influences of judgments on a coefficient.
 
-    values: (N,) influences of the judgments that count. counts: (M,) which of all judgments these are. items, raters:
+    values: (N,) influences of the judgments that count. counts: (M,) flags of these among all judgments. items, raters:
     (N,) codes; None if the data do not name them. judges: mean number of judgments of a unit. chance_of_difference:
     probability that two random judgments differ. share: whether the coefficient is a mean of values from 0 to 1.
     """
@@ -52,8 +52,9 @@ class Influences:
 class _ComparedJudgments:
     """The judgments of units that have two or more.
 
-    counts: (M,) which of all judgments these are. unit, rater, code: (N,). apart: (N,) summed distances from the other
-    judgments of the unit. sizes: (U,) number of judgments. disagreement: (U,) summed distances over ordered pairs.
+    counts: (M,) flags of these among all judgments. unit, rater, code: (N,). apart: (N,) summed distances from the
+    other judgments of the unit. sizes: (U,) number of judgments. disagreement: (U,) summed distances over ordered
+    pairs.
     """
 
     counts: Flags
@@ -140,7 +141,7 @@ def _observed_slopes(compared: _ComparedJudgments, positions: Floats) -> Floats:
 
 
 def _of_ranks(slopes: Floats) -> Floats:
-    """Return the (V,) effects of one more judgment of a value through the ranks.
+    """Return the (V,) effects that one more judgment of each value has through the mid-ranks.
 
     The mid-rank of the value rises by 1/2, and those of higher values by 1. slopes: (V,) derivatives by the mid-ranks.
     """

@@ -183,7 +183,10 @@ def _part_of_alpha(marks: _Marks, others: Ints, judgment: Ints, start: Ints, end
 
 
 def _meetings(marks: _Marks, judgment: Ints, start: Ints, end: Ints) -> tuple[Ints, Ints]:
-    """Return positions, in the (S,) spans, of all pairs of two raters' spans that share a character, in both orders."""
+    """Return all pairs of spans by different raters that share a character, as two columns of positions.
+
+    Positions are those in the (S,) spans; every pair is returned in both orders.
+    """
     text = marks.text[judgment]
     order = np.argsort(text, kind="stable")
     first = np.searchsorted(text[order], text, side="left")

@@ -55,7 +55,7 @@ class Clusters:
 
     @classmethod
     def of(cls, columns: Mapping[str, Iterable[Any]], rows: int, keep: Flags | None = None) -> Clusters:
-        """Read one or two columns; a column with a single cluster is not used if there is another."""
+        """Return the clusters of one or two columns; a column with a single cluster is not used if there is another."""
         if not 1 <= len(columns) <= 2:
             raise BadOption(f"clusters has {len(columns)} columns, expected one or two (item, rater)")
         coded: dict[str, Ints] = {}
@@ -82,7 +82,10 @@ class Clusters:
 
     @classmethod
     def of_codes(cls, columns: Mapping[str, Ints], cells: Ints | None = None) -> Clusters:
-        """Read columns of (N,) codes from 0 without gaps; `cells`, if known, are codes of pairs of both columns."""
+        """Return the clusters of columns of (N,) codes, which are from 0 without gaps.
+
+        `cells`, if known, are codes of the pairs of both columns.
+        """
         counts = {name: int(codes.max(initial=-1)) + 1 for name, codes in columns.items()}
         used = {name: codes for name, codes in columns.items() if counts[name] >= FEWEST}
         short = [name for name in columns if name not in used]

@@ -197,7 +197,7 @@ def cluster_columns(clusters: ClusterColumns) -> Mapping[str, Iterable[Any]]:
 
 
 def columns_and_deletions(clusters: ClusterColumns) -> tuple[ClusterColumns, RaterDeletions | None]:
-    """Return the columns without `RaterDeletions`, and these, or None if there are none."""
+    """Return the columns other than `RaterDeletions`, and the `RaterDeletions` or None."""
     if not isinstance(clusters, Mapping):
         return clusters, None
     deletions = [column for column in clusters.values() if isinstance(column, RaterDeletions)]

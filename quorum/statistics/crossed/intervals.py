@@ -125,7 +125,8 @@ def share_interval(share: float, spread: Spread, cells: float, confidence: float
 class DifferenceOfShares:
     """How much more often the first of two metrics is right than the second, on the same rows.
 
-    apart: share and number of the rows on which exactly one metric is right; of all rows if there is no such row.
+    apart: share and number of the rows on which exactly one metric is right; if there is no such row, those of all
+    rows.
     """
 
     value: float
@@ -148,8 +149,8 @@ class DifferenceOfShares:
     def interval(self, confidence: float) -> tuple[float, float]:
         """Return the interval: all true differences that a t test would not reject.
 
-        The difference is apart (2 q - 1), where q is the share of the rows with exactly one right metric on which
-        that is the first (McNemar 1947). The variance added by raters is in proportion to q (1 - q), as in
+        The difference is s (2 q - 1): on a share s of the rows exactly one metric is right (`apart`), and on a share q
+        of these rows it is the first (McNemar 1947). The variance added by raters is in proportion to q (1 - q), as in
         `share_interval`.
         """
         square = quantile_of(confidence, self.spread.df) ** 2
@@ -164,7 +165,10 @@ class DifferenceOfShares:
 
     @property
     def _by_raters_of_row(self) -> float:
-        """The raters' variance of 2 q - 1, divided by 4 q (1 - q); q is limited so that the loser has half a row."""
+        """The raters' variance of 2 q - 1, divided by 4 q (1 - q); see `interval` for q.
+
+        q is limited so that the worse metric is right on at least half a row.
+        """
         share, rows = self.apart
         most = 1 - 1 / rows
         return self.spread.by_raters / (share**2 * (1 - min(abs(self.value) / share, most) ** 2))

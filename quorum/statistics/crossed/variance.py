@@ -102,7 +102,7 @@ def shrink_to_credible(added: Any, error: Any) -> Any:
 
 
 def most_by_raters(by_rater: Any, within: Any, raters: float, people: float) -> Any:
-    """Return the upper limit of the variance that raters add, from the chi-squared distribution of that by raters.
+    """Return the upper limit of the variance that raters add, from the chi-squared distribution of `by_rater`.
 
     It is infinite for few people, so that the degrees of freedom of t are those of the raters.
     """
@@ -113,9 +113,10 @@ def most_by_raters(by_rater: Any, within: Any, raters: float, people: float) -> 
 
 
 def satterthwaite(by_items: Any, items_df: Any, by_raters: Any, raters_df: float) -> Floats:
-    """Return the degrees of freedom of the sum of two variances (Satterthwaite 1946), limited to between those of both.
+    """Return the degrees of freedom of the sum of two variances (Satterthwaite 1946).
 
-    Each variance is a number, or (K,) for K estimates.
+    They are at least the smaller of the two numbers of degrees of freedom, and at most `items_df`. Each variance is a
+    number, or (K,) for K estimates.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         df = (by_items + by_raters) ** 2 / (np.square(by_items) / items_df + np.square(by_raters) / raters_df)

@@ -1,10 +1,10 @@
 """How often a metric names people's winner (V15 section 3), also by number of references (V15 section 7, figure 3).
 
-Halves of the votes (V15 section 7.4) show how often people and metrics are right by the same measure, and how often
-anybody can be. The votes on a pair (or its triplets, each won, lost or tied) are split into two halves; if their number
-is odd, one half has a vote more. One half is the consensus; a pair on which it is tied is left out. All figures are
-expectations over all splits and both halves, in closed form: how often the other half, or a metric, names the consensus
-(a tie is wrong), and the most that any answers can be expected to reach (the ceiling).
+Halves of the votes (V15 section 7.4) measure people and metrics by the same standard, and show the highest accuracy
+that is possible. The votes on a pair (or its triplets, each won, lost or tied) are split into two halves; if their
+number is odd, one half has a vote more. One half is the consensus; a pair on which it is tied is left out. All figures
+are expectations over all splits and both halves, in closed form: how often the other half, or a metric, names the
+consensus (a tie is wrong), and the most that any answers can be expected to reach (the ceiling).
 """
 
 from __future__ import annotations
@@ -81,10 +81,11 @@ class Halves:
     def ceiling(self, rows: Flags) -> Floats:
         """Return (P,) values; their sum over `rows`, divided by that of `decided`, is the ceiling of these rows.
 
-        Answers chosen by the same votes that score them would exceed what answers given in advance can reach. For a
-        pair, let x be the difference of the chances that a half names the better and the worse candidate. Whoever
-        knows the better ones reaches (sum decided + sum |x|) / (2 sum decided), and sum |x| <= sqrt(pairs * sum x^2)
-        (Jensen; equal if pairs are equally hard). As the halves share no vote, agree - apart has the expectation x^2.
+        Answers chosen by the votes that score them would exceed what answers given in advance can reach, so they are
+        not used. For a pair, let x be the difference of the chances that a half names the better and the worse
+        candidate. Answers that always name the better candidate reach (sum decided + sum |x|) / (2 sum decided), and
+        sum |x| <= sqrt(pairs * sum x^2) (Jensen's inequality; both are equal if all pairs are equally hard). As the
+        halves share no vote, agree - apart has the expectation x^2.
         """
         same = self.agree - self.apart
         mean, decided = float(same[rows].mean()), float(self.decided[rows].mean())
@@ -301,7 +302,7 @@ class PeoplesWinners:
     def share(self, credit: Credit, pairs: Flags, *, undecided: bool = False) -> Inference:
         """Return the interval of the mean credit over the pairs that `pairs` (P,) marks.
 
-        `credit` returns credits from 0 to 1. Pairs without a winner count only if `undecided`.
+        `credit` returns credits from 0 to 1. Pairs without a winner are included only if `undecided`.
         """
         share, spread, cells, inference = self._spread(credit, pairs, undecided=undecided)
         low, high = share_interval(share, spread, cells, self.confidence)
@@ -310,7 +311,7 @@ class PeoplesWinners:
     def spread_if_even(self, credit: Credit, pairs: Flags) -> tuple[float, Spread]:
         """Return the mean credit over the pairs that `pairs` marks, and its spread if it were a half.
 
-        Pairs without a winner count, too.
+        Pairs without a winner are included.
         """
         share, spread, cells, _ = self._spread(credit, pairs, undecided=True)
         return share, spread_if_even(share, spread, cells)
@@ -349,7 +350,10 @@ class PeoplesWinners:
 
 
 def credits_apart(first: Ints, second: Ints) -> Credit:
-    """Return a function of the first metric's credit (1 or 0) minus the second's, given the winners that both name."""
+    """Return a function that computes the first metric's credit (1 or 0) minus the second's.
+
+    first, second: the winners that the metrics name.
+    """
     return lambda rows, winners: (first[rows] == winners) * 1.0 - (second[rows] == winners)
 
 
@@ -505,7 +509,7 @@ def accuracy_by_references(
     """Return the accuracy by number of references, for each pair kind, and for all pairs as "all".
 
     `scores` maps a number of references to two (D, P) arrays, the scores of the first and of the second candidates with
-    D `random_subsets` of so many references.
+    D `random_subsets` of that many references.
     """
     people = PeoplesWinners.of(winners, **options)
     if not isinstance(scores, Mapping):

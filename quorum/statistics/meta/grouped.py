@@ -231,7 +231,7 @@ def long_table(
 
 
 def rounded(means: Floats, scores: Floats) -> Floats:
-    """Round means, so that means which differ only by rounding errors are tied."""
+    """Round means, so that those which differ only by rounding errors are tied."""
     step = ROUNDING * (float(np.abs(scores).max()) or 1.0)
     return np.asarray(np.round(means / step) * step, dtype=np.float64)
 

@@ -20,7 +20,7 @@ MOST_DESIGNS = 2_000  # most designs in a grid
 class Plan:
     """The designs that were tried, with their costs in cents.
 
-    best: the cheapest design whose power has an interval above `wanted`; of equally cheap ones, that with the fewest
+    best: the cheapest design whose interval of power is above `wanted`; of equally cheap ones, that with the fewest
     judgments. fewer_votes, half_the_pairs: smaller designs for comparison. These three are simulated anew, because the
     search favours designs with lucky simulations.
     """

@@ -21,9 +21,9 @@ NO_DISCORDANT = "the two outcomes never differ"
 class McNemarResult(Result):
     """McNemar's test.
 
-    first_only, second_only: numbers of discordant pairs. statistic, p: chi-square with continuity correction.
-    clustered_p: by t, of the share of `first_only` among discordant pairs; if that has no variance, by the signs of
-    the clusters' sums; nan without clusters.
+    first_only, second_only: numbers of discordant pairs. exact_p: by the binomial distribution. statistic, p:
+    chi-square with continuity correction. clustered_p: by t, of the share of `first_only` among discordant pairs; if
+    that has no variance, by the signs of the clusters' sums; nan without clusters.
     """
 
     first_only: int

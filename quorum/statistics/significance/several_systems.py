@@ -76,7 +76,7 @@ class BestResult:
 
     @property
     def p_of_leaders(self) -> float | None:
-        """The largest p of the leaders, that of the leader most like the first; None without a test."""
+        """The largest p of the leaders, that of the leader most similar to the first; None without a test."""
         p = self.p[~self._behind]
         return None if np.isnan(p).all() else float(np.nanmax(p))
 

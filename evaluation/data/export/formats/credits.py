@@ -90,7 +90,7 @@ class Credits:
         return {pk: name for pk, name in rows if fixed is None or pk in fixed}
 
     def _credit(self, task: str, system: str, rank: int) -> dict[str, Any]:
-        """Return the same object for equal credits, as thousands of captions share them."""
+        """Return a credit; equal credits are the same object, as thousands of captions share them."""
         credit = {"system": system, "rank": rank} | ({"task": task} if task == SEARCH else {})
         return self._credits.setdefault((task, system, rank), credit)
 
@@ -125,7 +125,7 @@ class Credits:
         wanted: Mapping[tuple[int, int], Sequence[ImageText]],
         ranks: defaultdict[ImageText, list[Any]],
     ) -> None:
-        """Add the wanted ranks to ``ranks``; read whole lists, as a rank depends on all outputs before it."""
+        """Add the wanted ranks to ``ranks``; whole lists are read, as a rank depends on all outputs before it."""
         columns = columns_of(outputs.values_list("pk", "system_id", "item_id", "caption_id", "rank"), 5)
         there = (columns[0] <= self.moment.outputs) & np.isin(columns[1], list(self._systems))
         system, item, caption, rank = columns[1:, there].astype(np.int64)

@@ -41,7 +41,7 @@ def write_jsonl(rows: JudgmentRows, file: HashedFile) -> None:
 
 
 class UTF8Lines:
-    """A text file for ``csv.writer``, which encodes to UTF-8."""
+    """A file for ``csv.writer`` that encodes lines as UTF-8."""
 
     def __init__(self, file: HashedFile) -> None:
         self._file = file

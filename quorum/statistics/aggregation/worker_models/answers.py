@@ -123,8 +123,8 @@ def average_equal_solutions(best: Sequence[Floats], early: Sequence[Floats]) -> 
     """Return the figures of a solution, or their means if it is one of several; and whether there are several.
 
     The figures are the (U, L) posterior, a (W,) probability of each worker, and others. `early` has them a few steps
-    after a symmetric start: figures that are equal there cannot be told apart by the answers. If such figures differ
-    in `best`, it is one of several equally good solutions, which permute them, and their mean is the mean over these
+    after a symmetric start: the answers cannot distinguish figures that are equal there. If such figures differ in
+    `best`, it is one of several equally good solutions, which permute them, and their mean is the mean over these
     solutions.
     """
     means = [_mean_of_equals(*both) for both in zip(best, early, strict=True)]
