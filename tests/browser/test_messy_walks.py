@@ -139,6 +139,7 @@ def walk_through(me: Walked, walk: MessyWalk, folder: Path) -> str:
         timeout=60_000
     )
     me.press("Fill in the texts")
+    expect(page.get_by_text("Participants agree to your text before they begin.")).to_be_visible()
     me.press("Generate pages of work")
     opens(me)
     return page.locator("#link").inner_text().rstrip("/").rpartition("/")[2]
