@@ -37,6 +37,8 @@ class Feature(AppConfig):
         middleware: paths of middleware, each with the middleware after which it is placed.
         commands: commands by section and by words of ``quorum``, as in ``quorum.words``.
         commands_without_data: names of its commands that work in a folder without an installation.
+        agreement_extensions: paths of classes of options that it adds to the command ``agreement``
+            (``evaluation.management.agreement.AgreementExtension``).
         urls: module of its URLs.
         pages: modules that are loaded with the admin, in which they register pages and operations.
         calls: module of its URLs below /api/.
@@ -85,6 +87,7 @@ class Feature(AppConfig):
     middleware: ClassVar[Mapping[str, str]] = {}
     commands: ClassVar[Mapping[str, Mapping[str, tuple[str, str, str]]]] = {}
     commands_without_data: ClassVar[tuple[str, ...]] = ()
+    agreement_extensions: ClassVar[tuple[str, ...]] = ()
     urls: ClassVar[str] = ""
     pages: ClassVar[tuple[str, ...]] = ()
     calls: ClassVar[str] = ""

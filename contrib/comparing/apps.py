@@ -7,6 +7,7 @@ class ComparingConfig(Feature):
     name = "contrib.comparing"
     pages = ("contrib.comparing.views",)
     calls = "contrib.comparing.calls"
+    agreement_extensions = ("contrib.comparing.agreement.SourceComparison",)
     commands = {
         "Results": {
             "metrics compare": (

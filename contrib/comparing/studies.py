@@ -10,10 +10,10 @@ from django.utils.translation import gettext as _
 
 from annotation.snapshots import has_many_assignments
 from common.errors import ObjectNotFound
+from contrib.comparing.sources.comparison import MISSING, compare_sources
+from contrib.comparing.sources.studies import source_of_study
+from contrib.comparing.sources.wording import describe_compared_sources
 from evaluation.errors import EvaluationError
-from evaluation.results.comparing.comparison import MISSING, compare_sources
-from evaluation.results.comparing.studies import source_of_study
-from evaluation.results.comparing.wording import describe_compared_sources
 from judgments.cached_figures import FiguresPending, cached_figures
 from judgments.figures import Figures, add_figures_by_prefix, version_of
 from judgments.kinds import KINDS

@@ -20,11 +20,11 @@ from unfold.widgets import UnfoldAdminSelectWidget
 
 from common.errors import ObjectNotFound, did_you_mean
 from contrib.comparing.metrics import JOB_KIND, describe_comparison, start_metric_comparison
+from contrib.comparing.sources.comparison import MISSING
+from contrib.comparing.sources.wording import describe_compared_sources
 from contrib.comparing.studies import cached_comparison, comparable_studies
 from evaluation.data.metrics_page import METRICS
 from evaluation.errors import EvaluationError
-from evaluation.results.comparing.comparison import MISSING
-from evaluation.results.comparing.wording import describe_compared_sources
 from evaluation.results.consensus.study import SIDE_LABELS
 from judgments.access.permissions import studies_of, study_for
 from judgments.api.resources import COUNTING_RESPONSE

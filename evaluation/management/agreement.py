@@ -1,4 +1,4 @@
-"""Measure the agreement of a judgments file, or of two sources."""
+"""Measure the agreement of a judgments file."""
 
 from __future__ import annotations
 
@@ -6,28 +6,24 @@ import math
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Protocol
 
 from django.core.management.base import CommandParser
 
 from common.amounts import json_float
 from common.commands import QuorumCommand, progress_bar
 from common.errors import QuorumError, did_you_mean
+from common.features import of_features
 from common.files import indented, write_json
 from evaluation.data.judgment_sets.files import (
-    SOURCE_FORMATS,
-    TEXT_TABLES,
     FileJudgments,
     OpenJudgments,
     checked_kind,
     open_kind_of,
     read_judgment_table,
     read_open_judgments,
-    read_source,
 )
-from evaluation.data.judgment_sets.sources import SourceJudgments
 from evaluation.errors import EvaluationError
-from evaluation.presentation.content import Cell, estimate_of, plain_table
 from evaluation.results.agreement import (
     BOTH_ORDERS,
     COEFFICIENTS,
@@ -35,11 +31,8 @@ from evaluation.results.agreement import (
     coefficient_in_both_orders,
     exchange_of,
 )
-from evaluation.results.comparing.comparison import MISSING, compare_sources
-from evaluation.results.comparing.wording import describe_compared_sources
 from judgments.design.reading.checking import make_design
 from judgments.design.reading.study_files import toml_values
-from judgments.importers import ColumnMapping
 from judgments.importers.options import add_options, mapping_of
 from judgments.importers.textio import read_whole
 from judgments.kinds import KINDS, Kind
@@ -50,12 +43,6 @@ from quorum.statistics.inputs import StatisticsError, encode
 from quorum.statistics.resampling import RESAMPLES
 
 _PROTOCOLS = ", ".join(f"{protocol} {kind.aggregation.level}" for protocol, kind in KINDS.items())
-STUDY_PREFIX = "study:"
-# Options of a comparison, which are refused without --with.
-COMPARISON_OPTIONS = (
-    "first_at_least", "second_at_least", "missing", "first_format", "second_format", "first_protocol",
-    "second_protocol",
-)  # fmt: skip
 
 HELP = f"""\
 Krippendorff's alpha of a judgments file, with a 95 % interval by item and by participant. Items are those of the
@@ -70,26 +57,38 @@ of alpha; "units", "workers" and "judgments" count them all the same.
 
 Without --level, values are compared at the level of the file's protocol, else nominally:
 {_PROTOCOLS}.
-
-With --with, two sources of judgments on the same units are compared: kappa, precision, recall and F1 at
-thresholds, alpha within each and of both together, correlations of the units' scores. Each source is a
-judgments file, a released file or folder (--first-format, --second-format), or study:SLUG, which alone
-needs the database. --map and its like are of each source that is a judgments file, so both have the same
-columns. The second source is the standard. Thresholds that are not given are all those that
-the source's protocol is reported at. docs/statistics.md has the rules.
 """
+
+
+class AgreementExtension(Protocol):
+    """Options that a feature adds to the command, and what the command does with them.
+
+    Attributes:
+        help: a paragraph of the command's help. example: a line of its examples.
+    """
+
+    help: ClassVar[str]
+    example: ClassVar[str]
+
+    def add_arguments(self, parser: CommandParser) -> None: ...
+
+    def handle(self, command: Agreement, options: dict[str, Any]) -> bool:
+        """Return whether the options ask for the extension's work, which is then done."""
 
 
 class Agreement(QuorumCommand):
     workers_option = "--workers"
     help = HELP
-    example = (
-        "manage.py agreement judgments.jsonl --level ordinal --output agreement.json\n"
-        "  manage.py agreement crowd.jsonl --with study:experts --first-at-least 0.66 --second-at-least 3.33"
-    )
+    example = "manage.py agreement judgments.jsonl --level ordinal --output agreement.json"
     named_errors = (QuorumError, StatisticsError)
     # The command reads only files, so it must work without a database and with a faulty site.
     requires_system_checks = []
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.extensions: list[AgreementExtension] = [make() for make in of_features("agreement_extensions")]
+        self.help = "\n".join([HELP, *(extension.help for extension in self.extensions)])
+        self.example = "\n  ".join([self.example, *(extension.example for extension in self.extensions)])
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("path", type=Path, metavar="PATH", help="judgments: a table of any format")
@@ -118,52 +117,16 @@ class Agreement(QuorumCommand):
             help="the study's file, for its HIT template or its weights of marked errors",
         )
         parser.add_argument(
-            "--with",
-            dest="second",
-            type=Path,
-            metavar="SECOND",
-            help="compare PATH with this source, the standard",
-        )
-        for role in ("first", "second"):
-            parser.add_argument(
-                f"--{role}-format",
-                choices=SOURCE_FORMATS,
-                help=f"what the {role} source is (default: a judgments file)",
-            )
-            parser.add_argument(
-                f"--{role}-protocol",
-                choices=list(KINDS),
-                help="of a source that names none, or one of several it holds",
-            )
-            parser.add_argument(
-                f"--{role}-at-least",
-                type=float,
-                metavar="X",
-                help=f"the {role} source says yes from this score on",
-            )
-        parser.add_argument(
             "--missing",
             metavar="WORDS",
-            help=f"words for an empty cell, such as NA,None; with --with, units that only the second source has: "
-            f"{' or '.join(MISSING)} of the first (default {MISSING[0]})",
+            help="words for an empty cell, such as NA,None",
         )
+        for extension in self.extensions:
+            extension.add_arguments(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        if options["second"] is not None:
-            if options["missing"] not in (None, *MISSING):
-                raise EvaluationError(
-                    f"--missing is {options['missing']!r}, expected {' or '.join(MISSING)} beside --with; "
-                    "words for an empty cell stand in a --mapping file there."
-                )
-            self._compare(options)
-            return
-        for name in COMPARISON_OPTIONS:
-            # --missing has two uses; ignore words for an empty cell here
-            if options[name] is not None and (name != "missing" or options[name] in MISSING):
-                raise EvaluationError(
-                    f"--{name.replace('_', '-')} is about two sources, expected --with SECOND beside it."
-                )
-        self._measure(options)
+        if not any(extension.handle(self, options) for extension in self.extensions):
+            self._measure(options)
 
     def _measure(self, options: dict[str, Any]) -> None:
         chosen: str | None = options["level"]
@@ -220,7 +183,7 @@ class Agreement(QuorumCommand):
         for sentence in table.similar_labels:
             self.stderr.write(f"Note: {sentence}.")
         self._say_notes(table.left_out, result.reason, result.note, math.isnan(result.value))
-        self._tell(figures, options["output"])
+        self.write_figures(figures, options["output"])
 
     def _measure_open(self, kind: Kind, options: dict[str, Any]) -> None:
         if options["coefficient"]:
@@ -238,7 +201,7 @@ class Agreement(QuorumCommand):
                 kind,
                 design=design,
                 encoding=options["encoding"],
-                progress=lambda line: progress(line / _line_count(path), "Reading judgments"),
+                progress=lambda line: progress(line / line_count(path), "Reading judgments"),
             )
         level = options["level"] or kind.aggregation.level
         result = agreement(
@@ -258,7 +221,7 @@ class Agreement(QuorumCommand):
         }
         reason = kind.aggregation.no_alpha or result.reason
         self._say_notes(table.left_out, reason, result.note, math.isnan(result.value))
-        self._tell(figures, options["output"])
+        self.write_figures(figures, options["output"])
 
     def _read(self, options: dict[str, Any], level: str | None) -> FileJudgments:
         path, numeric = options["path"], level not in (None, "nominal")
@@ -268,7 +231,7 @@ class Agreement(QuorumCommand):
                 numeric=numeric,
                 encoding=options["encoding"],
                 mapping=mapping_of(options, path),
-                progress=lambda line: progress(line / _line_count(path), "Reading judgments"),
+                progress=lambda line: progress(line / line_count(path), "Reading judgments"),
             )
 
     def _say_notes(self, left_out: Mapping[str, int], reason: str, note: str, undefined: bool) -> None:
@@ -279,65 +242,12 @@ class Agreement(QuorumCommand):
         if note:
             self.stderr.write(f"Note: {note}.")
 
-    def _tell(self, figures: dict[str, Any], output: Path | None) -> None:
+    def write_figures(self, figures: dict[str, Any], output: Path | None) -> None:
         if output is None:
             self.stdout.write(indented(figures))
         else:
             write_json(output, figures)
             self.stdout.write(f"Written to {output}.")
-
-    def _compare(self, options: dict[str, Any]) -> None:
-        for name in ("level", "coefficient", "design"):
-            if options[name] is not None:
-                raise EvaluationError(f"--{name} is about one judgments file, expected no --with beside it.")
-        how = mapping_of(options | {"missing": None}, options["path"])  # here, --missing is about units
-        sources = (options["path"], options["first_format"]), (options["second"], options["second_format"])
-        if how is not None and all(
-            str(path).startswith(STUDY_PREFIX) or format not in (None, *TEXT_TABLES)
-            for path, format in sources
-        ):
-            raise EvaluationError("--map and the like are about a judgments file, expected one of two.")
-        first = self._source(options["path"], "first", options, how)
-        second = self._source(options["second"], "second", options, how)
-        result = compare_sources(
-            first,
-            second,
-            first_at_least=options["first_at_least"],
-            second_at_least=options["second_at_least"],
-            missing=options["missing"] or MISSING[0],
-            resamples=options["resamples"],
-            seed=options["seed"],
-            naive=options["naive"],
-        )
-        if options["output"] is not None:
-            for line in _report(result):
-                self.stderr.write(line)
-        self._tell(result, options["output"])
-
-    def _source(
-        self, path: Path, role: str, options: dict[str, Any], how: ColumnMapping | None
-    ) -> SourceJudgments:
-        format, protocol = options[f"{role}_format"], options[f"{role}_protocol"]
-        slug = str(path)
-        if slug.startswith(STUDY_PREFIX):
-            if format or protocol:
-                raise EvaluationError(
-                    f"{slug} has a protocol of its own, expected no --{role}-format or --{role}-protocol."
-                )
-            # Import here, as commands on files do not load models.
-            from evaluation.results.comparing.studies import source_of_study
-            from judgments.studies.studies import find_study
-
-            return source_of_study(find_study(slug.removeprefix(STUDY_PREFIX)))
-        with progress_bar() as progress:
-            return read_source(
-                path,
-                format=format,
-                protocol=protocol,
-                encoding=options["encoding"],
-                mapping=how,
-                progress=lambda line: progress(min(1.0, line / _line_count(path)), f"Reading {path.name}"),
-            )
 
 
 def _clusters(table: FileJudgments | OpenJudgments, items: Sequence[Any], *, naive: bool) -> Any:
@@ -360,55 +270,8 @@ def _coefficients(chosen: str | None) -> list[str]:
     return [name for name in names if name in COEFFICIENTS]
 
 
-def _report(result: dict[str, Any]) -> list[str]:
-    first, second, units = result["first"], result["second"], result["units"]
-    lines = [f"First: {first['name']} ({first['score']}). Second: {second['name']} ({second['score']})."]
-    lines.append(
-        f"Units: {units['shared']:,} shared, {units['first_only']:,} of the first alone, "
-        f"{units['second_only']:,} of the second alone."
-    )
-    missing = result["missing"]
-    if missing["taken_as_no"]:
-        lines.append(f"Taken as no: {missing['taken_as_no']:,} units that only the second has.")
-    if missing["left_out"]:
-        lines.append(f"Left out of the figures at thresholds: {missing['left_out']:,} units.")
-    figures = {"alpha, first": first["alpha"], "alpha, second": second["alpha"]}
-    counts = {}
-    grid, consensus = result["thresholds"], result["consensus"]
-    if len(grid["cells"]) == 1:
-        cell = grid["cells"][0]
-        figures |= {name: cell[name] for name in ("kappa", "precision", "recall", "f1")}
-        counts = dict.fromkeys(("kappa", "precision", "recall", "f1"), cell["n"])
-    if consensus["kappa"]:
-        figures["kappa of consensus"] = consensus["kappa"]
-        counts["kappa of consensus"] = consensus["n"]
-    figures |= result["correlation"]
-    rows: list[tuple[Cell, ...]] = [
-        (name, estimate_of(figure), counts[name] if name in counts else figure["n"])
-        for name, figure in figures.items()
-    ]
-    columns = [("figure", "text"), ("value [95 % interval]", "coefficient"), ("units", "count")]
-    lines += plain_table("", columns, rows).lines()
-    if len(grid["cells"]) > 1:
-        wide = len(grid["second"])
-        kappas = [cell["kappa"]["value"] for cell in grid["cells"]]
-        rows = [(f"{cut:g}", *kappas[row * wide : (row + 1) * wide]) for row, cut in enumerate(grid["first"])]
-        columns = [("", "text"), *((f"{cut:g}", "coefficient") for cut in grid["second"])]
-        lines.append("Kappa where the first (rows) and the second (columns) reach their thresholds:")
-        lines += plain_table("", columns, rows).lines()
-    if pairs := result.get("pairs"):
-        columns = [("pair kind", "text"), ("same winner, %", "share"), ("items", "count")]
-        columns += [("else the first's is the longer, %", "share"), ("of", "count")]
-        rows = [
-            (kind, *(cell for name in ("same", "longer") for cell in (estimate_of(of[name]), of[name]["n"])))
-            for kind, of in pairs.items()
-        ]
-        lines += plain_table("Winners by pair kind", columns, rows).lines()
-    return [*lines, describe_compared_sources(result)]
-
-
 @cache
-def _line_count(path: Path) -> int:
+def line_count(path: Path) -> int:
     """Return an estimate of the number of lines for the progress bar; for a folder, of its largest file."""
     if path.is_dir():
         path = max(

@@ -11,7 +11,6 @@ from django.utils.translation import gettext as _
 
 from common.amounts import as_json, interval_in_text, json_float, p_in_text, percent, thousands
 from evaluation.data.judgment_sets.records import MOST_VALUES, JudgmentTable, UnitRow, Units, WorkerRow
-from evaluation.data.judgment_sets.sources import preference_scores
 from evaluation.results.consensus.clusters import scope_of, scope_sentence
 from evaluation.results.consensus.study import SIDES
 from judgments.kinds import IncludedJudgment, Kind
@@ -536,3 +535,8 @@ def share_with_interval(count: int, of: int) -> dict[str, Any]:
     """Return the share count / of with Wilson's 95 % interval as JSON; values are null if ``of`` is 0."""
     low, high = wilson_interval(count, of)
     return {"value": count / of if of else None, "low": json_float(low), "high": json_float(high), "n": of}
+
+
+def preference_scores(side: Floats) -> Floats:
+    """Return (N,) scores of answers: 1 for the first of two candidates, 0 for the second, 0.5 for neither."""
+    return np.where(side == 1, 1.0, np.where(side == 2, 0.0, 0.5))

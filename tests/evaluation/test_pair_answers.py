@@ -14,7 +14,7 @@ from annotation.rehearsal.crowd import RehearsalCrowd
 from annotation.rehearsal.run import rehearse
 from common.errors import DesignError
 from contrib.judgment_imports.importing import import_judgments
-from evaluation.data.judgment_sets.files import read_source
+from evaluation.data.judgment_sets.files import read_judgment_table
 from evaluation.data.judgment_sets.loaders import load_judgments
 from evaluation.data.judgment_sets.study_signatures import signature_of_study
 from evaluation.models import Analysis
@@ -212,8 +212,8 @@ def test_a_file_of_judgments_brings_its_ties_along(tmp_path: Any) -> None:
     }  # fmt: skip
     found = compute_aggregation(study=study).consensus.of_unit
     assert [(one.value, one.tie) for _, one in sorted(found.items())] == [(0, False), (None, True)]
-    source = read_source(path)
-    assert source.value.tolist() == [1, 0, 0, 2, 3]
+    table = read_judgment_table(path, numeric=True)
+    assert table.values.tolist() == [1, 0, 0, 2, 3]
     path.write_text(json.dumps(row | {"unit": "u", "worker": "w", "value": 7}))
     with refuses(ImportProblem, column="value", actual="7"):
         import_judgments(format="jsonl", path=path, dataset="animals", study="wrong")

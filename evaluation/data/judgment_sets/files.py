@@ -21,21 +21,17 @@ from numpy.typing import NDArray
 
 from common.files import unguard_formula
 from common.incoming import READ_AT_ONCE, quoted
-from common.texts import one_text
-from evaluation.data.judgment_sets.sources import DEFAULT_LEVEL, Captions, Content, Sides, SourceJudgments
 from judgments.design.numbers import plain_number
 from judgments.design.study_design import StudyDesign
-from judgments.design.tables.sampling import SIDES
 from judgments.drawing.documents import first_of_documents
-from judgments.importers import JUDGMENT_FORMATS, ColumnMapping, open_judgments
+from judgments.importers import ColumnMapping
 from judgments.importers.judgment_tables import ANONYMOUS, AnswerRule, TableJudgments, answer_problem
 from judgments.importers.mapped_judgments import MappedJudgments
 from judgments.importers.names import Lookalikes
 from judgments.importers.records.columns import Columns
-from judgments.importers.records.json_records import json_cell
 from judgments.importers.records.record import Record
-from judgments.importers.records.rows import CreditedRow, JudgmentRow
-from judgments.importers.records.values import read_flag, read_name, read_output, read_text
+from judgments.importers.records.rows import JudgmentRow
+from judgments.importers.records.values import read_flag, read_name
 from judgments.importers.tables.files import read_table
 from judgments.importers.textio import ImportNotes, ImportProblem, read_head
 from judgments.kinds import KINDS, Kind
@@ -43,8 +39,7 @@ from quorum.numeric.names import nearest_name
 from quorum.statistics.aggregation.pair_answers import MUCH
 from quorum.statistics.inputs import LARGEST
 
-TEXT_TABLES = ("jsonl", "csv")
-SOURCE_FORMATS = (*TEXT_TABLES, *JUDGMENT_FORMATS)  # formats other than judgments files, which are detected
+DEFAULT_LEVEL = "nominal"  # of answers whose protocol is unknown
 REASONS = ("not used", "control items", "without a value")
 MOST_LABELS = 10_000  # most different texts that are compared for lookalikes
 _STEP = 1000  # rows between two calls of `progress`
@@ -55,9 +50,9 @@ class FileJudgments:
     """N included judgments of a file, and counts of the rows left out.
 
     units, workers: (N,) positions in `unit_names` and `worker_names`. values: (N,) float64, or objects if one is a
-    text. protocol: its name in the rows, or None. left_out: number of rows by reason. contents: of each unit, if
-    requested. similar_labels: warnings about labels that differ only in type, case or blanks. items: (U,) the unit's
-    item: its image, or the first image of its document; empty if a row has none.
+    text. protocol: its name in the rows, or None. left_out: number of rows by reason. contents: what `read_content`
+    returned for each unit, if it was given. similar_labels: warnings about labels that differ only in type, case or
+    blanks. items: (U,) the unit's item: its image, or the first image of its document; empty if a row has none.
     """
 
     units: NDArray[np.int64]
@@ -67,7 +62,7 @@ class FileJudgments:
     worker_names: list[str]
     protocol: str | None
     left_out: dict[str, int]
-    contents: list[Content] = field(default_factory=list)
+    contents: list[Any] = field(default_factory=list)
     says_answers: bool = False
     scale: str = ""
     similar_labels: list[str] = field(default_factory=list)
@@ -115,15 +110,15 @@ def read_judgment_table(
     path: Path,
     *,
     numeric: bool = False,
-    contents: bool = False,
+    read_content: Callable[[Record], Any] | None = None,
     encoding: str | None = None,
     mapping: ColumnMapping | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> FileJudgments:
     """Read a judgments file line by line, in UTF-8 unless a byte order mark or `encoding` says otherwise.
 
-    `numeric` refuses values that are not numbers. `contents` also reads what units show. `mapping` names the columns
-    of a table in any format. `progress` is called with line numbers.
+    `numeric` refuses values that are not numbers. `read_content` is called with the first record of each unit.
+    `mapping` names the columns of a table in any format. `progress` is called with line numbers.
 
     Raise ImportProblem, also if a worker judged a unit twice, and for mixed protocols.
     """
@@ -134,13 +129,13 @@ def read_judgment_table(
     protocol: str | None = None
     textual = False
     left_out: Counter[str] = Counter()
-    shows: list[Content] = []
+    contents: list[Any] = []
     items: list[str | None] = []
     document_of: dict[str, str] = {}
     says_answers, scale = False, ""
     records = _read_records(path, encoding, mapping)
     for record, unit, worker, value in _included_records(records, numeric, left_out, progress):
-        named = _read_optional(record, "protocol", read_name)
+        named = read_optional(record, "protocol", read_name)
         if named is not None and protocol is not None and named != protocol:
             raise record.problem("protocol", quoted(named), f"{protocol!r} as before, one protocol a file")
         protocol = protocol or named
@@ -148,11 +143,11 @@ def read_judgment_table(
         says_answers = says_answers or record.get("answers") is not None
         scale = scale or str(record.get("scale") or "")
         if unit not in unit_index:
-            items.append(image := _read_optional(record, "image", read_name))
-            if image is not None and (document := _read_document(record)):
+            items.append(image := read_optional(record, "image", read_name))
+            if image is not None and (document := read_document(record)):
                 document_of.setdefault(image, document)
-            if contents:
-                shows.append(_read_content(record))
+            if read_content is not None:
+                contents.append(read_content(record))
         units.append(unit_index.setdefault(unit, len(unit_index)))
         workers.append(worker_index.setdefault(worker, len(worker_index)))
         lines.append(record.line or 0)
@@ -171,7 +166,7 @@ def read_judgment_table(
         worker_names=list(worker_index),
         protocol=protocol,
         left_out={why: left_out[why] for why in REASONS if left_out[why]},
-        contents=shows,
+        contents=contents,
         says_answers=says_answers,
         scale=scale,
         similar_labels=alike,
@@ -199,7 +194,7 @@ def _included_records(
             yield record, unit, worker, value
 
 
-def _included_rows(
+def included_rows(
     rows: Iterable[JudgmentRow], left_out: Counter[str], progress: Callable[[int], None] | None
 ) -> Iterator[JudgmentRow]:
     """Yield the used rows that are not control items; count the others in ``left_out`` by reason."""
@@ -243,7 +238,7 @@ def read_open_judgments(
     document_of: dict[str, str] = {}
     left_out: Counter[str] = Counter()
     judgments, anonymous = 0, False
-    for row in _included_rows(source.judgments(), left_out, progress):
+    for row in included_rows(source.judgments(), left_out, progress):
         judgments, anonymous = judgments + 1, anonymous or row.anonymous
         unit = SimpleNamespace(content=row.content or {}, first=SimpleNamespace(text=row.first_text))
         of_parts = kind.aggregation.codes(unit, row.stored).items()
@@ -254,81 +249,6 @@ def read_open_judgments(
     excluded = {why: left_out[why] for why in REASONS if left_out[why]}
     items = clusters_of_images(images, document_of)
     return OpenJudgments(units, parts, workers, values, judgments, anonymous, excluded, items)
-
-
-def read_source(
-    path: Path,
-    *,
-    format: str | None = None,
-    protocol: str | None = None,
-    encoding: str | None = None,
-    mapping: ColumnMapping | None = None,
-    progress: Callable[[int], None] | None = None,
-) -> SourceJudgments:
-    """Read judgments to compare, from a judgments file or a file in one of SOURCE_FORMATS. Raise ImportProblem.
-
-    `protocol` is needed for files that name none, and selects a part of a released set. `mapping` names the columns
-    of a judgments file.
-    """
-    if format is None or format in TEXT_TABLES:
-        return _source_of_table(path, protocol, encoding=encoding, mapping=mapping, progress=progress)
-    source = open_judgments(format, path, protocol=protocol, encoding=encoding)
-    units, raters, values = array("q"), array("q"), array("d")
-    unit_index: dict[str, int] = {}
-    rater_index: dict[str, int] = {}
-    contents: list[Content] = []
-    left_out: Counter[str] = Counter()
-    for row in _included_rows(source.judgments(), left_out, progress):
-        if row.value is None:
-            left_out[REASONS[2]] += 1
-            continue
-        if row.unit not in unit_index:
-            ids = (row.reference, row.first, row.second)
-            first, second = row.systems()[:2] if isinstance(row, CreditedRow) else ((), ())
-            contents.append(
-                Content(
-                    row.image,
-                    ids,
-                    _strip_texts(row.reference_text, row.first_text, row.second_text),
-                    (first, second),
-                    row.kind or "",
-                    row.document or "",
-                )
-            )
-        units.append(unit_index.setdefault(row.unit, len(unit_index)))
-        raters.append(rater_index.setdefault(row.worker, len(rater_index)))
-        values.append(row.value)
-    return SourceJudgments(
-        name=format,
-        kind=KINDS[source.protocol].with_setting(source.setting) if source.protocol else None,
-        units=list(unit_index),
-        contents=contents,
-        unit=np.array(units, dtype=np.int64),
-        rater=np.array(raters, dtype=np.int64),
-        value=np.array(values, dtype=np.float64),
-        left_out={why: left_out[why] for why in REASONS if left_out[why]},
-        anonymous=source.anonymous,
-    )
-
-
-def _source_of_table(path: Path, protocol: str | None, **reading: Any) -> SourceJudgments:
-    table = read_judgment_table(path, numeric=protocol is not None, contents=True, **reading)
-    if protocol is not None and table.protocol not in (None, protocol):
-        raise ImportProblem(path, None, "protocol", quoted(table.protocol), f"{protocol!r}, as was asked for")
-    kind = KINDS.get(protocol or table.protocol or "")
-    if kind is not None and not kind.is_open:
-        kind = checked_kind(path, table, kind)
-    return SourceJudgments(
-        name=path.name,
-        kind=kind,
-        units=table.unit_names,
-        contents=table.contents,
-        unit=table.units,
-        rater=table.workers,
-        value=table.values,
-        left_out=table.left_out,
-        anonymous=table.anonymous,
-    )
 
 
 @translation.override("en")
@@ -348,56 +268,10 @@ def checked_kind(path: Path, table: FileJudgments, kind: Kind) -> Kind:
     return rule.kind
 
 
-def _read_content(record: Record) -> Content:
-    names = ("reference", "first", "second")
-    ids = [_read_optional(record, name, read_name) for name in names]
-    texts = [
-        _read_optional(record, f"{name}_text", read_text if name == "reference" else read_output)
-        for name in names
-    ]
-    if record.textual:
-        ids = [identifier and unguard_formula(identifier) for identifier in ids]
-        texts = [text and unguard_formula(text) for text in texts]
-    return Content(
-        _read_optional(record, "image", read_name),
-        (ids[0], ids[1], ids[2]),
-        _strip_texts(*texts),
-        _systems(record),
-        _read_optional(record, "kind", read_name) or "",
-        _read_document(record),
-    )
-
-
-def _read_document(record: Record) -> str:
+def read_document(record: Record) -> str:
     """Return the document of a record's item as text, "" for none. Documents are only compared for equality."""
     document = record.get("document")
     return "" if document is None else str(document).strip()
-
-
-def _systems(record: Record) -> Sides:
-    """Return the names of the systems that a row credits with its first and with its second text.
-
-    The row's `systems` are keyed by the ids of the texts, or by side.
-    """
-    credits = json_cell(record, "systems")
-    if not isinstance(credits, dict):
-        return (), ()
-    alike = record.get("first") == record.get("second")
-    first, second = (
-        credits.get(side if alike and side in credits else record.get(side)) or () for side in SIDES
-    )
-    return _names_of(first), _names_of(second)
-
-
-def _names_of(credits: Any) -> tuple[str, ...]:
-    rows = credits if isinstance(credits, list) else []
-    return tuple(sorted({str(row["system"]) for row in rows if isinstance(row, dict) and "system" in row}))
-
-
-def _strip_texts(*texts: str | None) -> Captions:
-    """Normalise texts, so that they do not differ only in, for example, leading and trailing blanks."""
-    reference, first, second = (None if text is None else one_text(text) for text in texts)
-    return reference, first, second
 
 
 def _without_types(values: Sequence[float | str]) -> tuple[list[float | str], list[str]]:
@@ -438,7 +312,7 @@ def _read_records(path: Path, encoding: str | None, mapping: ColumnMapping | Non
     yield from read_table(path, columns, ImportNotes(), encoding)
 
 
-def _read_optional(record: Record, column: str, read: Callable[[Any], str]) -> str | None:
+def read_optional(record: Record, column: str, read: Callable[[Any], str]) -> str | None:
     return None if record.get(column) is None else record.read(column, read)
 
 

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from common.amounts import as_json
-from evaluation.data.judgment_sets.sources import SourceJudgments
-from evaluation.results.comparing.matching import MatchedSources, match_sources
-from evaluation.results.comparing.outcomes import compare_consensus, compare_winners
-from evaluation.results.comparing.raters import Resampling, figures_of_source, pooled_alpha
-from evaluation.results.comparing.scores import (
+from contrib.comparing.sources.judgments import SourceJudgments
+from contrib.comparing.sources.matching import MatchedSources, match_sources
+from contrib.comparing.sources.outcomes import compare_consensus, compare_winners
+from contrib.comparing.sources.raters import Resampling, figures_of_source, pooled_alpha
+from contrib.comparing.sources.scores import (
     correlations_of_scores,
     figures_at_thresholds,
     kappa_at_thresholds,

@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from evaluation.data.judgment_sets.files import DEFAULT_LEVEL
+from evaluation.results.agreement import preference_scores
 from judgments.design.numbers import plain_number
 from judgments.kinds import Kind
 from quorum.numeric.arrays import Flags, Floats, Ints
 from quorum.statistics.aggregation import majority_vote, mean_grade
 
-DEFAULT_LEVEL = "nominal"
 Values = NDArray[np.float64] | NDArray[np.object_]
 Captions = tuple[str | None, str | None, str | None]
 NO_CAPTIONS: Captions = (None, None, None)
@@ -155,8 +156,3 @@ class SourceJudgments:
         answers = [plain_number(answer) for answer in self.value.tolist()]
         consensus = self.kind.aggregation.consensus(self.unit.tolist(), answers)
         return {unit: float(winner.value) for unit, winner in consensus.items() if winner.value is not None}
-
-
-def preference_scores(side: Floats) -> Floats:
-    """Return (N,) scores of answers: 1 for the first of two candidates, 0 for the second, 0.5 for neither."""
-    return np.where(side == 1, 1.0, np.where(side == 2, 0.0, 0.5))

@@ -11,9 +11,9 @@ import pytest
 from django.core.management import CommandError, call_command
 from scipy import stats
 
-from evaluation.data.judgment_sets.files import read_source
+from contrib.comparing.sources.comparison import compare_sources
+from contrib.comparing.sources.files import read_source
 from evaluation.errors import EvaluationError
-from evaluation.results.comparing.comparison import compare_sources
 from quorum.statistics.inputs import BadOption
 from tests.refusals import refuses
 from tests.statistics.golden import golden

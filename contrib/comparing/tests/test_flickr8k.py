@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from evaluation.data.judgment_sets.files import read_source
-from evaluation.data.judgment_sets.sources import SourceJudgments
-from evaluation.results.comparing.comparison import compare_sources
+from contrib.comparing.sources.comparison import compare_sources
+from contrib.comparing.sources.files import read_source
+from contrib.comparing.sources.judgments import SourceJudgments
 from tests.refusals import refuses
 
 AT_LEAST: dict[str, Any] = {"first_at_least": 0.66, "second_at_least": 3.33}

@@ -9,9 +9,9 @@ import numpy as np
 from django.utils.translation import gettext_noop
 from numpy.typing import NDArray
 
-from evaluation.data.judgment_sets.sources import SourceJudgments
+from contrib.comparing.sources.judgments import SourceJudgments
+from contrib.comparing.sources.matching import TWO_SCALES, MatchedSources
 from evaluation.results.agreement import FULL_DEPTH, alpha_of_ratings, exchange_of
-from evaluation.results.comparing.matching import TWO_SCALES, MatchedSources
 from judgments.drawing.documents import first_of_documents
 from judgments.kinds import Kind
 from quorum.statistics.agreement import ratings_of_judgments

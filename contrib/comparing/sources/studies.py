@@ -7,9 +7,9 @@ from django.utils.translation import gettext as _
 
 from common.rows import converted_rows
 from common.texts import one_text
+from contrib.comparing.sources.judgments import Content, Sides, SourceJudgments
 from evaluation.data.judgment_sets import loaders
 from evaluation.data.judgment_sets.records import JudgmentTable
-from evaluation.data.judgment_sets.sources import Content, Sides, SourceJudgments
 from evaluation.errors import EvaluationError
 from judgments.drawing.documents import document_in
 from judgments.models import CandidatePair, Caption, Study, System, Unit

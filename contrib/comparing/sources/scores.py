@@ -9,9 +9,9 @@ import numpy as np
 from django.utils.translation import gettext_noop
 
 from common.amounts import as_json
-from evaluation.data.judgment_sets.sources import SourceJudgments
-from evaluation.results.comparing.matching import MatchedSources
-from evaluation.results.comparing.raters import Resampling, items_of_units
+from contrib.comparing.sources.judgments import SourceJudgments
+from contrib.comparing.sources.matching import MatchedSources
+from contrib.comparing.sources.raters import Resampling, items_of_units
 from quorum.statistics.agreement import KappaGrid, ThresholdAgreement, kappa_grid
 from quorum.statistics.correlation import correlation
 

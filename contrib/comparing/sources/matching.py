@@ -13,7 +13,7 @@ from itertools import chain
 import numpy as np
 from django.utils.translation import gettext_noop
 
-from evaluation.data.judgment_sets.sources import Content, SourceJudgments
+from contrib.comparing.sources.judgments import Content, SourceJudgments
 from evaluation.errors import EvaluationError
 from quorum.numeric.arrays import Flags, Ints
 

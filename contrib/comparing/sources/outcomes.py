@@ -9,9 +9,9 @@ import numpy as np
 from django.utils.translation import gettext_noop
 
 from common.amounts import as_json
-from evaluation.data.judgment_sets.sources import Content
-from evaluation.results.comparing.matching import TWO_SCALES, MatchedSources
-from evaluation.results.comparing.raters import Resampling, items_of_units
+from contrib.comparing.sources.judgments import Content
+from contrib.comparing.sources.matching import TWO_SCALES, MatchedSources
+from contrib.comparing.sources.raters import Resampling, items_of_units
 from quorum.numeric.arrays import Flags
 from quorum.statistics.agreement import kappa_interval
 from quorum.statistics.crossed import CONFIDENCE, ITEM, share_of_rows

@@ -1,0 +1,185 @@
+"""Options of the command ``agreement`` that compare two sources of judgments."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from common.commands import progress_bar
+from contrib.comparing.sources.comparison import MISSING, compare_sources
+from contrib.comparing.sources.files import SOURCE_FORMATS, TEXT_TABLES, read_source
+from contrib.comparing.sources.judgments import SourceJudgments
+from contrib.comparing.sources.wording import describe_compared_sources
+from evaluation.errors import EvaluationError
+from evaluation.management.agreement import Agreement, line_count
+from evaluation.presentation.content import Cell, estimate_of, plain_table
+from judgments.importers import ColumnMapping
+from judgments.importers.options import mapping_of
+from judgments.kinds import KINDS
+
+STUDY_PREFIX = "study:"
+# Options that are refused without --with.
+COMPARISON_OPTIONS = (
+    "first_at_least", "second_at_least", "missing", "first_format", "second_format", "first_protocol",
+    "second_protocol",
+)  # fmt: skip
+
+HELP = f"""\
+With --with, two sources of judgments on the same units are compared: kappa, precision, recall and F1 at
+thresholds, alpha within each and of both together, correlations of the units' scores. Each source is a
+judgments file, a released file or folder (--first-format, --second-format), or study:SLUG, which alone
+needs the database. --map and its like are of each source that is a judgments file, so both have the same
+columns. The second source is the standard; --missing says whether units that only it has are left out ({MISSING[0]},
+the default) or count as a no of the first ({MISSING[1]}). Thresholds that are not given are all those that the source's
+protocol is reported at. docs/statistics.md has the rules.
+"""
+
+
+class SourceComparison:
+    """The option ``--with`` of ``agreement``, and those that belong to it."""
+
+    help = HELP
+    example = (
+        "manage.py agreement crowd.jsonl --with study:experts --first-at-least 0.66 --second-at-least 3.33"
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument(
+            "--with",
+            dest="second",
+            type=Path,
+            metavar="SECOND",
+            help="compare PATH with this source, the standard",
+        )
+        for role in ("first", "second"):
+            parser.add_argument(
+                f"--{role}-format",
+                choices=SOURCE_FORMATS,
+                help=f"what the {role} source is (default: a judgments file)",
+            )
+            parser.add_argument(
+                f"--{role}-protocol",
+                choices=list(KINDS),
+                help="of a source that names none, or one of several it holds",
+            )
+            parser.add_argument(
+                f"--{role}-at-least",
+                type=float,
+                metavar="X",
+                help=f"the {role} source says yes from this score on",
+            )
+
+    def handle(self, command: Agreement, options: dict[str, Any]) -> bool:
+        if options["second"] is None:
+            for name in COMPARISON_OPTIONS:
+                # --missing has two uses; ignore words for an empty cell here
+                if options[name] is not None and (name != "missing" or options[name] in MISSING):
+                    raise EvaluationError(
+                        f"--{name.replace('_', '-')} is about two sources, expected --with SECOND beside it."
+                    )
+            return False
+        if options["missing"] not in (None, *MISSING):
+            raise EvaluationError(
+                f"--missing is {options['missing']!r}, expected {' or '.join(MISSING)} beside --with; "
+                "words for an empty cell stand in a --mapping file there."
+            )
+        for name in ("level", "coefficient", "design"):
+            if options[name] is not None:
+                raise EvaluationError(f"--{name} is about one judgments file, expected no --with beside it.")
+        how = mapping_of(options | {"missing": None}, options["path"])  # here, --missing is about units
+        sources = (options["path"], options["first_format"]), (options["second"], options["second_format"])
+        if how is not None and all(
+            str(path).startswith(STUDY_PREFIX) or format not in (None, *TEXT_TABLES)
+            for path, format in sources
+        ):
+            raise EvaluationError("--map and the like are about a judgments file, expected one of two.")
+        first = _source(options["path"], "first", options, how)
+        second = _source(options["second"], "second", options, how)
+        result = compare_sources(
+            first,
+            second,
+            first_at_least=options["first_at_least"],
+            second_at_least=options["second_at_least"],
+            missing=options["missing"] or MISSING[0],
+            resamples=options["resamples"],
+            seed=options["seed"],
+            naive=options["naive"],
+        )
+        if options["output"] is not None:
+            for line in _report(result):
+                command.stderr.write(line)
+        command.write_figures(result, options["output"])
+        return True
+
+
+def _source(path: Path, role: str, options: dict[str, Any], how: ColumnMapping | None) -> SourceJudgments:
+    format, protocol = options[f"{role}_format"], options[f"{role}_protocol"]
+    slug = str(path)
+    if slug.startswith(STUDY_PREFIX):
+        if format or protocol:
+            raise EvaluationError(
+                f"{slug} has a protocol of its own, expected no --{role}-format or --{role}-protocol."
+            )
+        # Import here, as commands on files do not load models.
+        from contrib.comparing.sources.studies import source_of_study
+        from judgments.studies.studies import find_study
+
+        return source_of_study(find_study(slug.removeprefix(STUDY_PREFIX)))
+    with progress_bar() as progress:
+        return read_source(
+            path,
+            format=format,
+            protocol=protocol,
+            encoding=options["encoding"],
+            mapping=how,
+            progress=lambda line: progress(min(1.0, line / line_count(path)), f"Reading {path.name}"),
+        )
+
+
+def _report(result: dict[str, Any]) -> list[str]:
+    first, second, units = result["first"], result["second"], result["units"]
+    lines = [f"First: {first['name']} ({first['score']}). Second: {second['name']} ({second['score']})."]
+    lines.append(
+        f"Units: {units['shared']:,} shared, {units['first_only']:,} of the first alone, "
+        f"{units['second_only']:,} of the second alone."
+    )
+    missing = result["missing"]
+    if missing["taken_as_no"]:
+        lines.append(f"Taken as no: {missing['taken_as_no']:,} units that only the second has.")
+    if missing["left_out"]:
+        lines.append(f"Left out of the figures at thresholds: {missing['left_out']:,} units.")
+    figures = {"alpha, first": first["alpha"], "alpha, second": second["alpha"]}
+    counts = {}
+    grid, consensus = result["thresholds"], result["consensus"]
+    if len(grid["cells"]) == 1:
+        cell = grid["cells"][0]
+        figures |= {name: cell[name] for name in ("kappa", "precision", "recall", "f1")}
+        counts = dict.fromkeys(("kappa", "precision", "recall", "f1"), cell["n"])
+    if consensus["kappa"]:
+        figures["kappa of consensus"] = consensus["kappa"]
+        counts["kappa of consensus"] = consensus["n"]
+    figures |= result["correlation"]
+    rows: list[tuple[Cell, ...]] = [
+        (name, estimate_of(figure), counts[name] if name in counts else figure["n"])
+        for name, figure in figures.items()
+    ]
+    columns = [("figure", "text"), ("value [95 % interval]", "coefficient"), ("units", "count")]
+    lines += plain_table("", columns, rows).lines()
+    if len(grid["cells"]) > 1:
+        wide = len(grid["second"])
+        kappas = [cell["kappa"]["value"] for cell in grid["cells"]]
+        rows = [(f"{cut:g}", *kappas[row * wide : (row + 1) * wide]) for row, cut in enumerate(grid["first"])]
+        columns = [("", "text"), *((f"{cut:g}", "coefficient") for cut in grid["second"])]
+        lines.append("Kappa where the first (rows) and the second (columns) reach their thresholds:")
+        lines += plain_table("", columns, rows).lines()
+    if pairs := result.get("pairs"):
+        columns = [("pair kind", "text"), ("same winner, %", "share"), ("items", "count")]
+        columns += [("else the first's is the longer, %", "share"), ("of", "count")]
+        rows = [
+            (kind, *(cell for name in ("same", "longer") for cell in (estimate_of(of[name]), of[name]["n"])))
+            for kind, of in pairs.items()
+        ]
+        lines += plain_table("Winners by pair kind", columns, rows).lines()
+    return [*lines, describe_compared_sources(result)]

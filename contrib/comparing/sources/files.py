@@ -1,0 +1,156 @@
+"""Read the sources to compare from files."""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from common.files import unguard_formula
+from common.incoming import quoted
+from common.texts import one_text
+from contrib.comparing.sources.judgments import Captions, Content, Sides, SourceJudgments
+from evaluation.data.judgment_sets.files import (
+    REASONS,
+    checked_kind,
+    included_rows,
+    read_document,
+    read_judgment_table,
+    read_optional,
+)
+from judgments.design.tables.sampling import SIDES
+from judgments.importers import JUDGMENT_FORMATS, ColumnMapping, open_judgments
+from judgments.importers.records.json_records import json_cell
+from judgments.importers.records.record import Record
+from judgments.importers.records.rows import CreditedRow
+from judgments.importers.records.values import read_name, read_output, read_text
+from judgments.importers.textio import ImportProblem
+from judgments.kinds import KINDS
+
+TEXT_TABLES = ("jsonl", "csv")
+SOURCE_FORMATS = (*TEXT_TABLES, *JUDGMENT_FORMATS)  # formats other than judgments files, which are detected
+
+
+def read_source(
+    path: Path,
+    *,
+    format: str | None = None,
+    protocol: str | None = None,
+    encoding: str | None = None,
+    mapping: ColumnMapping | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> SourceJudgments:
+    """Read judgments to compare, from a judgments file or a file in one of SOURCE_FORMATS. Raise ImportProblem.
+
+    `protocol` is needed for files that name none, and selects a part of a released set. `mapping` names the columns
+    of a judgments file.
+    """
+    if format is None or format in TEXT_TABLES:
+        return _source_of_table(path, protocol, encoding=encoding, mapping=mapping, progress=progress)
+    source = open_judgments(format, path, protocol=protocol, encoding=encoding)
+    units, raters, values = array("q"), array("q"), array("d")
+    unit_index: dict[str, int] = {}
+    rater_index: dict[str, int] = {}
+    contents: list[Content] = []
+    left_out: Counter[str] = Counter()
+    for row in included_rows(source.judgments(), left_out, progress):
+        if row.value is None:
+            left_out[REASONS[2]] += 1
+            continue
+        if row.unit not in unit_index:
+            ids = (row.reference, row.first, row.second)
+            first, second = row.systems()[:2] if isinstance(row, CreditedRow) else ((), ())
+            contents.append(
+                Content(
+                    row.image,
+                    ids,
+                    _strip_texts(row.reference_text, row.first_text, row.second_text),
+                    (first, second),
+                    row.kind or "",
+                    row.document or "",
+                )
+            )
+        units.append(unit_index.setdefault(row.unit, len(unit_index)))
+        raters.append(rater_index.setdefault(row.worker, len(rater_index)))
+        values.append(row.value)
+    return SourceJudgments(
+        name=format,
+        kind=KINDS[source.protocol].with_setting(source.setting) if source.protocol else None,
+        units=list(unit_index),
+        contents=contents,
+        unit=np.array(units, dtype=np.int64),
+        rater=np.array(raters, dtype=np.int64),
+        value=np.array(values, dtype=np.float64),
+        left_out={why: left_out[why] for why in REASONS if left_out[why]},
+        anonymous=source.anonymous,
+    )
+
+
+def _source_of_table(path: Path, protocol: str | None, **reading: Any) -> SourceJudgments:
+    table = read_judgment_table(path, numeric=protocol is not None, read_content=_read_content, **reading)
+    if protocol is not None and table.protocol not in (None, protocol):
+        raise ImportProblem(path, None, "protocol", quoted(table.protocol), f"{protocol!r}, as was asked for")
+    kind = KINDS.get(protocol or table.protocol or "")
+    if kind is not None and not kind.is_open:
+        kind = checked_kind(path, table, kind)
+    return SourceJudgments(
+        name=path.name,
+        kind=kind,
+        units=table.unit_names,
+        contents=table.contents,
+        unit=table.units,
+        rater=table.workers,
+        value=table.values,
+        left_out=table.left_out,
+        anonymous=table.anonymous,
+    )
+
+
+def _read_content(record: Record) -> Content:
+    names = ("reference", "first", "second")
+    ids = [read_optional(record, name, read_name) for name in names]
+    texts = [
+        read_optional(record, f"{name}_text", read_text if name == "reference" else read_output)
+        for name in names
+    ]
+    if record.textual:
+        ids = [identifier and unguard_formula(identifier) for identifier in ids]
+        texts = [text and unguard_formula(text) for text in texts]
+    return Content(
+        read_optional(record, "image", read_name),
+        (ids[0], ids[1], ids[2]),
+        _strip_texts(*texts),
+        _systems(record),
+        read_optional(record, "kind", read_name) or "",
+        read_document(record),
+    )
+
+
+def _systems(record: Record) -> Sides:
+    """Return the names of the systems that a row credits with its first and with its second text.
+
+    The row's `systems` are keyed by the ids of the texts, or by side.
+    """
+    credits = json_cell(record, "systems")
+    if not isinstance(credits, dict):
+        return (), ()
+    alike = record.get("first") == record.get("second")
+    first, second = (
+        credits.get(side if alike and side in credits else record.get(side)) or () for side in SIDES
+    )
+    return _names_of(first), _names_of(second)
+
+
+def _names_of(credits: Any) -> tuple[str, ...]:
+    rows = credits if isinstance(credits, list) else []
+    return tuple(sorted({str(row["system"]) for row in rows if isinstance(row, dict) and "system" in row}))
+
+
+def _strip_texts(*texts: str | None) -> Captions:
+    """Normalise texts, so that they do not differ only in, for example, leading and trailing blanks."""
+    reference, first, second = (None if text is None else one_text(text) for text in texts)
+    return reference, first, second
