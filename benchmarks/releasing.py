@@ -38,8 +38,8 @@ def fill(judgments: int) -> None:
 def step(name: str, folder: Path) -> None:
     """Run one step; print its seconds and memory."""
     set_up()
+    from contrib.comparing.releases import compare_bundles
     from evaluation.data.releases.terms import Terms
-    from evaluation.reports.releases.comparing import compare_bundles
     from evaluation.reports.releases.making import write_release
     from evaluation.reports.releases.verification import verify_bundle
     from judgments.studies.studies import find_study

@@ -25,7 +25,7 @@ class EvaluationConfig(AppConfig):
         schedule("evaluation.data.export.downloads.remove_stopped_exports", every=lambda: 3600)
         kinds = {
             (HEAVY, "reports"): ("aggregate", "evaluate", "report"),
-            (INTERACTIVE, "exports"): ("export", "verify_release", "compare_releases"),
+            (INTERACTIVE, "exports"): ("export", "verify_release"),
             (HEAVY, "exports"): ("release",),
         }
         for (queue, scope), names in kinds.items():

@@ -12,7 +12,6 @@ from evaluation.data.releases.erasure import remove_written
 from evaluation.data.releases.storage import find_release, place_for_release, record_release, release_file
 from evaluation.data.releases.terms import Terms
 from evaluation.errors import NothingToCompare
-from evaluation.reports.releases.comparing import compare_bundles as compared
 from evaluation.reports.releases.making import write_release
 from evaluation.reports.releases.verification import verify_bundle
 from evaluation.reports.storage import report_for_download, store_report
@@ -21,8 +20,6 @@ from evaluation.results.meta_evaluation import compute_evaluation, store_evaluat
 from judgments.jobs.runs import JobRun, LostClaim
 from judgments.models import Job
 from judgments.studies.studies import find_study
-
-MOST_FLIPPED = 100
 
 
 def aggregate(run: JobRun, *, study: str, **how: Any) -> None:
@@ -92,11 +89,3 @@ def verify_release(run: JobRun, *, study: str, version: str) -> dict[str, Any]:
     run.progress(0.1, "computing its figures again")
     verdict = verify_bundle(release_file(find_release(find_study(study), version)))
     return {"checked": verdict.checked, "count": verdict.count, "differences": list(verdict.differences)}
-
-
-def compare_releases(run: JobRun, *, study: str, before: str, after: str) -> dict[str, Any]:
-    of_study = find_study(study)
-    run.progress(0.1, "reading both")
-    changes = compared(*(release_file(find_release(of_study, version)) for version in (before, after)))
-    flipped = changes["consensus"]
-    return {**changes, "consensus": flipped[:MOST_FLIPPED], "flipped": len(flipped)}

@@ -92,8 +92,6 @@ SECTIONS: Commands = {
             "evaluation.management.score.Score"),
         "agreement": ("agreement", "agreement of a judgments file, or of two",
             "evaluation.management.agreement.Agreement"),
-        "compare": ("compare_releases", "what changed between two bundles",
-            "evaluation.management.releases.CompareReleases"),
     },
     SERVER: {
         "server prepare": ("prepare", "set up or update database and files",

@@ -35,7 +35,7 @@ def _last_values(releases: list[Release]) -> dict[str, str]:
 
 
 RELEASES_PARTS.append(
-    ReleasesPart("archives/deposits_of_release.html", "archives/give_release.html", context=_context)
+    ReleasesPart("archives/give_release.html", _context, of_release="archives/deposits_of_release.html")
 )
 add_operation(publish_release, label="Go on", leads_to=lambda study: "releases")
 

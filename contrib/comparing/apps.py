@@ -5,7 +5,7 @@ from config.features import Feature
 
 class ComparingConfig(Feature):
     name = "contrib.comparing"
-    pages = ("contrib.comparing.views",)
+    pages = ("contrib.comparing.views", "contrib.comparing.release_page")
     calls = "contrib.comparing.calls"
     agreement_extensions = ("contrib.comparing.agreement.SourceComparison",)
     commands = {
@@ -15,7 +15,14 @@ class ComparingConfig(Feature):
                 "by how much one agrees with people better than another",
                 "contrib.comparing.management.CompareMetrics",
             )
-        }
+        },
+        "Files, without a database": {
+            "compare": (
+                "compare_releases",
+                "what changed between two bundles",
+                "contrib.comparing.management.CompareReleases",
+            )
+        },
     }
 
     def start(self) -> None:
@@ -26,4 +33,10 @@ class ComparingConfig(Feature):
             "contrib.comparing.handlers.compare_metrics_of_study",
             queue=INTERACTIVE,
             scope="reports",
+        )
+        register(
+            "compare_releases",
+            "contrib.comparing.handlers.compare_releases_of_study",
+            queue=INTERACTIVE,
+            scope="exports",
         )

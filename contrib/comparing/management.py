@@ -1,8 +1,9 @@
-"""The command that compares two metrics."""
+"""The commands that compare two metrics, and two releases."""
 
 from __future__ import annotations
 
 from argparse import ArgumentParser
+from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandError
@@ -15,6 +16,7 @@ from judgments.studies.studies import find_dataset, find_study
 MEASURES = {
     "kendall_tau_b": "Kendall's tau-b", "spearman": "Spearman's rho", "pearson": "Pearson's r", "accuracy": "accuracy",
 }  # fmt: skip
+FLIPPED_SHOWN = 20
 
 
 class CompareMetrics(QuorumCommand):
@@ -95,3 +97,43 @@ class CompareMetrics(QuorumCommand):
             )
         self.say_tables([plain_table(f"Over {systems['number']} systems", columns, rows)])
         self.say()
+
+
+class CompareReleases(QuorumCommand):
+    help = (
+        "Say what changed from one release of a study to another: judgments added, removed, no longer used; consensus\n"
+        "that flipped; agreement, metrics and registered hypotheses before and after (docs/releases.md). No database."
+    )
+    example = "manage.py compare_releases triplets-50-1.0.zip triplets-50-1.1.zip"
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("before", type=Path, help="a release bundle")
+        parser.add_argument("after", type=Path, help="a later one")
+        self.add_output(parser, help="JSON file for the comparison")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        from contrib.comparing.releases import compare_bundles
+        from evaluation.presentation.content import format_cell
+
+        comparison = compare_bundles(options["before"], options["after"])
+        self.write_output(options, comparison)
+        judgments, flipped = comparison["judgments"], comparison["consensus"]
+        self.say(f"From {comparison['versions'][0]} to {comparison['versions'][1]}:")
+        self.say(
+            f"  judgments {judgments['before']:,} to {judgments['after']:,}: {judgments['added']:,} added, "
+            f"{judgments['removed']:,} removed, {judgments['no_longer_used']:,} no longer used"
+        )
+        self.say(f"  consensus of {len(flipped):,} items and pairs is different")
+        for row in flipped[:FLIPPED_SHOWN]:
+            self.say(f"    {row['unit'] or row['pair']}: {row['before']} to {row['after']}")
+        for name, (before, after) in {"alpha": comparison["alpha"], **comparison["metrics"]}.items():
+            self.say(f"  {name} {format_cell(before, 'coefficient')} to {format_cell(after, 'coefficient')}")
+        for first, second in comparison["swapped"]:
+            self.say(f"  {first} and {second} changed places")
+        if not comparison["plan"]:
+            self.say("  the registered plan is another")
+        for row in comparison["hypotheses"]:
+            self.say(f"  {row['text']} {row['before']} to {row['after']}: {row['words']}")
+        for sign, change in (("more", "added"), ("no longer", "removed")):
+            for deviation in comparison["deviations"][change]:
+                self.say(f"  {sign} done otherwise than registered: {deviation}")

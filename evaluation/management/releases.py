@@ -108,49 +108,6 @@ class Verify(QuorumCommand):
         self.say(f"{verification.what} holds: {verification.checked} parts are as stated.")
 
 
-FLIPPED_SHOWN = 20
-
-
-class CompareReleases(QuorumCommand):
-    help = (
-        "Say what changed from one release of a study to another: judgments added, removed, no longer used; consensus\n"
-        "that flipped; agreement, metrics and registered hypotheses before and after (docs/releases.md). No database."
-    )
-    example = "manage.py compare_releases triplets-50-1.0.zip triplets-50-1.1.zip"
-
-    def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("before", type=Path, help="a release bundle")
-        parser.add_argument("after", type=Path, help="a later one")
-        self.add_output(parser, help="JSON file for the comparison")
-
-    def handle(self, *args: Any, **options: Any) -> None:
-        from evaluation.presentation.content import format_cell
-        from evaluation.reports.releases.comparing import compare_bundles
-
-        comparison = compare_bundles(options["before"], options["after"])
-        self.write_output(options, comparison)
-        judgments, flipped = comparison["judgments"], comparison["consensus"]
-        self.say(f"From {comparison['versions'][0]} to {comparison['versions'][1]}:")
-        self.say(
-            f"  judgments {judgments['before']:,} to {judgments['after']:,}: {judgments['added']:,} added, "
-            f"{judgments['removed']:,} removed, {judgments['no_longer_used']:,} no longer used"
-        )
-        self.say(f"  consensus of {len(flipped):,} items and pairs is different")
-        for row in flipped[:FLIPPED_SHOWN]:
-            self.say(f"    {row['unit'] or row['pair']}: {row['before']} to {row['after']}")
-        for name, (before, after) in {"alpha": comparison["alpha"], **comparison["metrics"]}.items():
-            self.say(f"  {name} {format_cell(before, 'coefficient')} to {format_cell(after, 'coefficient')}")
-        for first, second in comparison["swapped"]:
-            self.say(f"  {first} and {second} changed places")
-        if not comparison["plan"]:
-            self.say("  the registered plan is another")
-        for row in comparison["hypotheses"]:
-            self.say(f"  {row['text']} {row['before']} to {row['after']}: {row['words']}")
-        for sign, change in (("more", "added"), ("no longer", "removed")):
-            for deviation in comparison["deviations"][change]:
-                self.say(f"  {sign} done otherwise than registered: {deviation}")
-
-
 class MakeReport(OperationCommand):
     workers_option = "--workers"
     operation = operation_at("evaluation.reports.storage.make_report")

@@ -16,12 +16,12 @@ from django.core.management import CommandError, call_command
 
 from annotation.models import Assignment, Judgment
 from common.rows import LogIsAppendOnly
+from contrib.comparing.releases import _hash_row
 from evaluation.data.releases.bundle import MANIFEST, SUMS
 from evaluation.data.releases.rows import Settings
 from evaluation.data.releases.terms import Terms, next_version
 from evaluation.errors import ReleaseError, VerificationError
 from evaluation.models import Release
-from evaluation.reports.releases.comparing import _hash_row
 from evaluation.reports.releases.making import release_study
 from evaluation.reports.releases.verification import verify_bundle
 from evaluation.results.aggregation import aggregate_study

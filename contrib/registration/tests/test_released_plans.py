@@ -9,9 +9,9 @@ import pytest
 from django.core.management import call_command
 
 from annotation.models import Judgment
+from contrib.comparing.releases import compare_bundles
 from contrib.registration.tests.test_registration import registered
 from evaluation.data.releases.rows import Settings
-from evaluation.reports.releases.comparing import compare_bundles
 from evaluation.reports.releases.verification import verify_bundle
 from evaluation.reports.storage import build_report
 from evaluation.results.aggregation import aggregate_study

@@ -608,26 +608,3 @@ def verify(*, study: Study, version: str) -> dict[str, Any]:
     """Computes every figure of a release again from its rows."""
     release_file(find_release(study, version))
     return {"version": version}
-
-
-class CompareRequest(Parameters):
-    """Two releases."""
-
-    before = serializers.CharField()
-    after = serializers.CharField()
-
-
-@background_operation(
-    "compare-releases",
-    "Compare two releases",
-    parameters=CompareRequest,
-    job="compare_releases",
-    scope="exports",
-)
-def start_release_comparison(*, study: Study, before: str, after: str) -> dict[str, Any]:
-    """Tells what changed between two releases."""
-    if before == after:
-        raise ReleaseError(_("A release is compared with another one; choose two."))
-    for version in (before, after):
-        release_file(find_release(study, version))
-    return {"before": before, "after": after}

@@ -22,7 +22,7 @@ from evaluation.data.export.views import ArchiveFiles, describe_files
 from evaluation.data.releases.storage import find_release, is_stored, release_file, release_name
 from evaluation.data.releases.terms import next_version
 from evaluation.models import Release
-from evaluation.reports.releases.making import ReleaseRequest, start_release, start_release_comparison, verify
+from evaluation.reports.releases.making import ReleaseRequest, start_release, verify
 from judgments.api.resources import (
     JobSerializer,
     Related,
@@ -91,7 +91,6 @@ class ReleaseResource(ArchiveFiles, Resource):
 
 
 MOST_SHOWN = 100
-FLIPPED_SHOWN = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,14 +98,14 @@ class ReleasesPart:
     """An addition to the page "Releases" by an app above this one.
 
     Attributes:
-        of_release: template for each ``release``.
-        section: template of a section.
+        section: template of a section; ``stored_versions`` are the versions whose file is on this server.
         context: called with the study and the releases shown; returns the context of the templates.
+        of_release: template for each ``release``, if any.
     """
 
-    of_release: str
     section: str
     context: Callable[[Study, list[Release]], Context]
+    of_release: str = ""
 
 
 RELEASES_PARTS: list[ReleasesPart] = []
@@ -121,17 +120,14 @@ def show_releases(request: HttpRequest, study: Study, context: Context) -> HttpR
     for job in done_jobs(study, "verify_release").order_by("-pk")[:MOST_SHOWN]:
         checks.setdefault(job.args["version"], job)
     stored = [release.version for release in releases if is_stored(release)]
-    comparison = done_jobs(study, "compare_releases").order_by("-pk").first()
     context |= {
         "releases": [
             (release, release.version in stored, checks.get(release.version)) for release in releases
         ],
-        "kept": stored,
+        "stored_versions": stored,
         "refusal": refusal,
         "next_version": next_version(study),
         "is_closed": study.state == Study.State.CLOSED,
-        "comparison": comparison,
-        "flipped": comparison.result["consensus"][:FLIPPED_SHOWN] if comparison and comparison.result else [],
     }
     context["parts"] = RELEASES_PARTS
     for part in RELEASES_PARTS:
@@ -157,6 +153,5 @@ def download_release(request: HttpRequest, study: Study, context: Context) -> Ht
 for _operation, _label in (
     (start_release, "Make the release"),
     (verify, "Verify"),
-    (start_release_comparison, "Compare"),
 ):
     add_operation(_operation, label=_label, leads_to=lambda study: "releases")

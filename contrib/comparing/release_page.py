@@ -1,0 +1,56 @@
+"""Compare two releases of a study on its page "Releases"."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.utils.translation import gettext as _
+from rest_framework import serializers
+
+from common.parameters import Parameters
+from evaluation.data.releases.storage import find_release, release_file
+from evaluation.errors import ReleaseError
+from evaluation.models import Release
+from evaluation.reports.releases.views import RELEASES_PARTS, ReleasesPart, done_jobs
+from judgments.models import Study
+from judgments.operations import background_operation
+from judgments.studies.pages import Context
+from judgments.studies.step_form import add_operation
+
+FLIPPED_SHOWN = 20
+
+
+class CompareRequest(Parameters):
+    """Two releases."""
+
+    before = serializers.CharField()
+    after = serializers.CharField()
+
+
+@background_operation(
+    "compare-releases",
+    "Compare two releases",
+    parameters=CompareRequest,
+    job="compare_releases",
+    scope="exports",
+)
+def start_release_comparison(*, study: Study, before: str, after: str) -> dict[str, Any]:
+    """Tells what changed between two releases."""
+    if before == after:
+        raise ReleaseError(_("A release is compared with another one; choose two."))
+    for version in (before, after):
+        release_file(find_release(study, version))
+    return {"before": before, "after": after}
+
+
+def _context(study: Study, releases: list[Release]) -> Context:
+    comparison = done_jobs(study, "compare_releases").order_by("-pk").first()
+    return {
+        "comparison": comparison,
+        "flipped": comparison.result["consensus"][:FLIPPED_SHOWN] if comparison and comparison.result else [],
+    }
+
+
+RELEASES_PARTS.append(ReleasesPart("evaluation/two_releases.html", _context))
+
+add_operation(start_release_comparison, label="Compare", leads_to=lambda study: "releases")
