@@ -3,6 +3,7 @@
 import math
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Sequence
+from statistics import mean
 from typing import NamedTuple
 
 from scipy import stats
@@ -40,17 +41,24 @@ def by_items(influences: Sequence[float], items: Labels) -> Spread:
     return Spread(squares * number / (number - 1), number - 1, squares / (number - 1))
 
 
-def with_raters(spread: Spread, influences: Sequence[float], items: Labels, raters: Labels) -> Spread:
+def with_raters(
+    spread: Spread, influences: Sequence[float], items: Labels, raters: Labels, *others: Sequence[float]
+) -> Spread:
     """Add what raters' sums vary beyond the noise of single answers, one of each rater and item.
 
     The noise holds each rater's own part once an answer; the items hold it, too, but for raters whom they share. What
-    is added counts in the share that it has, squared, in itself and the variance of noise alone.
+    is added counts in the share that it has, squared, in itself and the variance of noise alone. With the influences on
+    other estimates, squares are means of all.
     """
+
+    def squares_of(labels: Labels) -> float:
+        return mean(summed_squares(each, labels) for each in (influences, *others))
+
     number = effective_number(raters)
     people = max(number, 2)
     answers = list(zip(items, raters, strict=True))
-    noise = summed_squares(influences, answers) - summed_squares(influences, items) / number
-    of_raters = summed_squares(influences, raters)
+    noise = squares_of(answers) - squares_of(items) / number
+    of_raters = squares_of(raters)
     scale = people / (people - 1)
     sizes, persons, each = Counter(raters).values(), len(set(raters)), len(raters) / len(set(items))
     both, once = sum(size**2 for size in sizes), sum(sizes)
@@ -60,7 +68,7 @@ def with_raters(spread: Spread, influences: Sequence[float], items: Labels, rate
     most = of_raters * (people - 1) / float(stats.chi2.ppf(0.05, people - 1))
     df = satterthwaite(spread, max(most - noise, 0) * scale if persons >= 5 else math.inf, people - 1)
     added = max(of_raters - noise, 0) * scale
-    of_answer = summed_squares(influences, answers) / once
+    of_answer = squares_of(answers) / once
     error = 2 * sum(size * (size - 1) for size in sizes) * (of_answer * scale) ** 2
     added *= added**2 / (added**2 + error) if added else 0
     return Spread(spread.variance + added, df, spread.for_few_items, added)

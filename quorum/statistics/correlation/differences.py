@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Unpack
 
@@ -73,12 +74,11 @@ def correlation_difference(
         grouped = chosen.clusters_of("observation", complete).weighted(mass)
         spread = grouped.spread(influences[0] - influences[1])
 
-        def changes() -> Floats:
-            first_changes, second_changes = (
-                changes_without_raters(scores, human, coefficient, value, left, mass)
-                for scores, value in metrics
+        def changes() -> Iterator[Floats]:
+            of_metrics = (
+                changes_without_raters(scores, human, coefficient, left, mass) for scores, _ in metrics
             )
-            return first_changes - second_changes
+            return map(np.subtract, *of_metrics)
 
         spread, grouped = left.widen(spread, grouped, changes)
         half = spread.half(chosen.confidence)

@@ -73,7 +73,7 @@ def correlation(
         if chosen.columns or deletions is not None or weights is not None:
             grouped = chosen.clusters_of("observation", complete).weighted(mass)
             spread = _spread(x, y, coefficient, value, grouped, mass)
-            changes = partial(changes_without_raters, x, y, coefficient, value, left, mass)
+            changes = partial(changes_without_raters, x, y, coefficient, left, mass)
             spread, grouped = left.widen(spread, grouped, changes)
             p = spread.p(value)
             inference = chosen.interval_of_clusters(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -92,11 +92,11 @@ class RaterDeletions:
         return int(self.rater.max(initial=-1)) + 1
 
     def widen(
-        self, spread: Spread, items: Clusters, changes: Callable[[], Floats]
+        self, spread: Spread, items: Clusters, changes: Callable[[], Floats | Iterator[Floats]]
     ) -> tuple[Spread, Clusters]:
         """Return the spread and the clusters of the items with the raters added; a single rater only adds a note.
 
-        `changes` returns the (V,) changes that `spread` takes.
+        `changes` returns the changes that `spread` takes.
         """
         if self.raters < FEWEST or items.reason:
             return spread, self.count(items)
@@ -109,13 +109,20 @@ class RaterDeletions:
         note = fixed_note(RATER, self.raters) if self.raters < FEWEST else ""
         return replace(items, counts={**items.counts, RATER: self.raters}, note=note)
 
-    def spread(self, items: Spread, changes: Floats) -> Spread:
+    def spread(self, items: Spread, changes: Floats | Iterator[Floats]) -> Spread:
         """Return the spread of the items with the raters' variance added.
 
         changes: (V,) decrease of the estimate if a rater's answer to a row is left out, on average over the other
-        raters' answers: what the answer contributes to the estimate (Hoeffding 1948).
+        raters' answers: what the answer contributes to the estimate (Hoeffding 1948). Several arrays are the decreases
+        of estimates close to the estimate; their variances are averaged.
         """
-        return crossed(items, self._squares(changes))
+        estimates = [changes] if isinstance(changes, np.ndarray) else changes
+        squares = [self._squares(decreases) for decreases in estimates]
+        means = {
+            name: sum(getattr(each, name) for each in squares) / len(squares)
+            for name in ("by_item", "by_rater", "by_answer")
+        }
+        return crossed(items, replace(squares[0], **means))
 
     def covariance(self, items: Floats, freedom: Floats, changes: Floats) -> tuple[Floats, Floats]:
         """Return the (K, K) covariance with the raters' added, from (V, K) `changes`, and (K,) degrees of freedom."""
