@@ -32,7 +32,7 @@ class CountryProblem(QuorumError):
 
 class NotJoined(ObjectNotFound):
     status = 403
-    title = "Not joined"
+    title = "You have not joined the study"
 
 
 class NameTaken(QuorumError):
@@ -60,7 +60,7 @@ class AnswersMissing(QuorumError):
             ", ..." if len(missing) > 10 else ""
         )
         super().__init__(
-            _("Your answers are saved; still without an answer: %(listed)s.") % {"listed": listed}
+            _("Your answers are saved. Items without an answer: %(listed)s.") % {"listed": listed}
         )
         self.missing = list(missing)
 
@@ -72,16 +72,15 @@ class AddressFull(TooMany):
 
     def __init__(self) -> None:
         message = _(
-            "Nothing was changed: the largest number of people allowed from one internet address is already "
-            "working on this study. Please try again in a minute. If you are in a classroom, tell the "
-            "researchers."
+            "Nothing was changed: too many people are working on this study from your internet address. "
+            "Please try again in a minute. If you are in a classroom, tell the researchers."
         )
         super().__init__(message, wait=60)
 
 
 class NoMoreTime(QuorumError):
     status = 409
-    title = "No more time"
+    title = "No more time is available"
 
 
 class SlotTaken(QuorumError):
@@ -139,8 +138,8 @@ class ConsentChanged(NotAdmitted):
     def __init__(self, slug: str) -> None:
         super().__init__(
             _(
-                "Nothing was changed: the text that you agreed to has changed. Please read it and agree again before "
-                "you go on; what you did is kept."
+                "Nothing was saved: the text that you agreed to has changed. Please read the new text and "
+                "agree again before you go on. Your work so far is kept."
             )
         )
         self.consent = f"/api/studies/{slug}/consent/"

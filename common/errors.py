@@ -39,7 +39,7 @@ class DataConflict(QuorumError):
     """Rows to store exist with other content, or contradict stored data."""
 
     status = 409
-    title = "Conflicts with stored data"
+    title = "Conflict with stored data"
 
 
 class ObjectNotFound(QuorumError):
@@ -66,7 +66,7 @@ class EditConflict(QuorumError):
     """Somebody else changed the object since it was read."""
 
     status = 412
-    title = "Changed meanwhile"
+    title = "Changed in the meantime"
 
 
 def did_you_mean(name: object, known: Iterable[object]) -> str:

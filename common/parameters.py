@@ -104,9 +104,9 @@ class Parameters(serializers.Serializer[Any]):
                     "given": gettext(" and ").join(present),
                 }
                 message = (
-                    gettext("Expected one of %(names)s and %(last)s; %(given)s were given.")
+                    gettext("Expected exactly one of %(names)s and %(last)s; %(given)s were given.")
                     if present
-                    else gettext("Expected one of %(names)s and %(last)s; none was given.")
+                    else gettext("Expected exactly one of %(names)s and %(last)s; none was given.")
                 )
                 raise serializers.ValidationError({(present or group)[0]: [message % names]})
         return attrs
@@ -160,9 +160,9 @@ class Reason(Parameters):
     why = serializers.CharField(
         max_length=LONGEST_REASON,
         label="Reason",
-        help_text="Reason, shown in the study's log.",
+        help_text="The reason is shown in the study's log.",
         error_messages=dict.fromkeys(
             ("required", "null", "blank"),
-            gettext_lazy("A reason is missing; it will be shown in the study's log."),
+            gettext_lazy("Enter a reason. It will be shown in the study's log."),
         ),
     )

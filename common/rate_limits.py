@@ -161,8 +161,8 @@ def _ask(limiter: RateLimiter, limit: RateLimitItem, key: tuple[str, ...], count
 def _sentence(wait: int) -> str:
     minutes = math.ceil(wait / 60)
     return ngettext(
-        "That was tried too often; please try again in %(n)d minute.",
-        "That was tried too often; please try again in %(n)d minutes.",
+        "Too many attempts. Please try again in %(n)d minute.",
+        "Too many attempts. Please try again in %(n)d minutes.",
         minutes,
     ) % {"n": minutes}
 

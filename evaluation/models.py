@@ -40,13 +40,20 @@ class Consensus(models.Model):
         CandidatePair, on_delete=models.CASCADE, related_name="consensus", null=True, blank=True
     )
     source = models.CharField(max_length=11, choices=Source, default=Source.JUDGMENTS)
-    n = models.PositiveIntegerField(help_text="Used judgments; for a pair, its items with a winner or a tie.")
-    value = models.FloatField(null=True, blank=True, help_text="Empty on a tie or without judgments.")
-    answer = models.JSONField(null=True, blank=True, help_text="What open answers say together.")
+    n = models.PositiveIntegerField(
+        "judgments used",
+        help_text="Number of used judgments. For a pair: number of its items with a winner or a tie.",
+    )
+    value = models.FloatField(
+        null=True, blank=True, help_text="Empty if there is a tie, or if there are no judgments."
+    )
+    answer = models.JSONField(null=True, blank=True, help_text="Consensus of answers that are not numbers.")
     share = models.FloatField(null=True, blank=True)
     margin = models.FloatField(null=True, blank=True)
     tie = models.BooleanField(default=False)
-    votes = models.JSONField(default=dict, help_text="Answer -> count; for a pair, wins, losses and ties.")
+    votes = models.JSONField(
+        default=dict, help_text="The number of judgments with each answer. For a pair: wins, losses and ties."
+    )
 
     class Meta:
         ordering = ["id"]
@@ -90,19 +97,21 @@ class Analysis(models.Model):
 
     class Kind(models.TextChoices):
         AGGREGATION = "aggregation", gettext_lazy("consensus, agreement and participants")
-        META_EVALUATION = "meta-evaluation", gettext_lazy("metrics against the consensus")
-        PLAN = "plan", gettext_lazy("how many pairs and votes a difference takes")
+        META_EVALUATION = "meta-evaluation", gettext_lazy("metrics compared with the consensus")
+        PLAN = "plan", gettext_lazy("number of pairs and votes needed to find a difference")
         REPORT = "report", gettext_lazy("report")
-        REHEARSAL = "rehearsal", gettext_lazy("what a rehearsal shows")
-        JUDGES = "judges", gettext_lazy("judges beside people")
-        MULTIVERSE = "multiverse", gettext_lazy("conclusions under other choices")
+        REHEARSAL = "rehearsal", gettext_lazy("results of a rehearsal")
+        JUDGES = "judges", gettext_lazy("judges compared with people")
+        MULTIVERSE = "multiverse", gettext_lazy("robustness analysis")
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="analyses")
     what = models.CharField(max_length=20, choices=Kind)
     settings = models.JSONField(default=dict)
     signature = models.TextField(blank=True)  # contains every metric, and the hash of imported ones
     judgments = models.CharField(
-        max_length=500, blank=True, help_text="The judgment signature of what it was computed from."
+        max_length=500,
+        blank=True,
+        help_text="Signature of the judgments from which the analysis was computed.",
     )
     data_hash = models.CharField(max_length=64)
     result = FiguresField()

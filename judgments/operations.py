@@ -178,7 +178,9 @@ class Operation:
 
     def refuse_second(self, study: Study, jobs: QuerySet[Job]) -> None:
         if jobs.filter(kind=self.job, args__study=study.slug).exists():
-            raise WrongState(gettext("This is already running for study %(slug)r.") % {"slug": study.slug})
+            raise WrongState(
+                gettext("The same job is already running for study %(slug)r.") % {"slug": study.slug}
+            )
 
 
 def operation_of(kind: str) -> Operation | None:
@@ -271,8 +273,8 @@ def discard(*, study: Study, by: User | None) -> Outcome:
     """Deletes units, controls and HITs of a study that was never opened or registered; it is a draft again."""
     hits = discard_hits(study=study, by=by)["hits"]
     sentence = ngettext(
-        "One page of work was discarded; the design is a draft again.",
-        "%(n)s pages of work were discarded; the design is a draft again.",
+        "One page of work was discarded. The design is a draft again.",
+        "%(n)s pages of work were discarded. The design is a draft again.",
         hits,
     )
     return Outcome(_number(sentence, hits))
@@ -333,7 +335,7 @@ def change_item(*, study: Study, by: User | None, seen: str, **change: Any) -> O
     """Shows other texts or another picture. With a HIT, a changed item is added there and the drawn one stays; an
     unchanged one moves there. The design remembers it. Refused once the study was opened or registered."""
     changed = change_by_hand(study=study, change=change, seen=seen, by=by)
-    return Outcome(gettext("The pages of work are changed. The change is stored in the design."), changed)
+    return Outcome(gettext("The pages of work were changed. The change was stored in the design."), changed)
 
 
 @operation(
@@ -345,7 +347,7 @@ def change_item(*, study: Study, by: User | None, seen: str, **change: Any) -> O
 def take_back_change(*, study: Study, by: User | None, every: bool, seen: str) -> Outcome:
     """Removes changes by hand from the design, and draws the pages of work again if there are any."""
     changed = change_by_hand(study=study, change=None, every=every, seen=seen, by=by)
-    return Outcome(gettext("The manual change is undone."), changed)
+    return Outcome(gettext("The manual change was undone."), changed)
 
 
 def _number(sentence: str, n: int) -> str:
@@ -364,17 +366,19 @@ def duplicate(*, study: Study, by: User | None, name: str, slug: str) -> Outcome
     """Copy a study. The copy has a draw and codes of its own."""
     if study.source == Study.Source.IMPORTED:
         raise WrongState(
-            gettext("Study %(slug)r holds imported judgments; there is nothing to try again.")
+            gettext("Study %(slug)r has imported judgments, so it cannot be duplicated.")
             % {"slug": study.slug}
         )
     copy = duplicate_study(study=study, name=name, slug=slug, user=by)
-    return Outcome(gettext("“%(name)s” is a draft with the same design.") % {"name": copy.name}, copy)
+    return Outcome(
+        gettext("The draft “%(name)s” was created with the same design.") % {"name": copy.name}, copy
+    )
 
 
 class SavePresetRequest(Parameters):
     """Whose design to keep, and under which name."""
 
-    slug = serializers.CharField(max_length=80, help_text='Study files name it as preset = "…".')
+    slug = serializers.CharField(max_length=80, help_text='Study files refer to the preset as preset = "…".')
     title = serializers.CharField(max_length=200)
     description = serializers.CharField(max_length=1000, default="", allow_blank=True)
 
@@ -386,7 +390,7 @@ def save_preset(*, study: Study, by: User | None, slug: str, title: str, descrip
         design=design_of(study), slug=slug, title=title, description=description, by=by
     )
     return Outcome(
-        gettext("“%(title)s” is saved as preset %(slug)s and offered for new studies.")
+        gettext("“%(title)s” was saved as preset %(slug)s. It is offered for new studies.")
         % {"title": preset.title, "slug": preset.slug},
         preset,
     )

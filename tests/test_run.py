@@ -318,8 +318,8 @@ def test_the_demo_of_mechanical_turk_leads_a_worker_to_a_hit_and_a_researcher_to
     assert account is not None
     costs_page = clone.page_as(account[1], account[2], costs[1].removeprefix(clone.address))
     assert costs_page is not None
-    assert "Participants find it at" in costs_page
-    assert f"127.0.0.1:{turk}, the sandbox" in costs_page
+    assert "Participants find the study at" in costs_page
+    assert f"127.0.0.1:{turk}. This is the sandbox" in costs_page
 
     started = clone.family()
     clone.stop(signal.SIGINT)

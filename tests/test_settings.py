@@ -52,7 +52,7 @@ def check(folder: Path, *arguments: str, **environment: str) -> tuple[bool, str]
 
 
 def test_a_new_installation_makes_a_secret_key_that_only_its_owner_reads(tmp_path: Path) -> None:
-    folder = tmp_path / "not there yet"
+    folder = tmp_path / "not created yet"
     first = ask(folder, "settings.SECRET_KEY")
     assert len(first) > 50
     assert stat.S_IMODE((folder / "secret_key").stat().st_mode) == 0o600

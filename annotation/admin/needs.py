@@ -28,7 +28,7 @@ add_needs(
         page="crowd",
         labels=("one message to the crowd failed", "messages to the crowd failed"),
         rows=lambda: CrowdCall.objects.filter(state=CrowdCall.State.FAILED),
-        button="See what failed",
+        button="View the failed messages",
         right=Right.CHANGE,
     ),
     Need(
@@ -45,7 +45,10 @@ add_needs(
     Need(
         name="erasure_requests",
         page="privacy",
-        labels=("one participant asks to be erased", "participants ask to be erased"),
+        labels=(
+            "one participant asks to have their data erased",
+            "participants ask to have their data erased",
+        ),
         rows=lambda: ErasureRequest.objects.filter(state=ErasureRequest.State.WAITING),
         button="See the request",
         right=Right.OWN,
@@ -80,8 +83,8 @@ add_needs(
         name="controls_used_up",
         page="controls",
         labels=(
-            "one participant has used up the check questions",
-            "participants have used up the check questions",
+            "one participant has seen all check questions",
+            "participants have seen all check questions",
         ),
         rows=lambda: StudyAlarm.objects.filter(
             what=StudyAlarm.Kind.CONTROLS_USED_UP, study__state=Study.State.OPEN

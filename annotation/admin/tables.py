@@ -194,7 +194,7 @@ class ParticipationAdmin(ReadOnlyAdmin):
 class InvitationAdmin(ReadOnlyAdmin):
     help = "crowds/panels.md#links-of-your-own"
     empty_words = (
-        "Invitations are made on the page Participants of a study that lets in invited people alone."
+        "To create invitations, open the page Participants of a study that only invited people can join."
     )
     list_display = ("code", study_column, "note", "worker", "used_at")
     list_filter = ("study",)

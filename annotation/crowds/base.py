@@ -42,7 +42,7 @@ class Ability(StrEnum):
 ABILITY_PHRASES = {
     Ability.PUBLISH: gettext_noop("publish work"),
     Ability.EXTEND: gettext_noop("add places and time"),
-    Ability.EXPIRE: gettext_noop("take published work down"),
+    Ability.EXPIRE: gettext_noop("take down published work"),
     Ability.DELETE: gettext_noop("delete ended publications"),
     Ability.LIST: gettext_noop("list submissions"),
     Ability.APPROVE: gettext_noop("approve"),
@@ -52,7 +52,7 @@ ABILITY_PHRASES = {
     Ability.UNBLOCK: gettext_noop("lift a block"),
     Ability.QUALIFY: gettext_noop("give a qualification"),
     Ability.MESSAGE: gettext_noop("message participants"),
-    Ability.COST: gettext_noop("state the cost"),
+    Ability.COST: gettext_noop("report the cost"),
 }
 
 

@@ -49,7 +49,7 @@ def carry_out_opening(*, study: Study, progress: Progress | None = None) -> str:
     carried = carry_out_calls(study=study, progress=progress)
     if carried.stop_reason:
         raise WrongState(
-            _("Study %(slug)r is open, but its crowd stopped at %(done)s publications: %(stopped)s")
+            _("Study %(slug)r is open, but its crowd stopped after %(done)s publications: %(stopped)s")
             % {"slug": study.slug, "done": carried.done, "stopped": carried.stop_reason}
         )
     if refused := close_if_all_refused(study):
@@ -143,8 +143,8 @@ def _refuse_unstated(study: Study, design: StudyDesign) -> None:
     if unsaid:
         raise WrongState(
             _(
-                "Study %(slug)r requires participants with %(unsaid)s, which the crowd %(backend)r does not "
-                "support; change its requirements or its crowd."
+                "Study %(slug)r requires participants with %(unsaid)s. The crowd %(backend)r does not support "
+                "this requirement. Change the requirements of the study, or its crowd."
             )
             % {"slug": study.slug, "unsaid": unsaid[0], "backend": design.crowd.backend}
         )
@@ -153,7 +153,9 @@ def _refuse_unstated(study: Study, design: StudyDesign) -> None:
 def _refuse_simulated(study: Study) -> None:
     if study.simulated:
         raise WrongState(
-            _("Study %(slug)r holds the rehearsal crowd's answers; duplicate it and open the copy to people.")
+            _(
+                "Study %(slug)r contains answers of the rehearsal crowd. Duplicate it, and open the copy to people."
+            )
             % {"slug": study.slug}
         )
 
@@ -162,8 +164,8 @@ def _refuse_another_platform(study: Study, platform: str) -> None:
     if study.platform and study.platform != platform:
         raise WrongState(
             _(
-                "Study %(slug)r belongs to %(place)s and cannot be opened at %(place_2)s; "
-                "duplicate it for that."
+                "Study %(slug)r belongs to %(place)s and cannot be opened at %(place_2)s. Duplicate the study, "
+                "and open the copy there."
             )
             % {"slug": study.slug, "place": study.platform, "place_2": platform}
         )

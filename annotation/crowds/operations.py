@@ -70,7 +70,7 @@ def _open(*, study: Study, by: User | None) -> Outcome:
 def close(*, study: Study, by: User | None) -> Outcome:
     """Offer no more work. Workers who hold a HIT may still submit it; twice is harmless."""
     begin_closing(study=study, by=by)
-    return Outcome(_("The study is closed. Participants can still submit a page of work they hold."))
+    return Outcome(_("The study is closed. Participants can still submit pages of work in progress."))
 
 
 @operation("sync-crowd", "Compare with the crowd", job=SYNC)
@@ -85,8 +85,8 @@ def sync(*, study: Study, by: User | None, thorough: bool = False) -> Outcome:
     note_event(study=study, what="sync-crowd", sentence=event, by=by)
     there = ngettext("one page of work", "%(n)s pages of work", synced.hits) % {"n": thousands(synced.hits)}
     message = ngettext(
-        "Compared with the crowd: %(there)s at the crowd, one difference.",
-        "Compared with the crowd: %(there)s at the crowd, %(n)s differences.",
+        "The study was compared with its crowd. The crowd has %(there)s. One difference was found.",
+        "The study was compared with its crowd. The crowd has %(there)s. %(n)s differences were found.",
         odd,
     )
     return Outcome(message % {"there": there, "n": thousands(odd)}, synced)

@@ -107,8 +107,8 @@ def ask_to_extend(
     if publication.calls.filter(kind=Ability.DELETE).exists():
         raise WrongState(
             _(
-                "Nothing was changed: publication %(publication)s is deleted at its crowd; open the study "
-                "again to publish another one."
+                "Nothing was changed: publication %(publication)s was deleted at its crowd. To publish another "
+                "one, open the study again."
             )
             % {"publication": publication}
         )
@@ -148,7 +148,7 @@ def offer_longer(*, study: Study, hours: int, by: User | None = None, why: str =
     publications = list(up.select_related("study"))
     if not publications:
         raise WrongState(
-            _("Nothing was changed: nothing of study %(slug)r is published at its crowd.")
+            _("Nothing was changed: study %(slug)r has no published work at its crowd.")
             % {"slug": study.slug}
         )
     for publication in publications:
@@ -244,8 +244,8 @@ def refuse_beyond_budget(budget: Budget, cents: int) -> None:
     if cents > budget.left_cents:
         raise WrongState(
             _(
-                "Nothing was published: study %(slug)r costs %(cents)s with fees, and of its "
-                "budget (%(budget_cents)s) %(left_cents)s are left."
+                "Nothing was published: study %(slug)r costs %(cents)s with fees, but only %(left_cents)s of its "
+                "budget of %(budget_cents)s are left."
             )
             % {
                 "slug": budget.study.slug,

@@ -124,8 +124,8 @@ def _receive(publication: Publication, raw: str, external_id: str, *, consent: b
     if session.publication_id != publication.pk:
         raise ArrivalRefused(
             _(
-                "Nothing was recorded: you opened another HIT with this assignment before. Open that one from your "
-                "worker’s page, or return it."
+                "Nothing was recorded: you already opened another HIT with this assignment. Open that HIT "
+                "from your worker’s page, or return it."
             )
         )
     ended = CrowdSession.objects.filter(pk=session.pk, status__in=[Status.RETURNED, Status.TIMED_OUT])
@@ -194,7 +194,7 @@ def claim_for_session(*, session: CrowdSession, hit: HIT, late: bool = False) ->
         if claim is None:
             break
         return claim
-    raise SlotTaken(_("This page of work cannot be taken now: the study takes no more work."))
+    raise SlotTaken(_("You cannot take this page of work now: the study accepts no more work."))
 
 
 def _slots_to_add(session: CrowdSession) -> int | None:
@@ -213,8 +213,9 @@ def _slots_to_add(session: CrowdSession) -> int | None:
     if named is False:
         raise SlotTaken(
             _(
-                "This page of work cannot be taken now: Mechanical Turk does not know your assignment. If you just "
-                "accepted it, load the page again in a minute; else please return it."
+                "You cannot take this page of work now: Mechanical Turk does not know your assignment. If "
+                "you have just accepted the HIT, load the page again in a minute. Otherwise, please return "
+                "it."
             )
         )
     return None if named else MOST_EXTRA_SLOTS
@@ -225,8 +226,8 @@ def _refuse_beyond_limit(session: CrowdSession) -> None:
     if has_reached_limit(study=session.study, design=design_of(session.study), worker=session.worker):
         raise RequirementNotMet(
             _(
-                "You have done as many pages of work as one person may do in this study: please return this "
-                "HIT. Thank you."
+                "You have done all the pages of work that one person can do in this study. Please return "
+                "this HIT. Thank you."
             )
         )
 
@@ -241,7 +242,9 @@ def _refuse_second_time(session: CrowdSession, hit: HIT) -> None:
     """Raise SlotTaken if the worker has, or did, the HIT in another session."""
     mine = Assignment.objects.filter(hit=hit, worker=session.worker_id).exclude(session=session)
     if any(not _has_expired(assignment) for assignment in mine.filter(state__in=LIVE_STATES)):
-        raise SlotTaken(_("You have this page of work already, or did it: please return this HIT."))
+        raise SlotTaken(
+            _("You already have this page of work, or you have already submitted it. Please return this HIT.")
+        )
 
 
 def _restore_draft(now: Assignment) -> None:
@@ -534,8 +537,8 @@ def hand_in(
 
 def late_note() -> str:
     return _(
-        "Mechanical Turk’s time for this HIT was over before you submitted it. Your answers are kept apart: they do "
-        "not count, and they are not paid."
+        "You submitted this HIT after the time that Mechanical Turk allows. Your answers are stored "
+        "separately. They do not count, and you are not paid for them."
     )
 
 

@@ -34,7 +34,8 @@ class UnavailableBackend(CrowdBackend):
         if self.feature:
             return FeatureIsOff(
                 pgettext(
-                    "staff", "The crowd %(name)s is off: turn on %(feature)s in the setting CONTRIB_APPS."
+                    "staff",
+                    "The crowd %(name)s is off. To turn it on, add %(feature)s to the setting CONTRIB_APPS.",
                 )
                 % names
             )

@@ -72,7 +72,7 @@ LIMITS_SHOWN = (
 ORDER_PHRASES = {
     Ability.PUBLISH: gettext_noop("publish"),
     Ability.EXTEND: gettext_noop("extend the offer, or add places"),
-    Ability.EXPIRE: gettext_noop("take down"),
+    Ability.EXPIRE: gettext_noop("take down published work"),
     Ability.DELETE: gettext_noop("delete ended publications"),
     Ability.APPROVE: gettext_noop("approve"),
     Ability.REJECT: gettext_noop("reject"),
@@ -80,7 +80,7 @@ ORDER_PHRASES = {
     Ability.BLOCK: gettext_noop("block"),
     Ability.UNBLOCK: gettext_noop("lift a block"),
     Ability.QUALIFY: gettext_noop("give a qualification"),
-    Ability.MESSAGE: gettext_noop("write"),
+    Ability.MESSAGE: gettext_noop("message participants"),
 }
 
 
@@ -110,7 +110,7 @@ FORMS = [
     CrowdForm(
         "extend-crowd",
         gettext_noop("Time"),
-        gettext_noop("How much longer new participants can start, from now."),
+        gettext_noop("New participants can start for this long from now."),
         Ability.EXTEND,
     ),
     CrowdForm(
@@ -132,20 +132,27 @@ FORMS = [
     CrowdForm(
         "more-screen-outs",
         gettext_noop("Pay more screened-out participants"),
-        gettext_noop("Prolific pauses the study when the number in the design is reached."),
+        gettext_noop(
+            "The design sets how many screened-out participants are paid. When this number is reached, Prolific "
+            "pauses the study."
+        ),
         Ability.EXTEND,
         key="screen_outs",
     ),
     CrowdForm(
         "qualify-worker",
         gettext_noop("Give a qualification"),
-        gettext_noop("Studies require or exclude it by name. 0 removes it."),
+        gettext_noop(
+            "Studies can require or exclude a qualification by its name. The value 0 removes the qualification from "
+            "the participant."
+        ),
     ),
     CrowdForm(
         "block-worker",
         gettext_noop("Block a participant"),
         gettext_noop(
-            "A blocked participant no longer gets any of your work at this crowd. The crowd may ask for the reason."
+            "A blocked participant can no longer take any of your work at this crowd. The crowd might ask you for "
+            "the reason."
         ),
         Ability.BLOCK,
         "q-danger",
@@ -433,8 +440,8 @@ add_operation(
 )
 add_operation(worker_operations.block, label="Block")
 add_operation(worker_operations.unblock, label="Lift the block")
-add_operation(worker_operations.qualify, label="Qualify")
-add_operation(operations.more_screen_outs, label="Pay more")
+add_operation(worker_operations.qualify, label="Give the qualification")
+add_operation(operations.more_screen_outs, label="Pay for more screen-outs")
 add_operation(worker_operations.write_to_workers, label="Send")
 add_operation(call_decisions.retry, name="retry-call", label="Try again", fields=())
 add_operation(call_decisions.confirm_call, name="call-was-done", label="It was done", fields=())
@@ -503,7 +510,7 @@ class CrowdCallAdmin(ReadOnlyAdmin):
 @admin.register(LedgerEntry)
 class LedgerEntryAdmin(ReadOnlyAdmin):
     help = "crowds/README.md#what-is-the-same-everywhere"
-    empty_words = "Each amount that is reserved or paid at a crowd is noted here."
+    empty_words = "This lists each amount that is reserved or paid at a crowd."
     list_display = ("when", "study", "what", "reserved", "spent", "who", "key")
     ordering = ("-pk",)
     list_filter = ("what", "budget__platform", "budget__study")
@@ -521,7 +528,7 @@ class LedgerEntryAdmin(ReadOnlyAdmin):
             "place": entry.budget.platform,
         }
 
-    @display(description=gettext_lazy("who, and how"))
+    @display(description=gettext_lazy("origin"))
     def who(self, entry: LedgerEntry) -> str:
         return (
             f"{entry.by or _('the platform')}, {entry.door} {entry.request}"

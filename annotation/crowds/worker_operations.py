@@ -30,6 +30,7 @@ class BlockRequest(Parameters):
     worker = serializers.CharField(max_length=80, label="Participant", style=NAME_ATTRIBUTES)
     why = serializers.CharField(
         max_length=500,
+        label="Reason",
         error_messages=dict.fromkeys(("required", "blank"), "A block needs a reason; the crowd may ask."),
     )
 
@@ -51,7 +52,7 @@ def block(*, study: Study, by: User | None, worker: str, why: str) -> Outcome:
 
 class UnblockRequest(Parameters):
     worker = serializers.CharField(max_length=80, label="Participant", style=NAME_ATTRIBUTES)
-    why = serializers.CharField(max_length=500, required=False, allow_blank=True)
+    why = serializers.CharField(max_length=500, required=False, allow_blank=True, label="Reason")
 
 
 @operation(
@@ -78,12 +79,12 @@ class QualifyRequest(Parameters):
     ids = KeysField(
         max_length=MOST_IDS,
         required=False,
-        label="Or ids at the crowd",
-        help_text="One per line, also of people who never took part.",
+        label="Or: ids at the crowd",
+        help_text="One id per line. The people need not be participants of a study.",
     )
     qualification = serializers.CharField(max_length=LONGEST_QUALIFICATION)
     value = serializers.IntegerField(
-        min_value=0, max_value=999_999_999, initial=1, default=1, help_text="0 removes it."
+        min_value=0, max_value=999_999_999, initial=1, default=1, help_text="0 removes the qualification."
     )
 
 
@@ -108,9 +109,9 @@ def qualify(
     qualifications.give_qualification(study=study, workers=people, name=qualification, value=value, by=by)
     who = str(people[0]) if len(people) == 1 else _("%(n)s people") % {"n": len(people)}
     message = (
-        _("%(who)s got the qualification %(name)s.")
+        _("The qualification %(name)s was given to %(who)s.")
         if value
-        else _("%(who)s lost the qualification %(name)s.")
+        else _("The qualification %(name)s was removed from %(who)s.")
     )
     return Outcome(message % {"who": who, "name": qualification})
 

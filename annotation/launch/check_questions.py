@@ -36,9 +36,9 @@ def describe_rule(design: StudyDesign) -> str:
         return ""
     seen, careful = chance_of_exclusion(design, CAREFUL)
     return _(
-        "Answers of participants below the pass mark of %(mark)s are not used. At check question %(seen)s, this "
-        "concerns %(careful)s of 100 careful participants, who get 95 of 100 check questions right, and %(guessing)s "
-        "of 100 who guess."
+        "Answers of participants below the pass mark of %(mark)s are not used. After %(seen)s check questions, "
+        "about %(careful)s of 100 careful participants are below it, and about %(guessing)s of 100 participants "
+        "who guess. A careful participant here gets 95 of 100 check questions right."
     ) % {
         "mark": percent(design.controls.threshold),
         "seen": seen,

@@ -59,21 +59,21 @@ class Assignment(models.Model):
     """A HIT taken by one worker. Since a submission names its id, repeating it is harmless."""
 
     class State(models.TextChoices):
-        RESERVED = "reserved", pgettext_lazy("staff", "reserved (fetched ahead)")
+        RESERVED = "reserved", pgettext_lazy("staff", "reserved (loaded in advance)")
         ACCEPTED = "accepted", pgettext_lazy("staff", "in progress")
         SUBMITTED = "submitted", pgettext_lazy("staff", "submitted")
         RETURNED = "returned", pgettext_lazy("staff", "returned")
         EXPIRED = "expired", pgettext_lazy("staff", "expired")
         APPROVED = "approved", pgettext_lazy("staff", "approved")
         REJECTED = "rejected", pgettext_lazy("staff", "rejected")
-        INVALIDATED = "invalidated", pgettext_lazy("staff", "invalidated (its participant was excluded)")
-        APART = "apart", pgettext_lazy("staff", "kept apart (its crowd knows of no such work)")
+        INVALIDATED = "invalidated", pgettext_lazy("staff", "invalidated (the participant was excluded)")
+        APART = "apart", pgettext_lazy("staff", "kept apart (the crowd does not know this work)")
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="assignments", db_index=False)
     hit = models.ForeignKey(
         HIT, verbose_name="page of work", on_delete=models.CASCADE, related_name="assignments", null=True, blank=True,
-        help_text="Empty only for imported judgments whose page of work is not known.",
+        help_text="Empty only for imported judgments without a known page of work.",
     )  # fmt: skip
     worker = models.ForeignKey(
         Worker,
@@ -86,55 +86,69 @@ class Assignment(models.Model):
     slot = models.PositiveSmallIntegerField(
         "place",
         default=0,
-        help_text="Number of the page's place that it takes; the database lets no two share a place.",
+        help_text="Number of its place on the page of work. Two assignments never have the same place.",
     )
-    external_id = models.CharField(max_length=80, blank=True, help_text="Its id where it was collected.")
+    external_id = models.CharField(
+        max_length=80, blank=True, help_text="Id of the assignment in the system that collected it."
+    )
     session = models.ForeignKey(
         "annotation.CrowdSession", on_delete=models.PROTECT, related_name="assignments", null=True, blank=True,
-        db_index=False, help_text="The session at a crowd that it belongs to.",
+        db_index=False, help_text="The crowd session to which the assignment belongs.",
     )  # fmt: skip
     accepted_at = models.DateTimeField(default=timezone.now)
     answered_at = models.DateTimeField(
         null=True,
         blank=True,
-        help_text="When an item was last answered that had no answer, or a text changed.",
+        help_text="Time of the last new answer or the last change of a text.",
     )
     expires_at = models.DateTimeField(null=True, blank=True)
     submitted_at = models.DateTimeField(null=True, blank=True)
-    extended = models.PositiveSmallIntegerField(default=0, help_text="How often its lease was extended.")
+    extended = models.PositiveSmallIntegerField(
+        "extensions of the time limit", default=0, help_text="How many times the time limit was extended."
+    )
     gaps = models.JSONField(
+        "interruptions",
         default=list,
         blank=True,
-        help_text="[from, to] of each time between the end of its lease and its being taken up again.",
+        help_text="[from, to] of each interruption: from the end of the time limit until the "
+        "participant continued.",
     )
     order = models.JSONField(
         default=list,
-        help_text="Per position, which of the page's items is shown there, from 0; empty: all in the page's order.",
+        help_text="For each position: the number of the item that is shown there, from 0. Empty: the "
+        "order of the page.",
     )
     flips = models.JSONField(
+        "display order",
         default=list,
-        help_text="Per position, the side its kind drew: whether the second candidate is shown first, or the order "
-        "of options; empty where there are no sides.",
+        help_text="For each position: whether the second candidate is shown first, or the order of "
+        "the options. Empty if the protocol has neither.",
     )
     answers = models.JSONField(
         default=dict,
-        help_text="Position -> {value or answer, seconds, ...} as it was shown: the draft, then what was sent.",
+        help_text="{value or answer, seconds, ...} for each position as shown. First the draft, "
+        "later the submitted answers.",
     )
     consent_version = models.CharField(
-        max_length=16, blank=True, help_text="Hash of the consent text that the participant had agreed to."
+        max_length=16, blank=True, help_text="Hash of the consent text that was in force for this assignment."
     )
     instructions_version = models.CharField(
         max_length=16,
         blank=True,
         help_text="Hash of the question, instructions and examples that were shown.",
     )
-    reason = models.CharField(max_length=500, blank=True, help_text="Why it was rejected.")
+    reason = models.CharField(max_length=500, blank=True, help_text="Reason for the rejection.")
     exclusion = models.ForeignKey(
         "annotation.Exclusion", on_delete=models.PROTECT, related_name="assignments", null=True, blank=True,
-        db_index=False, help_text="What invalidated it; it stays named when the exclusion is lifted.",
+        db_index=False, help_text="The exclusion that invalidated the assignment. It remains here if "
+                                  "the exclusion is lifted.",
     )  # fmt: skip
     before_exclusion = models.CharField(
-        max_length=11, choices=State, blank=True, help_text="Its state when it was invalidated."
+        "state before exclusion",
+        max_length=11,
+        choices=State,
+        blank=True,
+        help_text="State of the assignment before it was invalidated.",
     )
     simulated = models.BooleanField(default=False)
 
@@ -244,33 +258,45 @@ class Judgment(models.Model):
     of_study = ("assignment__study",)
 
     class Presented(models.TextChoices):
-        FIRST_LEFT = "first-left", pgettext_lazy("staff", "first on the left")
-        SECOND_LEFT = "second-left", pgettext_lazy("staff", "second on the left")
+        FIRST_LEFT = "first-left", pgettext_lazy("staff", "first candidate on the left")
+        SECOND_LEFT = "second-left", pgettext_lazy("staff", "second candidate on the left")
 
     assignment = models.ForeignKey(Assignment, on_delete=models.CASCADE, related_name="judgments")
     unit = models.ForeignKey(Unit, verbose_name="item", on_delete=models.CASCADE, related_name="judgments")
     value = NumberField(null=True, blank=True)
-    answer = models.JSONField(null=True, blank=True, help_text="Open answers: text, keywords, links.")
+    answer = models.JSONField(
+        null=True, blank=True, help_text="An answer that is not a number: text, keywords or links."
+    )
     presented = models.CharField(max_length=11, choices=Presented, blank=True)
     seconds = models.FloatField(
-        null=True, blank=True, help_text="Active time: the page visible and the participant present."
+        null=True,
+        blank=True,
+        help_text="The time during which the page was visible and the participant was active.",
     )
     wall_seconds = models.FloatField(
-        null=True, blank=True, help_text="From first seen to answered, pauses included."
+        "total seconds",
+        null=True,
+        blank=True,
+        help_text="Time from the first view of the item to the answer, including pauses.",
     )
     comment = models.TextField(
-        max_length=2000, blank=True, help_text="What the participant wrote beside the answer."
+        max_length=2000, blank=True, help_text="The participant's comment on the item."
     )
     signals = models.JSONField(
-        default=dict, blank=True, help_text="What the page noticed of how it was answered: {pasted, ...}."
+        "recorded behaviour",
+        default=dict,
+        blank=True,
+        help_text="What the page recorded while the item was answered: {pasted, ...}.",
     )
     replaces = models.OneToOneField(
         "self", on_delete=models.CASCADE, related_name="replaced_by", null=True, blank=True,
-        help_text="The judgment that this one revises; both stay.",
+        help_text="The earlier judgment that this judgment revises. Both are kept.",
     )  # fmt: skip
     made_at = models.DateTimeField(default=timezone.now)
     set_aside = models.BooleanField(
-        "not used", default=False, help_text="Imported as not used by the study it comes from."
+        "not used",
+        default=False,
+        help_text="The judgment was imported, and the original study did not use it.",
     )
 
     objects = JudgmentQuerySet.as_manager()
@@ -357,7 +383,7 @@ class WrittenCaption(models.Model):
 class QualityRule(models.Model):
     class Action(models.TextChoices):
         FLAG = "flag", pgettext_lazy("staff", "flag for review")
-        PAUSE = "pause", pgettext_lazy("staff", "pause the participant until somebody looked")
+        PAUSE = "pause", pgettext_lazy("staff", "pause the participant until somebody has reviewed the flag")
         EXCLUDE = "exclude", pgettext_lazy("staff", "exclude the participant")
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="rules")
@@ -536,7 +562,7 @@ class StudyAlarm(models.Model):
     class Kind(models.TextChoices):
         CONTROLS_USED_UP = (
             "controls-used-up",
-            pgettext_lazy("staff", "has met all check questions; pages go without"),
+            pgettext_lazy("staff", "has answered all check questions, so further pages have none"),
         )
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="alarms")

@@ -52,43 +52,52 @@ class Publication(models.Model):
         related_name="publications",
         null=True,
         blank=True,
-        help_text="Empty where the whole study was published at once.",
+        help_text="Empty if the whole study was published at once.",
     )
     number = models.PositiveSmallIntegerField(
-        default=1, help_text="Counted from 1 for each page of work, or study, and crowd."
+        default=1, help_text="Number of the publication, from 1, for this page of work (or study) and crowd."
     )
     token = models.CharField(max_length=TOKEN_LENGTH, unique=True)
-    external_id = models.CharField(max_length=80, blank=True, help_text="Its id at the crowd.")
+    external_id = models.CharField(max_length=80, blank=True, help_text="Id of the publication at the crowd.")
     group_id = models.CharField(
         max_length=80, blank=True, help_text="Mechanical Turk: the id of its HIT type."
     )
     state = models.CharField(max_length=9, choices=State, default=State.PLANNED)
-    places = models.PositiveIntegerField(help_text="How many participants it is for.")
+    places = models.PositiveIntegerField(help_text="Number of published places.")
     held_slots = models.PositiveIntegerField(
-        "reserved places", db_column="held", default=0, help_text="Places whose price is still reserved."
+        "reserved places",
+        db_column="held",
+        default=0,
+        help_text="Number of places for which money is still reserved.",
     )
-    reward_cents = models.PositiveIntegerField(help_text="Paid to a participant.")
-    fee_cents = models.PositiveIntegerField(help_text="The crowd's fee on it.")
+    reward_cents = models.PositiveIntegerField(help_text="Pay for one participant.")
+    fee_cents = models.PositiveIntegerField(help_text="The crowd's fee for each payment.")
     screen_outs = models.PositiveIntegerField(
-        "screen-outs", default=0, help_text="How many participants who are screened out get something."
+        "screen-outs", default=0, help_text="Maximum number of screened-out participants who are paid."
     )
     screen_outs_held = models.PositiveIntegerField(
-        "reserved screen-outs", default=0, help_text="Those whose price is still reserved."
+        "reserved screen-outs",
+        default=0,
+        help_text="Number of paid screen-outs for which money is still reserved.",
     )
     screen_out_cents = models.PositiveIntegerField(
-        "screen-out cents", default=0, help_text="The price of one, with the crowd's fee."
+        "screen-out cents", default=0, help_text="Price of one paid screen-out, including the crowd's fee."
     )
     expires_at = models.DateTimeField(null=True, blank=True)
     seen = models.JSONField(
+        "last status",
         default=dict,
         blank=True,
-        help_text="What the crowd said of it last: {status, available, pending, ...}.",
+        help_text="The last status from the crowd: {status, available, pending, ...}.",
     )
     looked_at = models.DateTimeField(
-        null=True, blank=True, help_text="When the crowd was asked about it last."
+        "status requested at",
+        null=True,
+        blank=True,
+        help_text="Time at which the crowd was last asked for the status.",
     )
     hinted_at = models.DateTimeField(
-        null=True, blank=True, help_text="When a notification last said that something happened."
+        "notified at", null=True, blank=True, help_text="Time of the last notification from the crowd."
     )
     created_at = models.DateTimeField(default=timezone.now)
 
@@ -136,13 +145,13 @@ class CrowdSession(models.Model):
         RETURNED = "returned", gettext_lazy("returned")
         TIMED_OUT = "timed-out", gettext_lazy("timed out")
         SCREENED_OUT = "screened-out", gettext_lazy("screened out")
-        FULL = "full", gettext_lazy("came when nothing was left")
+        FULL = "full", gettext_lazy("arrived when no place was left")
         UNKNOWN = "unknown", gettext_lazy("unknown to the crowd")
 
     class Booked(models.TextChoices):
-        NOTHING = "", gettext_lazy("nothing yet")
+        NOTHING = "", gettext_lazy("nothing booked yet")
         SPENT = "spent", gettext_lazy("spent")
-        RELEASED = "released", gettext_lazy("given back")
+        RELEASED = "released", gettext_lazy("released to the budget")
 
     study = models.ForeignKey(Study, on_delete=models.PROTECT, related_name="crowd_sessions")
     platform = models.CharField("crowd", db_column="place", max_length=PLATFORM_LENGTH)
@@ -151,27 +160,40 @@ class CrowdSession(models.Model):
         Worker, verbose_name="participant", on_delete=models.PROTECT, related_name="crowd_sessions"
     )
     external_id = models.CharField(
-        max_length=80, help_text="Its id at the crowd; a panel's is kept as a pseudonym."
+        max_length=80, help_text="Id of the session at the crowd. For a panel, a pseudonym is stored instead."
     )
     status = models.CharField(max_length=12, choices=Status, default=Status.WORKING)
     confirmed = models.BooleanField(
-        default=False, help_text="Whether the crowd itself named it, and not only the participant's browser."
+        default=False,
+        help_text="Whether the crowd reported the session. Otherwise, only the "
+        "participant's browser reported it.",
     )
-    booked = models.CharField(max_length=8, choices=Booked, default=Booked.NOTHING, blank=True)
+    booked = models.CharField(
+        "recorded payment", max_length=8, choices=Booked, default=Booked.NOTHING, blank=True
+    )
     code = models.CharField(max_length=80, blank=True, help_text="The completion code that was shown.")
     receipt = models.TextField(
-        blank=True, help_text="What the crowd holds as the answer, word for word; never trusted."
+        "answer at the crowd",
+        blank=True,
+        help_text="The answer as the crowd stores it. Quorum does not trust it.",
     )
     feedback = models.CharField(
-        max_length=1024, blank=True, help_text="What the participant was told with it."
+        max_length=1024, blank=True, help_text="Message that the crowd sent to the participant."
     )
     arrived_at = models.DateTimeField(default=timezone.now)
-    submitted_at = models.DateTimeField(null=True, blank=True, help_text="By the crowd's clock, where known.")
+    submitted_at = models.DateTimeField(
+        null=True, blank=True, help_text="According to the crowd's clock, if it is known."
+    )
     auto_approval_at = models.DateTimeField(
-        null=True, blank=True, help_text="When the crowd pays automatically."
+        null=True, blank=True, help_text="Time at which the crowd pays automatically."
     )
     decided_at = models.DateTimeField(null=True, blank=True)
-    seen_at = models.DateTimeField(null=True, blank=True, help_text="When the crowd last named it.")
+    seen_at = models.DateTimeField(
+        "last reported at",
+        null=True,
+        blank=True,
+        help_text="Time at which the crowd last reported the session.",
+    )
 
     class Meta:
         ordering = ["id"]
@@ -200,15 +222,15 @@ class CrowdCall(models.Model):
         STARTED = "started", gettext_lazy("being sent")
         DONE = "done", gettext_lazy("done")
         FAILED = "parked", gettext_lazy("failed")
-        DROPPED = "dropped", gettext_lazy("not wanted any more")
+        DROPPED = "dropped", gettext_lazy("no longer needed")
 
     study = models.ForeignKey(Study, on_delete=models.PROTECT, related_name="crowd_calls")
     platform = models.CharField("crowd", db_column="place", max_length=PLATFORM_LENGTH)
-    kind = models.CharField(max_length=12, help_text="A word of annotation.crowds.base.Ability.")
+    kind = models.CharField(max_length=12, help_text="A value of annotation.crowds.base.Ability.")
     key = models.CharField(
         max_length=TOKEN_LENGTH,
         unique=True,
-        help_text="What makes it once only; the crowd gets it as a token.",
+        help_text="Unique key that prevents a second execution. The crowd gets it as a token.",
     )
     publication = models.ForeignKey(
         Publication, on_delete=models.PROTECT, related_name="calls", null=True, blank=True
@@ -224,21 +246,23 @@ class CrowdCall(models.Model):
         null=True,
         blank=True,
     )
-    payload = models.JSONField(default=dict, blank=True)
+    payload = models.JSONField("content of the message", default=dict, blank=True)
     reserved_cents = models.PositiveIntegerField(
-        default=0, help_text="What it keeps of the budget until it is done."
+        default=0, help_text="Amount that is reserved until the request is done."
     )
     state = models.CharField(max_length=7, choices=State, default=State.WAITING)
     attempts = models.PositiveIntegerField(default=0)
     why = models.CharField(max_length=1024, blank=True)
     made_by = account_key()
     made_at = models.DateTimeField(default=timezone.now)
-    next_at = models.DateTimeField(default=timezone.now, help_text="It is not tried before this time.")
+    next_at = models.DateTimeField(
+        "next attempt at", default=timezone.now, help_text="The message is not sent before this time."
+    )
     first_started_at = models.DateTimeField(null=True, blank=True)
     started_at = models.DateTimeField(null=True, blank=True)
     done_at = models.DateTimeField(null=True, blank=True)
-    answer = models.JSONField(default=dict, blank=True, help_text="What the crowd gave back.")
-    problem = models.CharField(max_length=1000, blank=True, help_text="What went wrong last.")
+    answer = models.JSONField(default=dict, blank=True, help_text="The crowd's reply.")
+    problem = models.CharField(max_length=1000, blank=True, help_text="The last error.")
 
     class Meta:
         ordering = ["id"]

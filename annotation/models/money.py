@@ -64,13 +64,15 @@ class LedgerEntry(AppendOnlyRow):
 
     budget = models.ForeignKey(Budget, on_delete=models.PROTECT, related_name="entries")
     key = models.CharField(
-        max_length=160, unique=True, help_text="Of a payment: crowd, participant, session, what for."
+        max_length=160,
+        unique=True,
+        help_text="Identifies a payment by crowd, participant, session and purpose.",
     )
     what = models.CharField(
         max_length=12, help_text="reserve, release, move, reward, bonus, screened-out, unmatched, matched"
     )
-    reserved_cents = models.BigIntegerField(default=0, help_text="Change of what is reserved.")
-    spent_cents = models.BigIntegerField(default=0, help_text="Change of what is spent.")
+    reserved_cents = models.BigIntegerField(default=0, help_text="Change of the reserved amount.")
+    spent_cents = models.BigIntegerField(default=0, help_text="Change of the spent amount.")
     publication = models.ForeignKey(
         Publication, on_delete=models.PROTECT, related_name="entries", null=True, blank=True
     )
@@ -81,11 +83,16 @@ class LedgerEntry(AppendOnlyRow):
         CrowdCall, on_delete=models.PROTECT, related_name="entries", null=True, blank=True
     )
     by = account_key(
-        models.PROTECT, "Who asked for it. Empty where the platform, the crowd or a command did."
+        models.PROTECT,
+        "The account that caused this entry. Empty if the platform, the crowd or a command caused it.",
     )
-    door = models.CharField(max_length=7, blank=True, help_text="page, api, job or command")
+    door = models.CharField(
+        "source of the request", max_length=7, blank=True, help_text="page, api, job or command"
+    )
     request = models.CharField(
-        max_length=200, blank=True, help_text="The address, the kind and number of the job, or the command."
+        max_length=200,
+        blank=True,
+        help_text="Address of the request, kind and number of the job, or name of the command.",
     )
     at = models.DateTimeField(default=timezone.now)
 
@@ -126,11 +133,13 @@ class SpendingLimit(models.Model):
 
     account = account_key(models.PROTECT, "Empty: the whole installation.")
     currency = models.CharField(max_length=CURRENCY_LENGTH, help_text="ISO 4217, such as USD.")
-    day_cents = models.PositiveBigIntegerField("a day", null=True, blank=True)
-    total_cents = models.PositiveBigIntegerField("in all", null=True, blank=True)
-    account_day_cents = models.PositiveBigIntegerField("each account, a day", null=True, blank=True)
-    account_total_cents = models.PositiveBigIntegerField("each account, in all", null=True, blank=True)
-    confirm_cents = models.PositiveBigIntegerField("a second person confirms above", null=True, blank=True)
+    day_cents = models.PositiveBigIntegerField("per day", null=True, blank=True)
+    total_cents = models.PositiveBigIntegerField("in total", null=True, blank=True)
+    account_day_cents = models.PositiveBigIntegerField("per account and day", null=True, blank=True)
+    account_total_cents = models.PositiveBigIntegerField("per account in total", null=True, blank=True)
+    confirm_cents = models.PositiveBigIntegerField(
+        "amount above which a second person confirms", null=True, blank=True
+    )
 
     class Meta:
         constraints = [
@@ -156,7 +165,7 @@ class SpendingRequest(models.Model):
         WAITING = "waiting", gettext_lazy("waiting")
         DONE = "done", gettext_lazy("confirmed and done")
         REFUSED = "refused", gettext_lazy("refused")
-        VOID = "void", gettext_lazy("void: the situation had changed")
+        VOID = "void", gettext_lazy("void (the study changed after the request)")
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="spending_requests")
     operation = models.CharField(max_length=20, help_text="Its name, such as open or bonus.")
@@ -166,7 +175,9 @@ class SpendingRequest(models.Model):
     situation = models.CharField(max_length=64, help_text="A digest of what it was asked about.")
     state = models.CharField(max_length=7, choices=State, default=State.WAITING)
     asked_by = account_key(models.PROTECT, "Empty for a command.")
-    door = models.CharField(max_length=7, blank=True, help_text="page, api, job or command")
+    door = models.CharField(
+        "source of the request", max_length=7, blank=True, help_text="page, api, job or command"
+    )
     asked_at = models.DateTimeField(default=timezone.now)
     decided_by = account_key(models.PROTECT)
     decided_at = models.DateTimeField(null=True, blank=True)

@@ -34,23 +34,24 @@ class Worker(models.Model):
     source = models.CharField(max_length=20, choices=Source, default=Source.LOCAL)
     study = models.ForeignKey(
         Study, on_delete=models.CASCADE, related_name="+", null=True, blank=True,
-        help_text="The study whose rehearsal or import made this participant; names repeat between them.",
+        help_text="The study that created this participant in a rehearsal or an import. Participants "
+                  "of different studies can have the same name.",
     )  # fmt: skip
     platform = models.CharField(
         "crowd", db_column="place", max_length=20, blank=True,
-        help_text="Which crowd sent the participant; those of its sandbox are others.",
+        help_text="The crowd that sent the participant. The sandbox is a different crowd.",
     )  # fmt: skip
     anonymous = models.BooleanField(default=False)
     token_hash = models.CharField(max_length=64, blank=True)
-    resume_hash = models.CharField(max_length=64, blank=True)
+    resume_hash = models.CharField("hash of the resume code", max_length=64, blank=True)
     country = models.CharField(
         max_length=2,
         blank=True,
-        help_text="ISO 3166-1 code, as the participant declared it; empty: not asked.",
+        help_text="ISO 3166-1 code that the participant stated. Empty: the participant was not asked.",
     )
     created_at = models.DateTimeField(default=timezone.now)
     erased = models.BooleanField(
-        default=False, help_text="Stands for a participant who was erased; the name is random."
+        default=False, help_text="Replaces a participant who was erased. The name is random."
     )
 
     token = ""  # the token of the current request; never stored
@@ -115,7 +116,7 @@ class Worker(models.Model):
 class Participation(models.Model):
     class Standing(models.TextChoices):
         ACTIVE = "active", gettext_lazy("active")
-        PAUSED = "paused", gettext_lazy("paused until somebody looked")
+        PAUSED = "paused", gettext_lazy("paused until reviewed")
         EXCLUDED = "excluded", gettext_lazy("excluded")
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="participations")
@@ -128,8 +129,9 @@ class Participation(models.Model):
     )
     consented_at = models.DateTimeField(null=True, blank=True)
     cursor = models.PositiveIntegerField(
+        "start of the search for work",
         default=0,
-        help_text="Pages of work before this position were done or passed; the search for work starts here.",
+        help_text="The search for the next page of work starts at this position.",
     )
     completion_code = models.CharField(max_length=12)
     standing = models.CharField(max_length=8, choices=Standing, default=Standing.ACTIVE)
@@ -171,7 +173,9 @@ class Qualification(models.Model):
 class Invitation(models.Model):
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="invitations")
     code = models.CharField(max_length=40, unique=True)
-    note = models.CharField(max_length=200, blank=True, help_text="Who it is for; participants never see it.")
+    note = models.CharField(
+        max_length=200, blank=True, help_text="Note on who gets the invitation. Participants do not see it."
+    )
     worker = models.ForeignKey(
         Worker, verbose_name="participant", on_delete=models.SET_NULL, related_name="+", null=True, blank=True
     )

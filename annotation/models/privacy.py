@@ -86,8 +86,8 @@ class Erasure(AppendOnlyRow):
     """
 
     class Extent(models.TextChoices):
-        IDENTITY = "identity", gettext_lazy("who they are; answers stay, without texts")
-        ALL = "all", gettext_lazy("who they are, and their answers")
+        IDENTITY = "identity", gettext_lazy("identity and texts; other answers are kept")
+        ALL = "all", gettext_lazy("identity and all answers")
 
     study = models.ForeignKey(Study, on_delete=models.PROTECT, related_name="erasures")
     mark = models.CharField(max_length=64)

@@ -27,7 +27,9 @@ SET_LIMITS = (SEE_LIMITS, "annotation.add_spendinglimit", "annotation.change_spe
 
 def refuse_rules_of_one_account(account: User | None, sums: Mapping[str, int | None]) -> None:
     if account is not None and any(sums.get(name) is not None for name in INSTALLATION_SUMS):
-        raise WrongState(_("Limits for each account are set with the limits of the installation."))
+        raise WrongState(
+            _("Limits for each account can only be set together with the limits of the whole installation.")
+        )
 
 
 @transaction.atomic
@@ -36,7 +38,7 @@ def set_limits(*, account: str = "", currency: str, by: User, **sums: int | None
     whose = User.objects.filter(username=account, is_staff=True).first() if account else None
     if account and whose is None:
         raise ObjectNotFound(
-            _("Nothing was changed: there is no account of staff %(account)r.") % {"account": account[:80]}
+            _("Nothing was changed: there is no staff account %(account)r.") % {"account": account[:80]}
         )
     refuse_rules_of_one_account(whose, sums)
     lock_row(currency)

@@ -57,21 +57,21 @@ retry = _decision(
     "retry",
     "Try a call again",
     retry_call,
-    gettext_noop("It will be tried again."),
+    gettext_noop("The request will be tried again."),
     "Try a failed call again. Its money is reserved anew; the crowd is asked in the background.",
 )
 confirm_call = _decision(
     "was-done",
     "Say that a call was done",
     resolve_as_done,
-    gettext_noop("It counts as done."),
+    gettext_noop("The request now counts as done."),
     "End a call as done, after somebody looked at the crowd; its money is spent.",
 )
 repeat_call = _decision(
     "was-not-done",
     "Say that a call was not done",
     resolve_as_not_done,
-    gettext_noop("It will be requested again."),
+    gettext_noop("The request will be sent again."),
     "Ask for a call again from the start, after somebody looked at the crowd.",
 )
 

@@ -52,8 +52,8 @@ def set_budget(*, study: Study, platform: str, cents: int, by: User | None = Non
         budget.refresh_from_db()
         raise WrongState(
             _(
-                "The budget of study %(slug)r stays %(budget_cents)s: %(spent_cents)s are spent "
-                "and %(reserved_cents)s reserved."
+                "The budget of study %(slug)r was not changed. It is %(budget_cents)s. Of this, %(spent_cents)s "
+                "are spent and %(reserved_cents)s are reserved."
             )
             % {
                 "slug": study.slug,

@@ -101,7 +101,7 @@ def top_up(
     message = ngettext("One bonus is being paid.", "%(n)s bonuses are being paid.", len(calls))
     message %= {"n": len(calls)}
     if left_out:
-        message += " " + _("The budget is not enough for %(people)s.") % {"people": ", ".join(left_out)}
+        message += " " + _("The budget is too small for %(people)s.") % {"people": ", ".join(left_out)}
     total = sum(int(call.payload["cents"]) for call in calls)
     return Outcome(message, answer_of_step(current, calls) | {"total_cents": total, "left_out": left_out})
 

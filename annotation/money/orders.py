@@ -101,7 +101,7 @@ def _ask(
         "left_cents": left_cents(study),
         "calls": [],
     }
-    message = _("%(sum)s wait for confirmation by a second person: request %(pk)s (%(operation)s).")
+    message = _("A second person must confirm %(sum)s: request %(pk)s (%(operation)s).")
     amount = spell_cents(needed.cents, needed.currency)
     return Outcome(message % {"sum": amount, "pk": request.pk, "operation": name}, value, is_pending=True)
 
@@ -184,12 +184,12 @@ def _carry_out(order: SpendingRequest) -> Outcome:
     study, asker, act = order.study, order.asked_by, current_act()
     if asker is not None and not has_right(asker, _confirmable[order.operation].right, study):
         raise WrongState(
-            _("%(name)s, who made this request, may no longer spend money of study %(slug)r.")
+            _("%(name)s made this request, but is no longer allowed to spend money of study %(slug)r.")
             % {"name": asker.get_username(), "slug": study.slug}
         )
     if _situation(order.operation, study, order.values) != order.situation:
         raise WrongState(
-            _("The plan or the state of study %(slug)r has changed since it was asked for.")
+            _("The plan or the state of study %(slug)r has changed since the request was made.")
             % {"slug": study.slug}
         )
     with (

@@ -45,7 +45,11 @@ class ConfirmRequest(Parameters):
     """The preview's word, and the reason."""
 
     why = serializers.CharField(
-        required=False, allow_blank=True, max_length=LONGEST_WHY, help_text="For the log."
+        required=False,
+        allow_blank=True,
+        max_length=LONGEST_WHY,
+        label="Reason",
+        help_text="The reason is shown in the log.",
     )
 
 
@@ -72,16 +76,18 @@ class BonusRequest(PaymentReason):
 
     worker = serializers.CharField(
         label="Participant",
-        help_text="The participant, whose work was approved.",
+        help_text="A participant with approved work.",
         style={"list": "crowd-workers"},
     )
-    cents = CentsField(min_value=1, label="Amount", help_text="Without the crowd's fee.")
+    cents = CentsField(min_value=1, label="Amount", help_text="The amount without the crowd's fee.")
 
 
 class BudgetRequest(ConfirmRequest):
     """All that may be spent."""
 
-    cents = CentsField(min_value=0, label="Total budget", help_text="Including fees and bonuses.")
+    cents = CentsField(
+        min_value=0, label="Total budget", help_text="The total budget, including fees and bonuses."
+    )
 
 
 def _limit_field(help_text: str) -> serializers.IntegerField:

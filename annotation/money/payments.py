@@ -105,7 +105,7 @@ def ask_for_bonus(
 ) -> CrowdCall:
     """Write an outbox call for a session's bonus, once for each ``number``."""
     if not why.strip():
-        raise WrongState(_("Nothing was paid: a bonus needs a message to the participant."))
+        raise WrongState(_("Nothing was paid: enter a message to the participant. Each bonus needs one."))
     backend = backend_of(session.study)
     return write_message(
         study=session.study,
@@ -145,7 +145,7 @@ def pay_top_ups(*, study: Study, why: str, worker: str = "", by: User | None = N
         if pay.top_up_cents and pay.approved and worker in ("", pay.worker)
     }
     if not wanting:
-        raise WrongState(_("Nothing was paid: no approved work lies below the floor."))
+        raise WrongState(_("Nothing was paid: no approved work is below the wage floor."))
     rows = (
         CrowdSession.objects.filter(pk__in=wanting).select_related("study", "worker").order_by("worker", "pk")
     )

@@ -85,7 +85,9 @@ def approved_session(study: Study, name: str) -> CrowdSession:
     )
     if session is None:
         raise WrongState(
-            _("Nothing was paid: no work of %(worker)s was approved; a bonus belongs to approved work.")
+            _(
+                "Nothing was paid: no work of %(worker)s was approved. Bonuses are paid only for approved work."
+            )
             % {"worker": worker}
         )
     return session
@@ -132,7 +134,9 @@ def preview_budget(*, study: Study, cents: int) -> Preview:
     """Preview a new budget; ``total_cents`` is the increase."""
     if not study.platform:
         raise WrongState(
-            _("Nothing was changed: the budget of a study that was never opened is in its design.")
+            _(
+                "Nothing was changed: a study that was never opened has its budget in its design. Change the design."
+            )
         )
     budget = at_crowd(Budget, study).first()
     before = budget.budget_cents if budget else 0
@@ -146,12 +150,12 @@ def preview_call(*, call: CrowdCall, step: str) -> Preview:
     An indeterminate call cannot be retried, except for a publication, which is found if it exists.
     """
     if call.state != CrowdCall.State.FAILED:
-        raise WrongState(_("Nothing was changed: only failed calls can be resolved."))
+        raise WrongState(_("Nothing was changed: only failed requests to the crowd can be resolved."))
     found_again = call.kind == Ability.PUBLISH and step == "retry"
     if call.unsure != (step != "retry") and not found_again:
         fitting = "was-done or was-not-done" if call.unsure else "retry"
         raise WrongState(
-            _("Nothing was changed: this call can only be resolved as %(fitting)s.") % {"fitting": fitting}
+            _("Nothing was changed: this request can only be resolved as %(fitting)s.") % {"fitting": fitting}
         )
     cents = int(call.payload.get("cents", 0))
     new = 0 if call.reserved_cents or step == "was-done" else cents

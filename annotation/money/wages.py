@@ -66,7 +66,7 @@ class Overclaim:
 
     @property
     def sentence(self) -> str:
-        return _("%(claimed)s claimed, %(seen)s seen by the server") % {
+        return _("%(claimed)s reported by the browser, %(seen)s measured by the server") % {
             "claimed": spell_seconds(self.claimed),
             "seen": spell_seconds(self.observed),
         }

@@ -213,9 +213,9 @@ def preview_erasure(*, study: Study, worker: Worker, way: str) -> ErasurePreview
     removed += [
         (gettext_noop("judgments"), going.count()),
         (gettext_noop("comments"), written),
-        (gettext_noop("problem reports’ texts"), _reports(study, worker).exclude(comment="").count()),
+        (gettext_noop("texts of problem reports"), _reports(study, worker).exclude(comment="").count()),
         (gettext_noop("messages in appeals"), _appeals(study, worker).count()),
-        (gettext_noop("log entries that name them, renamed"), len(_entries(study, named))),
+        (gettext_noop("log entries with the name (the name is replaced)"), len(_entries(study, named))),
     ]
     staying = [
         (label, _rows(model, study, worker).count())
@@ -234,18 +234,24 @@ def preview_erasure(*, study: Study, worker: Worker, way: str) -> ErasurePreview
 def why_not_erasable(study: Study, worker: Worker) -> str:
     """Return why the person cannot be erased now; "" if they can."""
     if worker.erased and worker.name.startswith(PAID):
-        return _("%(name)s is kept only for payments.") % {"name": worker.name}
+        return _("%(name)s is already erased. The name is kept only for payments.") % {"name": worker.name}
     if not worker.is_person and (worker.source == Worker.Source.REHEARSAL or worker.anonymous):
-        return _("%(name)s is not a person: their answers are simulated, or published without names.") % {
+        return _("%(name)s is not a person. The answers are simulated, or were published without names.") % {
             "name": worker.name
         }
     if any(rows.filter(worker=worker).exists() for rows in _undecided(study)):
-        return _("Their work waits to be approved or rejected; decide first, so that they are paid.")
+        return _(
+            "Work of this participant is waiting for approval. Approve or reject it first, so that the participant is "
+            "paid."
+        )
     if _calls_under_way(study).filter(_work_of(worker)).exists():
-        return _("A request to the crowd about them is not done yet; wait until it is, or settle it.")
+        return _(
+            "A request to the crowd about this participant is not done yet. Wait until it is done, or resolve it."
+        )
     if _bonuses_to_list(study).filter(_work_of(worker)).exists():
         return _(
-            "A bonus of theirs is in no list for the panel yet; make the list first, so that they are paid."
+            "A bonus for this participant is not in a list for the panel yet. Create the list first, so that the "
+            "participant is paid."
         )
     return ""
 
@@ -282,7 +288,9 @@ def _growing_chain() -> Iterator[None]:
             yield
     except IntegrityError as error:
         if "previous" in str(error):
-            raise ServiceBusy(_("Nothing was changed: somebody else is being erased; try again.")) from None
+            raise ServiceBusy(
+                _("Nothing was changed: another participant is being erased. Try again later.")
+            ) from None
         raise
 
 
@@ -310,7 +318,7 @@ def erase_person(
     """
     locked = next(iter(_locked(study, [worker])), None)
     if locked is None:
-        raise ServiceBusy(_("Nothing was changed: the person was erased at the same moment."))
+        raise ServiceBusy(_("Nothing was changed: somebody else erased the participant at the same moment."))
     refusal = why_not_erasable(study, locked)
     if refusal:
         raise WrongState(_("Nothing was changed. %(why)s") % {"why": refusal})

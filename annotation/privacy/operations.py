@@ -63,12 +63,12 @@ def erase(
 ) -> Outcome:
     """Remove a person's identity from a study, for good. Their judgments stay without a name, or go as well."""
     if confirm.strip() != worker.strip():
-        raise WrongState(pgettext("staff", "Nothing was erased: the name that you typed again is different."))
+        raise WrongState(pgettext("staff", "Nothing was erased: the two names that you typed are different."))
     person = find_person(study, worker)
     if person is None:
         before = erasure_of(study, worker)
         assert before is not None
-        message = pgettext("staff", "Nothing was changed: the person was erased already, on %(day)s.")
+        message = pgettext("staff", "Nothing was changed: the participant was already erased, on %(day)s.")
         return Outcome(
             message % {"day": date_format(timezone.localtime(before.at))},
             ErasureResult(before, was_erased_before=True),
@@ -84,8 +84,8 @@ def erase(
     )
     message = pgettext(
         "staff",
-        "The participant is erased. Receipt, shown only once: %(receipt)s. Give it to the participant: it "
-        "proves which rows of published releases were theirs.",
+        "The participant is erased. Receipt, shown only once: %(receipt)s. Give the receipt to the participant. "
+        "It proves which rows of published releases came from this participant.",
     )
     return Outcome(message % {"receipt": done.receipt}, done)
 
@@ -110,7 +110,7 @@ def decline_request(*, study: Study, by: User | None, worker: str, why: str) -> 
     waiting = ErasureRequest.objects.filter(study=study, worker=person, state=ErasureRequest.State.WAITING)
     if not waiting.update(state=ErasureRequest.State.DECLINED, answer=why, decided_at=timezone.now()):
         raise WrongState(
-            pgettext("staff", "Nothing was changed: %(name)s has no request that waits.")
+            pgettext("staff", "Nothing was changed: no erasure request of %(name)s is waiting.")
             % {"name": person.name}
         )
     flags = Case.objects.filter(study=study, worker=person, state=Case.State.OPEN)
@@ -146,7 +146,7 @@ def change_consent_text(
     """Make a new version of the consent text. Participants agree to it before they begin another page of work."""
     version = change_consent(study=study, text=consent, translations=translations, why=why, by=by)
     if version is None:
-        return Outcome(pgettext("staff", "The text is the same as before; nothing was changed."))
+        return Outcome(pgettext("staff", "Nothing was changed: the new text is the same as the current one."))
     message = pgettext(
         "staff", "The consent text is now version %(n)s. Returning participants are asked to agree again."
     )

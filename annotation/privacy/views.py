@@ -293,7 +293,7 @@ def _erasure_context(request: HttpRequest, study: Study, context: Context) -> di
     if person is None:
         before = erasure_of(study, name)
         assert before is not None
-        message = pgettext("staff", "The person was erased already, on %(day)s.") % {
+        message = pgettext("staff", "The participant was already erased, on %(day)s.") % {
             "day": date_format(localtime(before.at))
         }
         return shown | {"nobody": message}

@@ -73,7 +73,9 @@ def decide(request: HttpRequest, pk: int) -> HttpResponse:
             messages.error(request, str(error))
             return see_other("annotation:adjudicate")
     if adjudication.state != Adjudication.State.WAITING:
-        messages.info(request, _("This item is decided. Whoever sent it to you can withdraw it."))
+        messages.info(
+            request, _("This item is already decided. The person who sent it to you can withdraw it.")
+        )
         return redirect("annotation:adjudicate")
     return _adjudication_page(request, adjudication)
 
@@ -91,7 +93,7 @@ def _store_decision(request: HttpRequest, adjudication: Adjudication) -> HttpRes
     left = services.waiting_adjudications(signed_in(request))
     following = left.filter(study=adjudication.study, pk__gt=adjudication.pk).first() or left.first()
     if following is None:
-        messages.success(request, _("Decided. Nothing else waits for you."))
+        messages.success(request, _("Your decision is stored. There are no more items for you to decide."))
         return see_other("annotation:adjudicate")
     return see_other("annotation:adjudication", following.pk)
 

@@ -41,8 +41,9 @@ def refuse_paused_study(study: Study) -> None:
     if study.paused_at is not None:
         raise StudyPaused(
             gettext(
-                "Everything you did is kept. This study hands out no work for a while; please come back later. If a "
-                "page of work opened for you elsewhere a moment ago, you can return it there without harm."
+                "All your answers are kept. This study is paused and gives out no work. Please come back "
+                "later. If you have just accepted a page of work elsewhere, you can return it there. This "
+                "has no disadvantage for you."
             )
         )
 
@@ -51,15 +52,15 @@ def refuse_stopped_worker(standing: str) -> None:
     if standing == Participation.Standing.PAUSED:
         raise WorkPaused(
             gettext(
-                "All your answers are kept. A check of your latest pages has paused your work in this study until "
-                "somebody has looked at it; there is nothing you need to do."
+                "All your answers are kept. Your work in this study is paused after a check of "
+                "your latest pages. Somebody will look at your work. You do not need to do anything."
             )
         )
     if standing == Participation.Standing.EXCLUDED:
         raise WorkerExcluded(
             gettext(
-                "All your answers are kept, but they are not used in this study any more, and there is no more work "
-                "for you in it. If you think that this is a mistake, write to the people who run the study."
+                "All your answers are kept, but this study does not use them any more. It also has no more "
+                "work for you. If you think that this is a mistake, write to the people who run the study."
             )
         )
 
@@ -349,7 +350,7 @@ def _lock_open_case(case: Case) -> Case:
     open_case = locked.get(pk=case.pk)
     if open_case.state != Case.State.OPEN:
         raise WrongState(
-            pgettext("staff", "Nothing was changed: this flag was %(state)s before.")
+            pgettext("staff", "Nothing was changed: this flag is already %(state)s.")
             % {"state": open_case.get_state_display()}
         )
     return open_case

@@ -101,7 +101,9 @@ def set_rule(
         study=study, rule=rule, settings=differing, action=action, enabled=enabled, by=by
     )
     sentence = (
-        _("The detector “%(rule)s” is on.") if enabled else _("The detector “%(rule)s” is saved and off.")
+        _("The detector “%(rule)s” is saved and turned on.")
+        if enabled
+        else _("The detector “%(rule)s” is saved and turned off.")
     )
     title = RULES[rule].title
     return Outcome(sentence % {"rule": _(title)}, row)
@@ -234,7 +236,7 @@ def reject(
 
 @operation(
     "approve-unopposed",
-    "Approve work without objections",
+    "Approve all work without objections",
     right=Right.REVIEW,
     scope="workers",
     follow_up=SYNC_LATER,
@@ -254,7 +256,7 @@ def _decision_message(study: Study, count: int, what: str) -> str:
             if approved
             else ngettext("One page of work will be rejected", "%(n)s pages of work will be rejected", count)
         )
-        request = _("the crowd is being asked; its reply will appear here.")
+        request = _("the request was sent to the crowd; its reply will appear here.")
         return f"{sentence % n}; {request}"
     sentence = (
         ngettext("One page of work is approved.", "%(n)s pages of work are approved.", count)
@@ -322,14 +324,14 @@ def send_units(*, study: Study, by: User | None, units: Collection[str], adjudic
     person = reviews.adjudicators(study).filter(username=adjudicator).first()
     if person is None:
         raise WrongState(
-            _("Nothing was sent: %(adjudicator)r may not adjudicate in this study.")
+            _("Nothing was sent: %(adjudicator)r is not allowed to adjudicate in this study.")
             % {"adjudicator": adjudicator[:80]}
         )
     sent = reviews.send_to_adjudicator(study=study, units=list(pks.values()), adjudicator=person, by=by)
     sent_before = len(pks) - len(sent)
     sentence = ngettext("%(n)s item sent to %(name)s.", "%(n)s items sent to %(name)s.", len(sent))
     sentence %= {"n": len(sent), "name": person.get_username()}
-    before = _("Already sent: %(n)s.") % {"n": sent_before}
+    before = _("Items that were already sent: %(n)s.") % {"n": sent_before}
     return Outcome(f"{sentence} {before}" if sent_before else sentence, sent)
 
 
@@ -337,7 +339,10 @@ def send_units(*, study: Study, by: User | None, units: Collection[str], adjudic
 def withdraw_adjudication(*, study: Study, by: User | None, adjudication: str) -> Outcome:
     """Withdraw a unit, decided or not: workers' votes count again. Twice is harmless."""
     row = row_of(Adjudication.objects.filter(study=study), adjudication)
-    sentence = _("Withdrawn: the participants' answers count again once the consensus is computed.")
+    sentence = _(
+        "The adjudication was withdrawn. When the consensus is computed again, the participants' answers decide this "
+        "item."
+    )
     return Outcome(sentence, reviews.withdraw_adjudication(study=study, pk=row.pk, by=by))
 
 

@@ -94,7 +94,7 @@ def reasons_against(
         if not record.used and record.seen >= controls.after:
             sentence = pgettext(
                 "staff",
-                "%(right)s of %(seen)s items with a known answer were right; the study requires %(share)s %%.",
+                "%(right)s of %(seen)s check questions were answered correctly. The study requires %(share)s %%.",
             )
             share = f"{controls.threshold * 100:g}"
             reasons[worker].append(sentence % {"right": record.right, "seen": record.seen, "share": share})
@@ -156,7 +156,7 @@ def reject_assignments(
     paid = [pk for pk, state in states.items() if state == Assignment.State.APPROVED]
     if paid:
         raise WrongState(
-            pgettext("staff", "Nothing was changed: assignment %(paid)s was approved before.")
+            pgettext("staff", "Nothing was changed: assignment %(paid)s is already approved.")
             % {"paid": paid[0]}
         )
     waiting = Assignment.objects.filter(pk__in=assignments, state=Assignment.State.SUBMITTED)
@@ -224,9 +224,7 @@ def _lock_finished(study: Study, assignments: Collection[UUID]) -> dict[UUID, st
     missing = [pk for pk in assignments if pk not in states]
     if missing:
         raise WrongState(
-            pgettext(
-                "staff", "Nothing was changed: assignment %(missing)s is not finished work of study %(slug)r."
-            )
+            pgettext("staff", "Nothing was changed: study %(slug)r has no submitted assignment %(missing)s.")
             % {"missing": missing[0], "slug": study.slug}
         )
     return states
@@ -245,7 +243,12 @@ def store_appeal(*, assignment: Assignment, worker: Worker, text: str) -> Appeal
     if same is not None:
         return same
     if notes.count() >= MOST_NOTES_OF_A_WORKER:
-        raise WrongState(_("Nothing was sent: what you wrote before is kept, and somebody will read it."))
+        raise WrongState(
+            _(
+                "Nothing was sent: you cannot send more messages about this page of work. Your earlier messages "
+                "are kept, and somebody will read them."
+            )
+        )
     return AppealNote.objects.create(assignment=assignment, text=checked, from_worker=True)
 
 
@@ -296,12 +299,14 @@ def send_to_adjudicator(
         raise WrongState(
             pgettext(
                 "staff",
-                "Nothing was sent: choose one or more items of this study; check questions have an answer.",
+                "Nothing was sent: choose one or more items of this study that are not check questions.",
             )
         )
     if not can_be_adjudicated(study):
         raise WrongState(
-            pgettext("staff", "Nothing was sent: answers of %(protocol)s are not decided by one person.")
+            pgettext(
+                "staff", "Nothing was sent: one person cannot decide answers of the protocol %(protocol)s."
+            )
             % {"protocol": study.protocol}
         )
     already_sent = set(
@@ -388,7 +393,7 @@ def decide_adjudication(*, adjudication: Adjudication, answer: Any, reason: str 
     if not moved and adjudication.state == State.WITHDRAWN:
         raise WrongState(_("Your decision was not stored: the item was withdrawn."))
     if not moved and adjudication.value != value:
-        raise WrongState(_("Your earlier decision stands: this item was already decided."))
+        raise WrongState(_("Your earlier decision stays: this item was already decided."))
     if moved:
         note_event(
             study=adjudication.study,

@@ -68,8 +68,8 @@ def replay_rules(*, study: Study, rules: Sequence[tuple[str, Mapping[str, Any]]]
     if Worker.objects.filter(assignments__study=study, anonymous=True).exists():
         raise WrongState(
             _(
-                "The raters of study %(slug)r are anonymous places in published totals, not "
-                "persons; detectors look at persons only."
+                "The source of study %(slug)r does not say which participant gave which answer. Detectors need "
+                "this information."
             )
             % {"slug": study.slug}
         )
@@ -160,7 +160,7 @@ def rules_to_replay(study: Study, names: Sequence[str] = ()) -> list[tuple[str, 
     unknown = [name for name in names if name not in RULES]
     if unknown:
         raise WrongState(
-            _("There is no rule %(unknown)r; expected some of %(rules)s.")
+            _("There is no detector %(unknown)r; expected one or more of %(rules)s.")
             % {"unknown": unknown[0], "rules": ", ".join(RULES)}
             + did_you_mean(unknown[0], RULES)
         )

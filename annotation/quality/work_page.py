@@ -99,4 +99,4 @@ def show_work(request: HttpRequest, study: Study, context: Context) -> HttpRespo
 add_operation(approve, label="Approve work", fields=())
 add_operation(reject, label="Reject work", fields=())
 add_operation(answer_appeal, label="Add a note", fields=())
-add_operation(approve_unopposed, label="Approve work without objections", fields=())
+add_operation(approve_unopposed, label="Approve all work without objections", fields=())

@@ -79,8 +79,8 @@ def _begin(study: Study, crowd: RehearsalCrowd) -> None:
     if people.filter(state__in=LIVE_STATES).exists():
         raise WrongState(
             _(
-                "Study %(slug)r holds judgments of people or waits for some; duplicate it and "
-                "rehearse the copy."
+                "Study %(slug)r has judgments of people, or is open to people. Duplicate it, and rehearse the "
+                "copy."
             )
             % {"slug": study.slug}
         )
@@ -96,8 +96,8 @@ def _begin(study: Study, crowd: RehearsalCrowd) -> None:
         )
         raise WrongState(
             _(
-                "Study %(slug)r was rehearsed with %(said)s; give the same values to continue, or duplicate it "
-                "and rehearse the copy."
+                "Study %(slug)r was rehearsed with %(said)s. To continue, give the same values. To use other "
+                "values, duplicate the study and rehearse the copy."
             )
             % {"slug": study.slug, "said": settings_before}
         )
@@ -154,7 +154,7 @@ def _answer_all(
             _answer(claim.assignment, person, truth, crowd.seed)
         except AlreadyEnded:  # only another process can have ended this assignment
             raise WrongState(
-                _("Study %(slug)r is rehearsed by another process at the same time; rehearse a copy instead.")
+                _("Another process is rehearsing study %(slug)r. Rehearse a copy of the study instead.")
                 % {"slug": study.slug}
             ) from None
         done += 1

@@ -77,7 +77,7 @@ def _change_json(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpRe
 def _change_message(changed: list[int]) -> str:
     if not changed:
         return _("Nothing changed: your answers stay as they are.")
-    return _("Your answers are changed; those you submitted first are kept as well.")
+    return _("Your answers are changed. The answers that you submitted first are kept too.")
 
 
 @errors_as_pages
@@ -136,7 +136,7 @@ def _change_form(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpRe
     assignment = own_assignment_of(request, slug, assignment_id)
     until = changeable_until(assignment)
     if until is None or until <= timezone.now():
-        raise TooLateToChange(_("Your answers stay as you submitted them: the time to change them is over."))
+        raise TooLateToChange(_("Your answers stay as you submitted them: you cannot change them any more."))
     page_units = page_units_of(assignment)
     if request.method != "POST":
         return render_sheet(request, assignment, page_units, revising=True)

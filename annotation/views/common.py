@@ -225,8 +225,9 @@ def own_assignment_of(request: HttpRequest, slug: str, assignment_id: UUID) -> A
     if worker is None and WORKER_COOKIE in request.COOKIES:
         raise NotJoined(
             gettext(
-                "Nothing was changed: you continued in another browser, so this one is no longer signed in. "
-                "What was saved before is kept; enter your name and resume code to continue in this browser."
+                "Nothing was changed: you continued in another browser, so this browser is no longer signed "
+                "in. Your saved answers are kept. To continue in this browser, enter your name and your "
+                "resume code."
             )
         )
     if worker is None:
@@ -246,8 +247,8 @@ def refuse_returned_session(session: CrowdSession) -> None:
     if session.status == CrowdSession.Status.RETURNED:
         raise WorkTakenBack(
             gettext(
-                "Nothing was changed: this HIT was returned, or Mechanical Turk gave it to somebody else. If you have "
-                "it still, open it again from your worker’s page."
+                "Nothing was changed: this HIT was returned, or Mechanical Turk gave it to somebody else. "
+                "If you still have the HIT, open it again from your worker’s page."
             )
         )
 

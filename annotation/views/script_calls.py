@@ -59,7 +59,7 @@ def errors_as_json(view: View) -> View:
 
 def body_of_call(request: HttpRequest) -> dict[str, Any]:
     if len(request.body) > MOST_BYTES:
-        raise QuorumError(_("Nothing was saved: the answers are larger than a page of work can be."))
+        raise QuorumError(_("Nothing was saved: the answers are too large for a page of work."))
     try:
         body = load_json(request.body)
         # characters that cannot be stored are always escaped

@@ -110,7 +110,7 @@ def work(request: HttpRequest, slug: str) -> HttpResponse:
         return redirect("annotation:done", slug)
     claim.assignment.study = study
     if claim.created and "waited" in request.GET:
-        messages.success(request, _("A page of work came free; it is yours now."))
+        messages.success(request, _("A page of work became free. It is yours now."))
         return see_other("annotation:work", slug)
     return render_sheet(request, claim.assignment, claim.page_units, last=last_changeable(recent))
 
@@ -138,7 +138,7 @@ def report_item(request: HttpRequest, slug: str, assignment_id: UUID, position: 
     form = ReportForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         report_problem(assignment=assignment, position=position, **form.cleaned_data)
-        messages.success(request, _("Thank you. The problem is reported; your answers are as they were."))
+        messages.success(request, _("Thank you. The problem is reported. Your answers have not changed."))
         return see_other("annotation:work", slug, fragment=f"u{position}")
     context = {
         "study": assignment.study,

@@ -62,7 +62,9 @@ def check_requirements(*, requirements: Workers, worker: Worker | None, country:
     """Raise an error unless a worker (None: a new one) meets the requirements; ``country`` is declared now."""
     if worker is not None and worker.country and country not in ("", worker.country):
         raise CountryProblem(
-            _("You said before that you live in %(country)s; if that changed, write to the researchers.")
+            _(
+                "You told us earlier that you live in %(country)s. If this has changed, write to the researchers."
+            )
             % {"country": country_name(worker.country)}
         )
     if requirements.countries:
@@ -71,7 +73,7 @@ def check_requirements(*, requirements: Workers, worker: Worker | None, country:
             raise RequirementNotMet(_("Please say in which country you live; this study asks for it."))
         if code not in requirements.countries:
             raise RequirementNotMet(
-                _("This study is for people who live in other countries than %(country)s.")
+                _("This study is for people who do not live in %(country)s.")
                 % {"country": country_name(code)}
             )
     _check_qualifications(requirements, worker)
@@ -81,7 +83,7 @@ def check_requirements(*, requirements: Workers, worker: Worker | None, country:
     if approved < requirements.approved_at_least:
         raise RequirementNotMet(
             _(
-                "This study is for people with at least %(wanted)s approved pages of work on this site; you "
+                "This study is for people with at least %(wanted)s approved pages of work on this site. You "
                 "have %(approved)s."
             )
             % {"wanted": requirements.approved_at_least, "approved": approved}
@@ -90,7 +92,9 @@ def check_requirements(*, requirements: Workers, worker: Worker | None, country:
         approved, rejected, requirements.approval_above
     ):
         raise RequirementNotMet(
-            _("This study is for people with more than %(share)s %% of their work on this site approved.")
+            _(
+                "You can join this study only if more than %(share)s %% of your work on this site was approved."
+            )
             % {"share": spell_number(requirements.approval_above * 100)}
         )
 
@@ -100,9 +104,9 @@ def _check_qualifications(requirements: Workers, worker: Worker | None) -> None:
         return
     has = set(worker.qualifications.values_list("name", flat=True)) if worker is not None else set()
     if not has.issuperset(requirements.requires):
-        raise RequirementNotMet(_("This study is for people whom the researchers chose before."))
+        raise RequirementNotMet(_("This study is only for people whom the researchers have selected."))
     if has.intersection(requirements.forbids):
-        raise RequirementNotMet(_("This study is for people who did not take part in an earlier one."))
+        raise RequirementNotMet(_("This study is only for people who did not take part in an earlier study."))
 
 
 def _count_reviews(worker: Worker) -> tuple[int, int]:
@@ -257,12 +261,9 @@ def checked_name(name: str) -> str:
     """Return the name as stored: Unicode-composed (NFC), with single spaces."""
     name = unicodedata.normalize("NFC", " ".join(name.split()))
     if not 1 <= len(name) <= NAME_LENGTH or not name.isprintable():
-        raise NameProblem(_("A name is 1 to %(most)d visible characters.") % {"most": NAME_LENGTH})
+        raise NameProblem(_("A name has 1 to %(most)d visible characters.") % {"most": NAME_LENGTH})
     if re.fullmatch(r"anon-\d+", name):
-        raise NameProblem(
-            _("The name %(name)r is kept for raters of published totals; please choose another one.")
-            % {"name": name}
-        )
+        raise NameProblem(_("The name %(name)r is reserved. Please choose another name.") % {"name": name})
     return name
 
 
@@ -277,7 +278,7 @@ def _check_resume_code(name: str, resume: str) -> Worker:
     worker = Worker.objects.filter(source=Worker.Source.LOCAL, resume_hash=resume_hash).first()
     if worker is None or not worker.is_called(name):
         rate_limits.count("resume")
-        raise NameTaken(_("Name and resume code do not belong together."))
+        raise NameTaken(_("The name and the resume code do not match."))
     return worker
 
 
@@ -297,18 +298,20 @@ def _check_may_join(study: Study, design: StudyDesign, code: str, consent: bool)
     if study.simulated:
         raise JoinRefused(_("This study is a rehearsal with simulated answers; nobody can join it."))
     if not uses_public_link(study.platform):
-        raise JoinRefused(_("This study is for people whom a panel sends; please open it from the panel."))
+        raise JoinRefused(_("This study is for people who come from a panel. Please open it from the panel."))
     access = design.access
     wanted = access.code.strip()
     if access.join == "code" and not (wanted and secrets.compare_digest(code.encode(), wanted.encode())):
         rate_limits.count("code", study.slug)
-        raise JoinRefused(_("The code is not the one of this study."))
+        raise JoinRefused(_("This is not the code of this study."))
     if access.join == "invited":
         invitation = Invitation.objects.filter(study=study, code=code).first() if code else None
         if invitation is None or invitation.used_at is not None:
             rate_limits.count("code", study.slug)
             raise JoinRefused(
-                _("This study is for invited people; the invitation code is unknown or was used.")
+                _(
+                    "This study is only for invited people. The invitation code is unknown or was already used."
+                )
             )
     if design.consent and not consent:
         raise JoinRefused(_("Please read the consent text and agree to it before you join."))
@@ -391,7 +394,7 @@ def _use_invitation(study: Study, worker: Worker, code: str) -> None:
     """Use up an invitation by a guarded update, so that two people cannot use the same one."""
     free = Invitation.objects.filter(study=study, code=code, used_at=None)
     if not free.update(used_at=timezone.now(), worker=worker):
-        raise JoinRefused(_("This invitation was used by somebody else."))
+        raise JoinRefused(_("Somebody else has already used this invitation."))
 
 
 def find_worker(study: Study, name: str) -> Worker:

@@ -80,14 +80,12 @@ def extend_lease(*, assignment: Assignment) -> Lease:
     if moved or (crowd.extensions and nothing_to_gain):
         return lease_of(assignment)
     if current.exists() and assignment.extended < crowd.extensions:
-        raise NoMoreTime(_("Your answers are saved; there is more time once you answer the next item."))
+        raise NoMoreTime(_("Your answers are saved. You can get more time after you answer the next item."))
     if current.exists():
-        raise NoMoreTime(
-            _("Your answers are saved; the time for this page of work cannot be made longer any more.")
-        )
+        raise NoMoreTime(_("Your answers are saved. You cannot get more time for this page of work."))
     if assignment.state in (Assignment.State.ACCEPTED, Assignment.State.EXPIRED):
-        raise TooLate(_("What you had saved is kept; the time for this page of work was over before."))
-    raise AlreadyEnded(_("Nothing was changed: you submitted or returned this page of work."))
+        raise TooLate(_("The time for this page of work is already over. Your saved answers are kept."))
+    raise AlreadyEnded(_("Nothing was changed: you have already submitted or returned this page of work."))
 
 
 def retake_assignment(*, assignment: Assignment) -> Assignment:
@@ -113,7 +111,9 @@ def _retake(assignment: Assignment) -> Assignment:
     if lost.state == Assignment.State.ACCEPTED and lost.expires_at is not None and lost.expires_at > now:
         return lost
     if lost.state not in (Assignment.State.ACCEPTED, Assignment.State.EXPIRED):
-        raise AlreadyEnded(_("Nothing was changed: you submitted or returned this page of work."))
+        raise AlreadyEnded(
+            _("Nothing was changed: you have already submitted or returned this page of work.")
+        )
     mine = Assignment.objects.filter(study=study, worker=lost.worker_id)
     for other in mine.filter(state=Assignment.State.ACCEPTED).exclude(pk=lost.pk):
         if other.hit_id == lost.hit_id:
@@ -137,10 +137,10 @@ def _retake(assignment: Assignment) -> Assignment:
 def _refuse_ended_work(lost: Assignment) -> None:
     refuse_stopped_worker(Participation.objects.get(study=lost.study_id, worker=lost.worker_id).standing)
     if lost.session is not None and lost.session.status != CrowdSession.Status.WORKING:
-        raise SlotTaken(_("Your answers are kept, but your submission to this study is over."))
+        raise SlotTaken(_("Your answers are kept, but your submission to this study has ended."))
     study = Study.objects.filter(pk=lost.study_id, state=Study.State.OPEN).first()
     if study is None:
-        raise SlotTaken(_("Your answers are kept, but this study takes no more work."))
+        raise SlotTaken(_("Your answers are kept, but this study accepts no more work."))
     if lost.state == Assignment.State.EXPIRED:  # its slot was given back: this is a new claim
         refuse_paused_study(study)
 
@@ -179,4 +179,6 @@ def _claim_again(lost: Assignment, *, now: datetime, until: datetime) -> Assignm
 
 
 def _other_work_message() -> str:
-    return _("Your answers are kept, but you hold another page of work now: finish or return that one first.")
+    return _(
+        "Your answers are kept, but you have another page of work now. Submit or return that page first."
+    )

@@ -180,7 +180,7 @@ def _hits_of(study: Study, keys: Collection[str] | None) -> list[int]:
             % {"slug": study.slug, "unknown": unknown[0]}
         )
     if not by_key:
-        raise WrongState(_("Nothing was changed: no page of work is named."))
+        raise WrongState(_("Nothing was changed: give the key of at least one page of work."))
     return sorted(by_key.values())
 
 
@@ -262,7 +262,10 @@ def expire_slots(*, study: Study, hits: Collection[str], why: str, by: User | No
     """Close the open slots of these HITs and return their number. Current leases continue."""
     if stops_early(study):
         raise WrongState(
-            _("Nothing was changed: study %(slug)r stops early, so its places follow from its judgments.")
+            _(
+                "Nothing was changed: study %(slug)r uses early stopping, which sets the number of places "
+                "automatically."
+            )
             % {"slug": study.slug}
         )
     chosen = _hits_of(study, hits)
@@ -305,7 +308,7 @@ def reopen_units(
             % {"slug": study.slug, "unknown": unknown[0]}
         )
     if not hits:
-        raise WrongState(_("Nothing was changed: no item is named."))
+        raise WrongState(_("Nothing was changed: give the key of at least one item."))
     return extend_study(
         study=study, workers=votes, hits=set(hits.values()), why=why, by=by, what="units-reopened"
     )
@@ -315,7 +318,9 @@ def _require_open(study: Study) -> None:
     _lock_study(study)
     if study.state != Study.State.OPEN:
         raise WrongState(
-            _("Nothing was changed: study %(slug)r is %(state)s; open it first, so that the work is offered.")
+            _(
+                "Nothing was changed: study %(slug)r is %(state)s. Open it first; only an open study offers work."
+            )
             % {"slug": study.slug, "state": _(study.state)}
         )
 
@@ -342,13 +347,13 @@ def describe_taken_work(study: Study) -> str:
         )
         return sentence % {"n": thousands(n)}
     if any(model.objects.filter(study=study).exists() for model in (Publication, CrowdSession, CrowdCall)):
-        return _("Pages of work of study %(slug)r are at its crowd; duplicate the study instead.") % {
-            "slug": study.slug
-        }
+        return _(
+            "Pages of work of study %(slug)r are published at its crowd; duplicate the study instead."
+        ) % {"slug": study.slug}
     waiting = SpendingRequest.objects.filter(study=study, state=SpendingRequest.State.WAITING)
     if waiting.exists():
         return _(
-            "A spending request of study %(slug)r is waiting for a second person; confirm or refuse it first."
+            "A spending request of study %(slug)r is waiting for a second person. Confirm or refuse it first."
         ) % {"slug": study.slug}
     return ""
 
@@ -405,15 +410,16 @@ class ExtendRequest(Reason):
         max_value=MOST_MINUTES,
         required=False,
         initial=30,
-        help_text="Instead of more participants: minutes to add to every page of work in progress.",
+        help_text="Number of minutes to add to every page of work in progress. No participants are added.",
     )
     hours = serializers.IntegerField(
         min_value=1,
         max_value=LONGEST_HOURS,
         required=False,
-        help_text="Instead of more participants: hours from now for which the crowd offers the work.",
+        help_text="Number of hours, from now, for which the crowd offers the work. No participants "
+        "are added.",
     )
-    hits = KeysField(required=False, label="Keys of pages of work", help_text="Default: all.")
+    hits = KeysField(required=False, label="Keys of pages of work", help_text="Default: all pages of work.")
 
 
 @operation(
@@ -443,8 +449,8 @@ def extend(
         count = extend_leases(study=study, minutes=minutes, why=why, by=by)
         return Outcome(
             ngettext(
-                "One participant has %(minutes)s minutes more.",
-                "%(count)s participants have %(minutes)s minutes more.",
+                "One participant now has %(minutes)s more minutes.",
+                "%(count)s participants now have %(minutes)s more minutes.",
                 count,
             )
             % {"count": thousands(count), "minutes": minutes}
@@ -473,7 +479,11 @@ class ExpireRequest(Reason):
     assignments = serializers.ListField(
         child=serializers.UUIDField(), required=False, label="Assignments", help_text="Ids."
     )
-    hits = KeysField(required=False, label="Keys of pages of work", help_text="Keys of pages of work.")
+    hits = KeysField(
+        required=False,
+        label="Keys of pages of work",
+        help_text="Keys of the pages of work whose open places are closed.",
+    )
 
 
 @operation("expire", "Expire leases or slots", parameters=ExpireRequest, follow_up=ASK_THE_CROWD)
@@ -488,11 +498,13 @@ def expire(
     """End leases, or close open slots. Saved answers are kept."""
     if hits is not None:
         slots = expire_slots(study=study, hits=hits, why=why, by=by)
-        sentence = ngettext("One open place is closed.", "%(slots)s open places are closed.", slots)
+        sentence = ngettext("One open place was closed.", "%(slots)s open places were closed.", slots)
         return Outcome(sentence % {"slots": thousands(slots)})
     count = expire_assignments(study=study, assignments=assignments, why=why, by=by)
     sentence = ngettext(
-        "One page of work is free for others.", "%(n)s pages of work are free for others.", count
+        "One page of work is available to other participants again.",
+        "%(n)s pages of work are available to other participants again.",
+        count,
     )
     return Outcome(sentence % {"n": thousands(count)})
 

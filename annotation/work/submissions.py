@@ -206,7 +206,7 @@ def _refuse_other_answers(assignment: Assignment, answers: Mapping[str, dict[str
         if key in answer
     )
     if not same:
-        raise AlreadyEnded(_("Your answers were submitted before and stay as they were then."))
+        raise AlreadyEnded(_("You have already submitted your answers. They stay as you submitted them."))
 
 
 def _store_judgments(
@@ -249,7 +249,7 @@ def _mark_submitted(assignment: Assignment, answers: Mapping[str, dict[str, Any]
         refuse_stopped_worker(Participation.Standing.EXCLUDED)
     if not moved:
         raise TooLate(
-            _("The time for this page of work ended while it was submitted; what you had saved is kept.")
+            _("The time for this page of work ended while you submitted it. Your saved answers are kept.")
         )
     assignment.state, assignment.submitted_at = Assignment.State.SUBMITTED, now
     assignment.answers = dict(answers)
@@ -262,7 +262,8 @@ def report_problem(*, assignment: Assignment, position: int, what: str, comment:
     )
     if page_unit is None:
         raise AnswerProblem(
-            _("The report was not saved: there is no position %(position)s.") % {"position": position}
+            _("The report was not saved: this page of work has no item at position %(position)s.")
+            % {"position": position}
         )
     if what not in ProblemReport.Kind.values:
         raise AnswerProblem(

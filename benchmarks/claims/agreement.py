@@ -18,8 +18,8 @@ NARROW = 0.05  # as wide is an interval that more judgments hardly move
 
 
 @says(
-    "Judges agree with alpha <value:CO> ({95 % interval <ends:ENDS>|no interval}, {nominal|interval}) on <n:N> items "
-    "with two judgments or more; 0 is chance, 1 full agreement."
+    "Krippendorff's alpha is <value:CO> ({95 % interval <ends:ENDS>|no interval}, {nominal|interval}) on <n:N> items "
+    "with at least two judgments. 0 is chance, and 1 is full agreement."
 )
 @says(
     "Judges agree with alpha <value:CO> ({nominal|interval} level[, 95 % interval <ends:ENDS>]) on <n:N> unit{s|}."
@@ -159,8 +159,8 @@ def _(rows: Rows, n: str, least: str) -> bool:
 
 
 @says(
-    "Of the variance of answers, <item:PC> is between items, <rater:PC> between participants, and <residual:PC> residual, "
-    "including differences between texts of one item."
+    "The variance of the answers has three parts: <item:PC> between items, <rater:PC> between participants, and "
+    "<residual:PC> residual. The residual includes differences between texts of one item."
 )
 def _(rows: Rows, **shares: str) -> bool:
     parts = components(rows)
@@ -169,8 +169,8 @@ def _(rows: Rows, **shares: str) -> bool:
 
 
 @says(
-    "The standard error of the mean answer is <error:CO>. It would be <a:CO> with twice as many items, <b:CO> with twice as "
-    "many participants, and <c:CO> with twice as many answers per participant and item."
+    "The standard error of the mean answer is <error:CO>. With twice as many items, it would be <a:CO>. With twice as many "
+    "participants, it would be <b:CO>. With twice as many answers per participant and item, it would be <c:CO>."
 )
 def _(rows: Rows, error: str, a: str, b: str, c: str) -> bool:
     parts = components(rows)
@@ -180,7 +180,8 @@ def _(rows: Rows, error: str, a: str, b: str, c: str) -> bool:
 
 
 @says(
-    "All items have the same mean answer, so these answers cannot show how much more items, participants or answers would help."
+    "All items have the same mean answer. These answers therefore cannot show whether more items, participants or answers "
+    "would help."
 )
 def _(rows: Rows) -> bool:
     of_item: defaultdict[int, list[float]] = defaultdict(list)
@@ -216,17 +217,17 @@ def apart(rows: Rows) -> tuple[int, int]:
 
 
 @says(
-    "No: a model that weights participants by their accuracy gives the same answers on all <n:N> judged items."
+    "No. A model that weights participants by their accuracy gives the same answers on all <n:N> judged items."
 )
 @says(
-    "Yes: a model that weights participants by their accuracy differs from the consensus on <differ:N> of <n:N> judged "
-    "items[, and decides this many ties: <ties:N>]."
+    "Yes. A model that weights participants by their accuracy differs from the consensus on <differ:N> of <n:N> judged "
+    "items.[ Number of ties that it decides: <ties:N>.]"
 )
 def _(rows: Rows, n: str, differ: str = "0", ties: str | None = None) -> bool:
     return number(n) == len(rows.votes) and (number(differ), number(ties or "0")) == apart(rows)
 
 
-@says("and <n:N> more; a release has all of them")
+@says("<n:N> more are not shown. A release contains all of them.")
 def _(rows: Rows, n: str) -> bool:
     return number(n) == apart(rows)[0] - SHOWN > 0
 

@@ -48,7 +48,7 @@ def _(rows: Rows, n: str, wanted: str, share: str, done: str, pages: str) -> boo
     return whole and number(n) == len(rows.rows) and number(share) == 100 * number(n) // number(wanted)
 
 
-@says("No judgments yet, of <wanted:N>. Pages of work: <pages:N>.")
+@says("There are no judgments yet. The study needs <wanted:N> judgments on <pages:N> pages of work.")
 def _(rows: Rows, wanted: str, pages: str) -> bool:
     return not rows.rows and number(pages) == rows.study.hits.count() and number(wanted) > 0
 
@@ -69,7 +69,7 @@ def _(rows: Rows, ends: str | None, n: str) -> bool:
 
 @says(
     "{Agreement> no item has two judgments yet|No item has two judgments yet.|Agreement is shown "
-    "once an item has two judgments.|Agreement is not available: no unit has two judgments.|"
+    "when an item has two judgments.|Agreement is not available: no unit has two judgments.|"
     "Agreement is not measured: no unit has two judgments.}"
 )
 def _(rows: Rows) -> bool:
@@ -135,7 +135,7 @@ def _(rows: Rows, n: str, answers: str) -> bool:
     return number(answers) == len(theirs) and number(n) == len({row.assignment.worker_id for row in theirs})
 
 
-@says("[, and ]not confirmed by the crowd or the source of the data (<answers:N>)[.]")
+@says("[, and ]the crowd or the source of the data did not confirm the answers (<answers:N>)[.]")
 def _(rows: Rows, answers: str) -> bool:
     kept = [row for row in rows.on_items if row.assignment.worker.name not in rows.below]
     return number(answers) == sum(row.set_aside for row in kept)
@@ -158,24 +158,25 @@ def _(rows: Rows, n: str, all: str, tied: str | None) -> bool:
     return (number(n), number(tied or "0")) == (won, winners.count(0)) and number(all) == len(winners)
 
 
-@says("Judgments used: <n:N> on items[, besides <checks:N> on check questions]")
+@says("Judgments used: <n:N> on items[, and <checks:N> on check questions]")
 def _(rows: Rows, n: str, checks: str | None) -> bool:
     return (number(n), number(checks or "0")) == (len(rows.counted), rows.seen.total())
 
 
-@says("Not used: <n:N>, kept and marked")
+@says("Not used: <n:N> (kept and marked)")
 def _(rows: Rows, n: str) -> bool:
     gone = sum(not row.unit.control for row in rows.gone)
     return number(n) == len(rows.on_items) - len(rows.counted) + gone
 
 
-@says("<n:N> participant{s|}; none of them answered a check question.")
+@says("<n:N> participant{s|}. None of them answered a check question.")
 def _(rows: Rows, n: str) -> bool:
     return number(n) == len(rows.people) and not rows.seen
 
 
 @says(
-    "<n:N> participant{s|}; of <seen:N> who answered check questions, <reached:N> reached the pass mark of <share:PC>."
+    "<n:N> participant{s|}. Of <seen:N> participants who answered check questions, <reached:N> reached the pass mark "
+    "of <share:PC>."
 )
 def _(rows: Rows, n: str, seen: str, reached: str, share: str) -> bool:
     high = sum(rows.right[name] / of >= rows.threshold for name, of in rows.seen.items())

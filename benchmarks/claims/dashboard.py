@@ -29,7 +29,8 @@ def _(rows: Rows) -> bool:
 
 
 @says(
-    "These answers come from the rehearsal crowd, not from people[: they show how the design works, but say nothing about the texts]."
+    "These answers come from the rehearsal crowd, not from people.[ They show how the design works, but they say nothing "
+    "about the texts.]"
 )
 def _(rows: Rows) -> bool:
     return rows.study.simulated
@@ -43,7 +44,7 @@ def _(rows: Rows) -> bool:
 
 
 @says(
-    "HC: two texts by people for the same item; HI: one of them belongs to another item; HM: one by a person, one by a system; MM: both by systems. Shown is the share of pairs on which metric and people name the same winner, with 95 % intervals. A metric's tie counts as wrong; 50 % is chance. Pairs without a consensus, left out: <n:N>."
+    "HC: two texts by people for the same item. HI: two texts by people, one of them for another item. HM: one text by a person, one by a system. MM: two texts by systems. The table shows the share of pairs on which the metric and people name the same winner, with 95 % intervals. A tie of the metric counts as wrong. Chance is 50 %. Pairs without a consensus are left out: <n:N>."
 )
 def _(rows: Rows, n: str) -> bool:
     return number(n) == sum(not winner for winner in rows.pairs.values())

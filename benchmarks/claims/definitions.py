@@ -6,25 +6,25 @@ import re
 from benchmarks.claims.patterns import CHECKERS, Checker
 
 DEFINITIONS = (
-    "They are kept and marked in exports.", "Participants below the pass mark .", "Excluded participants .",
+    "Exports contain these answers and mark them.", "Participants below the pass mark .", "Excluded participants .",
     "All pages of work taken", "None.", "Consensus of each item",
-    "At best: if all unjudged texts were relevant.",
-    "At best: if all unjudged items were relevant.",
-    "Over the texts that have a consensus and references, with 95 % intervals.",
+    "“At best” is the value if all unjudged texts were relevant.",
+    "“At best” is the value if all unjudged items were relevant.",
+    "The table uses the texts that have a consensus and references. It shows 95 % intervals.",
     "The model of Dawid and Skene (1979) weights each participant by an accuracy estimated from the answers. The consensus itself is not changed.",
-    "Percent agreement does not correct for chance, Fleiss’ kappa treats all disagreements equally, and Gwet’s AC has identity weights.",
-    "Percent agreement does not correct for chance, Fleiss’ kappa treats all disagreements equally, and Gwet’s AC has quadratic weights.",
-    "S@k: how often a text that people find relevant is among the first k.",
-    "R-precision: the share of relevant texts among the first r, if r are known to be relevant. Over queries with a relevant text, with 95 % intervals.",
-    "R-precision: the share of relevant items among the first r, if r are known to be relevant. Over queries with a relevant item, with 95 % intervals.",
-    "People’s answers to the judged texts of each system, at any rank, with 95 % intervals from resampled items.",
-    "Money: 0.00 USD for approved work", "Money> this study has no budget here",
-    "What each metric would have reached after fewer judgments, in the order of arrival. Flat lines mean that more judgments change little.",
+    "Percent agreement does not correct for chance. Fleiss’ kappa treats all disagreements equally. Gwet’s AC has identity weights.",
+    "Percent agreement does not correct for chance. Fleiss’ kappa treats all disagreements equally. Gwet’s AC has quadratic weights.",
+    "S@k: the share of lists in which a text that people find relevant is among the first k.",
+    "R-precision: the share of relevant texts among the first r, where r is the number of texts known to be relevant. It is averaged over the queries that have a relevant text, with 95 % intervals.",
+    "R-precision: the share of relevant items among the first r, where r is the number of items known to be relevant. It is averaged over the queries that have a relevant item, with 95 % intervals.",
+    "The table shows people’s answers to the judged texts of each system, at any rank. The 95 % intervals come from resampled items.",
+    "Money: 0.00 USD for approved work", "Money> this study has no budget in Quorum",
+    "The figure shows the result of each metric after fewer judgments, in the order in which judgments arrived. A flat line means that more judgments change little.",
     "The page Results holds them against the scores of texts.", "Settled:", "Not decided:", "The model did not converge; treat this result with caution.",
 )  # fmt: skip
 PATTERNS = [
     *map(re.escape, DEFINITIONS),
-    r"Results as of [^;]+; counts as of now\.",
+    r"The results were computed on .+\. The counts are current\.",
     r"Answers are on the scale .*",
 ]
 CHECKERS.extend(Checker(re.compile(pattern), lambda rows: True, "definitions") for pattern in PATTERNS)

@@ -63,8 +63,8 @@ def settled(rows: Rows, leaders: str, rest: str | None, p: str | None) -> bool:
 
 
 @says(
-    "No metric is ahead: <leaders:NAMES> cannot be told apart ([<p:P>, ]<tests:TESTS>), {naming people’s winner on "
-    "<share:RANGE> of <n:N> pairs|with tau-b <tau:RANGE> over <m:N> texts}."
+    "No metric is ahead. There is no significant difference between <leaders:NAMES> ([<p:P>, ]<tests:TESTS>). {They name "
+    "people’s winner on <share:RANGE> of <n:N> pairs|Their tau-b with people is <tau:RANGE> over <m:N> texts}."
 )
 def _(
     rows: Rows,
@@ -99,8 +99,8 @@ def open_metrics(rows: Rows, values: list[float], leaders: list[str]) -> Open:
 
 
 @says(
-    "<leader:NAMES> is {ahead of <rest:NAMES> ([<p:P>, ]<tests:TESTS>)|the only metric[ that can be ranked]}: it {names "
-    "people’s winner on <share:RANGE> of <n:N> pairs|orders <m:N> texts like people do with tau-b <tau:RANGE>} (95 % "
+    "<leader:NAMES> is {ahead of <rest:NAMES> ([<p:P>, ]<tests:TESTS>)|the only metric[ that can be ranked]}: {it names "
+    "people’s winner on <share:RANGE> of <n:N> pairs|its tau-b with people is <tau:RANGE> over <m:N> texts} (95 % "
     "interval <ends:ENDS>)."
 )
 def _(
@@ -135,7 +135,9 @@ def ends_of_share(share: Share | None) -> Ends:
     return share and wilson(share.value, share.spread, share.rows, independent=share.independent)
 
 
-@says("Not ranked: <metrics:NAMES> (every text has the same score by {the metric|people}).")
+@says(
+    "Metrics not ranked: <metrics:NAMES> ({the metric gives every text the same score|people gave every text the same score})."
+)
 def _(rows: Rows, metrics: str) -> bool:
     return all(rows.reached(name) is None for name in named(metrics))
 
@@ -145,7 +147,7 @@ def _(rows: Rows, first: str, second: str) -> bool:
     alike = len({rows.people_of(unit) for unit in rows.scores[METRICS[0]]}) == 1
     for name, why in (("bleu-1", first), ("rouge-l", second)):
         same = len({one for one, _ in rows.scores[name].values()}) == 1
-        if not {"every text has the same score by the metric": same, "every text has the same score by people": alike,
+        if not {"the metric gives every text the same score": same, "people gave every text the same score": alike,
                 "there are fewer than two observations": len(rows.scores[name]) < 2}[why]:  # fmt: skip
             return False
     return True
@@ -182,7 +184,7 @@ def _(rows: Rows) -> bool:
     return rows.protocol in PAIRED
 
 
-@says("{Chance is 0; 1 is the same order.|0 is chance.}")
+@says("{0 is chance, and 1 is the same order as people.|0 is chance.}")
 def _(rows: Rows) -> bool:
     return rows.protocol not in PAIRED
 
@@ -192,8 +194,8 @@ def _(rows: Rows) -> bool:
     "<leaders:NAMES> on <reached:RANGE>; answers can be expected to reach <most:PC> at most."
 )
 @says(
-    "Split at random, one half of the votes names the winner of the other half on <people:PC> of the pairs, "
-    "and <leaders:NAMES> on <reached:RANGE>. The most that can be expected is <most:PC>."
+    "If the votes are split at random, one half of the votes predicts the winner of the other half on <people:PC> of the "
+    "pairs. For <leaders:NAMES>, this is <reached:RANGE>. The most that can be expected is <most:PC>."
 )
 def _(rows: Rows, people: str, leaders: str, reached: str, most: str) -> bool:
     half, ceiling = people_and_ceiling(rows)
@@ -272,15 +274,15 @@ def told_apart(
 
 
 FIGURE = (
-    "{<won:PC> of <n:N> comparisons won, a tie half|{<yes:PC> yes|a mean of <value:CO>} for <m:N> outputs} (95 % interval "
-    "<ends:ENDS>)."
+    "{<won:PC> of <n:N> comparisons won, where a tie counts as half a win|<yes:PC> of the answers to <k:N> outputs were yes|"
+    "a mean of <value:CO> for <m:N> outputs} (95 % interval <ends:ENDS>)."
 )
 
 
 def says_figure(rows: Rows, system: str, ends: str, parts: dict[str, str | None]) -> bool:
     found = figure_of(rows, system)
     said = parts["won"] or parts["yes"] or parts["value"] or ""
-    number_said = number(parts["n"] or parts["m"] or "0")
+    number_said = number(parts["n"] or parts["m"] or parts["k"] or "0")
     exact = says_ends(
         ends, ends_of_share(won_by(rows, system)) if parts["won"] else ends_of_mean(rows, system)
     )
@@ -294,7 +296,8 @@ def _(rows: Rows, leader: str, rest: str, p: str, ends: str, **parts: str | None
 
 
 @says(
-    "No winner yet: <leaders:NAMES> cannot be told apart ({too few data to test|<p:P>})[, with <rest:NAMES> behind]. Of "
+    "No winner yet. There is no significant difference between <leaders:NAMES> ({too few data to test|<p:P>}).[ Behind these: "
+    "<rest:NAMES>.] Result of "
 )
 def _(rows: Rows, leaders: str, p: str | None, rest: str | None) -> bool:
     told = p is None or float(re.sub(r"[^\d.]", "", p)) > 0.05
@@ -319,12 +322,14 @@ def ends_of_mean(rows: Rows, system: str) -> Ends:
     return max(found.value - found.spread.half(), low), min(found.value + found.spread.half(), high)
 
 
-@says("Their differences cannot be tested, so the number of items needed to decide it is unknown.")
+@says("Their differences cannot be tested, so it is unknown how many items are needed to find a winner.")
 def _(rows: Rows) -> bool:
     return all(one is None for one in rows.open.differences)
 
 
-@says("They are so similar that even 20 times as many items and participants might not decide it.")
+@says(
+    "The difference between them is very small. Even 20 times as many items and participants might be too few to find a winner."
+)
 def _(rows: Rows) -> bool:
     return larger_study(rows).items is None
 
@@ -342,8 +347,8 @@ def is_next_above(text: str, value: float | None) -> bool:
     return value is not None and value * 0.998 <= number(text) <= value * 1.002 + 1
 
 
-LARGER = "would decide it in four of five studies."
-IF_SO = "If the difference is as large as it looks, "
+LARGER = "would find a winner with a probability of 80 %."
+IF_SO = "If the true difference is as large as the one found, a study with "
 
 
 @says(f"{IF_SO}<n:N> new item{{s|}} {LARGER}")
@@ -358,19 +363,23 @@ def _(rows: Rows, n: str, more: str) -> bool:
     return is_next_above(n, larger.items) and is_next_above(more, larger.people)
 
 
-@says("With the same <people:N> participants, {<n:N> items are needed|no number of items would decide it}.")
+@says("With the same <people:N> participants, {the study needs <n:N> items|no number of items is enough}.")
 def _(rows: Rows, people: str, n: str | None) -> bool:
     larger = larger_study(rows)
     same = larger.of_same is None if n is None else is_next_above(n, larger.of_same)
     return same and number(people) == rows.open.people
 
 
-@says("The answers of one participant cannot show how many more would decide it.")
+@says(
+    "Only one participant answered, so it is unknown how many more items and participants are needed to find a winner."
+)
 def _(rows: Rows) -> bool:
     return len(rows.voters) == 1
 
 
-@says("The dataset has <left:N> unused items, but <wanted:N> are needed: add items to it first. d-<n:N>")
+@says(
+    "The dataset has <left:N> unused items, but the study needs <wanted:N>. Add items to the dataset first. d-<n:N>"
+)
 def _(rows: Rows, left: str, wanted: str, n: str) -> bool:
     asked = set(rows.study.units.filter(control=False).values_list("item_id", flat=True))
     return number(left) == rows.study.dataset.items.exclude(pk__in=asked).count() < number(wanted)

@@ -98,7 +98,7 @@ def unpack(
             problem = gettext("%(name)s: %(filename)r is damaged (%(error)s).") % (values | {"error": error})
             raise UploadRefused(problem) from error
         except (FileExistsError, IsADirectoryError, NotADirectoryError):
-            raise UploadRefused(gettext("%(name)s holds two things named %(filename)r.") % values) from None
+            raise UploadRefused(gettext("%(name)s contains two files named %(filename)r.") % values) from None
     return left_out
 
 
@@ -150,7 +150,7 @@ def _archive(packed: IO[bytes] | UploadedFile, name: str) -> zipfile.ZipFile:
         return zipfile.ZipFile(packed)
     except (*ARCHIVE_ERRORS, OSError):  # OSError for an offset before the beginning of the file
         raise UploadRefused(
-            gettext("%(name)s is not a zip archive, or a damaged one.") % {"name": name}
+            gettext("%(name)s is not a zip archive, or it is damaged.") % {"name": name}
         ) from None
 
 
@@ -162,12 +162,12 @@ def _wanted_members(
     total = sum(member.file_size for member in members)
     if total > most.bytes:
         raise UploadRefused(
-            gettext("%(name)s would unpack to %(total)s bytes; at most %(most_bytes)s are read.")
+            gettext("%(name)s would have %(total)s bytes when unpacked; at most %(most_bytes)s are read.")
             % {"name": name, "total": thousands(total), "most_bytes": thousands(most.bytes)}
         )
     if total > max(SMALL_ARCHIVE, most.growth * size):  # many small bombs, or entries that share data
         raise UploadRefused(
-            gettext("%(name)s would grow more than %(most_growth)s times; nothing was read.")
+            gettext("Nothing was read: unpacked, %(name)s would be more than %(most_growth)s times as large.")
             % {"name": name, "most_growth": most.growth}
         )
     wanted = []
@@ -177,7 +177,7 @@ def _wanted_members(
             continue
         if problem := _problem_of(member, inner, suffixes):
             values = {"name": name, "file": repr(member.filename[:60]), "problem": problem}
-            raise UploadRefused(gettext("%(name)s holds %(file)s, which %(problem)s.") % values)
+            raise UploadRefused(gettext("In %(name)s, the file %(file)s %(problem)s.") % values)
         wanted.append(member)
     if not wanted:
         raise UploadRefused(gettext("%(name)s is empty.") % {"name": name})
@@ -191,18 +191,20 @@ def _is_litter(inner: PurePosixPath) -> bool:
 def _problem_of(member: zipfile.ZipInfo, inner: PurePosixPath, suffixes: set[str] | None) -> str:
     """Return the reason why a file may not be unpacked, or ""."""
     if any(len(part.encode("utf-8", "surrogateescape")) > LONGEST_NAME for part in inner.parts):
-        return gettext("has a name too long to be kept; please rename it")
+        return gettext("has a name that is too long; please rename it")
     leads_out = inner.is_absolute() or ".." in inner.parts or "\\" in member.filename or ":" in inner.parts[0]
     if leads_out or re.search(r"[\x00-\x1f]", member.filename):
-        return gettext("leads out of the archive's folder; nothing was read")
+        return gettext("has a path outside the folder of the archive; nothing was read")
     if stat.S_IFMT(member.external_attr >> 16) not in (0, stat.S_IFREG):
         return gettext("is a link or a device; expected only files")
     if member.flag_bits & 0x1:
         return gettext("needs a password; expected an archive without one")
     if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):  # others unpack without limit
-        return gettext("is packed in an unusual way; expected an ordinary zip archive")
+        return gettext("uses a compression method that is not supported; expected an ordinary zip archive")
     if member.file_size > max(UNLIMITED_GROWTH_BYTES, limits().growth * member.compress_size):
-        return gettext("would grow more than %(n)s times; nothing was read") % {"n": limits().growth}
+        return gettext("would be more than %(n)s times as large when unpacked; nothing was read") % {
+            "n": limits().growth
+        }
     if suffixes is not None and inner.suffix.lower() not in suffixes:
         return gettext("is not a picture (%(listed)s); nothing was read") % {
             "listed": ", ".join(sorted(suffixes))

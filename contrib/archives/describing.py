@@ -209,7 +209,8 @@ def address_of(to: str, *, sandbox: bool) -> tuple[str, str]:
     if to == Archive.HUGGINGFACE and sandbox:
         raise PublishingError(
             _(
-                "Hugging Face has no sandbox; a dataset is private there until it is published. Expected zenodo."
+                "Hugging Face has no sandbox. Choose Zenodo, or leave out --sandbox; a dataset at "
+                "Hugging Face stays private until you publish it."
             )
         )
     url = feature_settings.HUGGINGFACE_URL if to == Archive.HUGGINGFACE else feature_settings.ZENODO_URL
@@ -217,7 +218,10 @@ def address_of(to: str, *, sandbox: bool) -> tuple[str, str]:
     host = url.partition("://")[2].partition("/")[0]
     if "@" in host:  # the address is shown on pages and stored
         raise PublishingError(
-            _("The address of %(host)s in the settings holds a name or a password; expected it without.")
+            _(
+                "The address of %(host)s in the settings contains a user name or a password; expected "
+                "an address without them."
+            )
             % {"host": host.rpartition("@")[2]}
         )
     return url.rstrip("/"), host
@@ -383,7 +387,10 @@ def _refusals(
     release: Release, to: str, repository: str, people: list[dict[str, str]], *, cleared: bool
 ) -> Iterator[str]:
     if to == Archive.ZENODO and not people:
-        yield _("Zenodo asks who made the data; expected at least one creator (--creators).")
+        yield _(
+            "Zenodo requires the names of the people who made the data; expected at least one creator "
+            "(--creators)."
+        )
     if to == Archive.HUGGINGFACE and not repository:
         yield _("Expected the owner and name of the Hugging Face repository, such as my-lab/judgments.")
     if why := erasure_after_release(release):
@@ -394,9 +401,9 @@ def _refusals(
         return
     if not rights.strip():
         yield _(
-            "This release contains the texts of dataset %(name)r, whose owner is unknown; expected its "
-            "source and licence on the dataset's page, a release without texts, or your confirmation that "
-            "you may publish them (--cleared)."
+            "This release contains the texts of dataset %(name)r, and the dataset has no licence. "
+            "Enter source and licence on the page of the dataset, choose a release without texts, "
+            "or confirm that you may publish the texts (--cleared)."
         ) % {"name": name}
     elif (
         _NO_RIGHTS.search(rights)
@@ -404,9 +411,10 @@ def _refusals(
         or (_SHARE_ALIKE.search(rights) and "SA" not in release.licence)
     ):
         yield _(
-            "This release contains the texts of dataset %(name)r under %(licence)s, but their own licence is "
-            "different (%(rights)s); expected a release without texts, one under a licence that fits, or your "
-            "confirmation that you may publish them (--cleared)."
+            "This release contains the texts of dataset %(name)r under the licence %(licence)s, "
+            "but the licence of the texts is different (%(rights)s). Choose a release without "
+            "texts or with a licence that fits, or confirm that you may publish the texts "
+            "(--cleared)."
         ) % {"name": name, "licence": release.licence, "rights": " ".join(rights.split())[:200]}
 
 
@@ -416,8 +424,8 @@ def erasure_after_release(release: Release) -> str:
         before = [entry["sha256"] for entry in erasure.content.get("releases", ())]
         if release.sha256 in before and not erasure.content.get("retention"):
             return _(
-                "A participant was erased after release %(version)s was made, and their answers may be in "
-                "it; expected a release that was made since."
+                "A participant was erased after release %(version)s was made, so the release may "
+                "still contain their answers. Make a new release and publish that one."
             ) % {"version": release.version}
     return ""
 

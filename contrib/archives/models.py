@@ -23,12 +23,12 @@ class Deposit(models.Model):
         HUGGINGFACE = "huggingface", gettext_lazy("Hugging Face")
 
     class State(models.TextChoices):
-        STARTED = "started", gettext_lazy("not there yet")
+        STARTED = "started", gettext_lazy("not created yet")
         CREATING = "creating", gettext_lazy("being created")
         FILLING = "filling", gettext_lazy("files are being sent")
         DRAFT = "draft", gettext_lazy("a draft that only its owners see")
         PUBLIC = "public", gettext_lazy("public")
-        GONE = "gone", gettext_lazy("the draft was removed there")
+        GONE = "gone", gettext_lazy("the draft was deleted at the archive")
 
     release = models.ForeignKey(Release, on_delete=models.PROTECT, related_name="deposits")
     archive = models.CharField(db_column="place", max_length=11, choices=Archive)

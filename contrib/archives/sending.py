@@ -215,13 +215,14 @@ class PublishReleaseRequest(Parameters):
     sandbox = serializers.BooleanField(
         default=False,
         label="Use Zenodo's sandbox for testing",
-        help_text="Use Zenodo's sandbox, whose records and DOIs are for testing.",
+        help_text="Use Zenodo's sandbox. Its records and DOIs are only for testing.",
     )
     repository = serializers.RegexField(
         r"^(?!.*\.\.)[A-Za-z0-9][A-Za-z0-9_.-]{0,95}/[A-Za-z0-9][A-Za-z0-9_.-]{0,95}\Z",
         required=False,
         label="Repository at Hugging Face",
-        help_text="Owner and name, such as my-lab/judgments (default: that of the study's last deposit).",
+        help_text="Owner and name, such as my-lab/judgments. Default: the repository of the study's "
+        "last deposit.",
         error_messages={"invalid": "expected an owner and a name, such as my-lab/judgments."},
     )
     creators = serializers.CharField(
@@ -229,8 +230,8 @@ class PublishReleaseRequest(Parameters):
         max_length=5000,
         style={"base_template": "textarea.html"},
         label="Creators",
-        help_text="One per line, or separated by “;”, such as: Doe, Jane 0000-0002-1825-0097 (University) "
-        "(default: those of the study's last deposit).",
+        help_text="One creator per line, or separated by “;”, such as: Doe, Jane 0000-0002-1825-0097 "
+        "(University). Default: the creators of the study's last deposit.",
     )
     keywords = serializers.CharField(
         required=False,
@@ -242,22 +243,24 @@ class PublishReleaseRequest(Parameters):
         required=False,
         max_length=2000,
         label="Papers",
-        help_text="DOIs, arXiv ids or addresses of the papers that the data belong to.",
+        help_text="DOIs, arXiv ids or web addresses of the papers about the data.",
     )
     cleared = serializers.BooleanField(
         default=False,
         label="I have the right to publish the texts under the release's licence",
-        help_text="You confirm that the texts may be published under the release's licence; this is logged.",
+        help_text="Confirm that you have the right to publish the texts under the release's licence. "
+        "The log records your confirmation.",
     )
     publish = serializers.BooleanField(
         default=False,
-        label="Make it public (cannot be undone)",
-        help_text="Make it public, which cannot be undone at Zenodo. Otherwise it stays a draft.",
+        label="Make the deposit public (cannot be undone)",
+        help_text="Make the deposit public. This cannot be undone at Zenodo. Otherwise, the deposit "
+        "stays a draft.",
     )
     send = serializers.BooleanField(
         default=False,
-        label="Send it (otherwise, only show what would be sent)",
-        help_text="Send it. Otherwise, only show what would be sent.",
+        label="Send the release (otherwise, only show what would be sent)",
+        help_text="Send the release. Otherwise, only show what would be sent.",
     )
 
 
@@ -285,8 +288,6 @@ def check_options(
     read_creators(creators)
     read_papers(papers)
     if publish and not others["send"]:
-        raise PublishingError(
-            _("“publish” needs “send”: a release cannot be made public without being sent.")
-        )
+        raise PublishingError(_("“publish” requires “send”: only a release that is sent can be made public."))
     if others.get("repository") and to != Deposit.Archive.HUGGINGFACE:
         raise PublishingError(_("“repository” is for Hugging Face only; Zenodo creates its own record."))

@@ -5,7 +5,7 @@ caption (section 5) by:
 
     other-image      a caption of another image (random intra-dataset)
     other-dataset    a caption of another dataset, which is drawn first (random inter-dataset)
-    corpus           a sentence of a corpus; WG16 take Brown (random Brown)
+    corpus           a sentence from a corpus; WG16 take Brown (random Brown)
     words-10         ten words, drawn by frequency in the dataset (gibberish dataset)
     words-mean       as many words as its captions have on average
     corpus-words-10, corpus-words-mean   the same with the words of the corpus (gibberish Brown)

@@ -32,11 +32,11 @@ JOB_KIND = "leave_one_out"
 REPLACEMENT_WORDS = {
     "other-image": gettext_noop("another item’s caption"),
     "other-dataset": gettext_noop("another dataset’s caption"),
-    "corpus": gettext_noop("a sentence of a corpus"),
+    "corpus": gettext_noop("a sentence from a corpus"),
     "words-10": gettext_noop("ten random words"),
-    "words-mean": gettext_noop("random words, of usual length"),
-    "corpus-words-10": gettext_noop("ten random words of a corpus"),
-    "corpus-words-mean": gettext_noop("random words of a corpus, of usual length"),
+    "words-mean": gettext_noop("random words (mean caption length)"),
+    "corpus-words-10": gettext_noop("ten random words from a corpus"),
+    "corpus-words-mean": gettext_noop("random words from a corpus (mean caption length)"),
 }
 FIGURES = ("macro", "low", "high", "micro", "deviation", "median", "least", "most")
 

@@ -142,7 +142,7 @@ def keep_references_hidden(dataset: Dataset, **_signal: Any) -> None:
     challenge = dataset.challenges.exclude(closes_at__lte=timezone.now()).first()
     if challenge is not None:
         raise WrongState(
-            gettext("Dataset %(name)r can be read only by its members until challenge %(slug)r is over.")
+            gettext("Only members of dataset %(name)r can read it until challenge %(slug)r ends.")
             % {"name": dataset.name, "slug": challenge.slug}
         )
 

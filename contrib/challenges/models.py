@@ -22,27 +22,39 @@ class Challenge(models.Model):
     ``references_sha256`` fixes the references, since scores by other references would not be comparable.
     """
 
-    slug = models.SlugField("short name", max_length=80, unique=True, help_text="Part of its address.")
+    slug = models.SlugField(
+        "short name", max_length=80, unique=True, help_text="Part of the challenge's address."
+    )
     title = models.CharField(max_length=200)
-    description = models.TextField(blank=True, help_text="Markdown, shown on its public page.")
+    description = models.TextField(
+        blank=True, help_text="Text in Markdown, shown on the challenge's public page."
+    )
     dataset = models.ForeignKey(Dataset, on_delete=models.PROTECT, related_name="challenges")
     split = models.CharField(max_length=20, blank=True, help_text="Empty: all images of the dataset.")
-    metrics = models.JSONField(help_text="Names; the leaderboard is ordered by the first.")
+    metrics = models.JSONField(help_text="Names of metrics. The leaderboard is sorted by the first one.")
     tokenizer = models.CharField(max_length=20, default="ptb")
-    images = models.PositiveIntegerField(help_text="How many there are to be captioned.")
-    references_sha256 = models.CharField(max_length=64)
+    images = models.PositiveIntegerField(help_text="Number of images that need a caption.")
+    references_sha256 = models.CharField("SHA-256 of the references", max_length=64)
     opens_at = models.DateTimeField(default=timezone.now)
-    closes_at = models.DateTimeField(null=True, blank=True, help_text="Empty: open until it is closed.")
+    closes_at = models.DateTimeField(
+        null=True, blank=True, help_text="Empty: the challenge is open until somebody closes it."
+    )
     per_day = models.PositiveSmallIntegerField(
-        default=5, validators=[MinValueValidator(1)], help_text="Submissions of an account in a day of UTC."
+        "submissions per day",
+        default=5,
+        validators=[MinValueValidator(1)],
+        help_text="Maximum number of submissions of one account per day (UTC).",
     )
     per_total = models.PositiveSmallIntegerField(
-        default=50, validators=[MinValueValidator(1)], help_text="Submissions of an account at all."
+        "submissions in total",
+        default=50,
+        validators=[MinValueValidator(1)],
+        help_text="Maximum number of submissions of one account.",
     )
     shown_before_end = models.BooleanField(
-        "scores are shown before the end",
+        "show scores before the end",
         default=True,
-        help_text="Otherwise nobody sees a score before the challenge is closed.",
+        help_text="Otherwise, all scores are hidden until the challenge is closed.",
     )
     made_by = account_key(models.PROTECT)
     made_at = models.DateTimeField(default=timezone.now)
@@ -109,18 +121,22 @@ class Submission(models.Model):
     team = models.CharField(max_length=80)
     description = models.TextField(max_length=2000, blank=True)
     link = models.URLField(max_length=300, blank=True, validators=[URLValidator(schemes=["http", "https"])])
-    public = models.BooleanField(default=True, help_text="Whether its author shows it on the leaderboard.")
-    sha256 = models.CharField(max_length=64, help_text="Of the captions in the order of the images.")
+    public = models.BooleanField(
+        default=True, help_text="Whether the author shows the submission on the leaderboard."
+    )
+    sha256 = models.CharField(max_length=64, help_text="SHA-256 of the captions, in the order of the images.")
     captions = models.PositiveIntegerField()
     state = models.CharField(max_length=6, choices=State, default=State.QUEUED)
     reason = models.CharField(max_length=500, blank=True)
-    scores = FiguresField(default=dict, help_text="Metric -> corpus, and low and high of its interval.")
+    scores = FiguresField(
+        default=dict, help_text="For each metric: the score of the corpus, and the ends of its interval."
+    )
     signatures = models.JSONField(default=dict)
-    day = models.DateField(help_text="Of UTC.")
-    nth_of_day = models.PositiveSmallIntegerField()
-    nth = models.PositiveSmallIntegerField()
+    day = models.DateField(help_text="The day in UTC.")
+    nth_of_day = models.PositiveSmallIntegerField("number of the submission on this day")
+    nth = models.PositiveSmallIntegerField("number of the submission")
     removed_at = models.DateTimeField(null=True, blank=True)
-    removed_why = models.CharField(max_length=500, blank=True)
+    removed_why = models.CharField("reason for the removal", max_length=500, blank=True)
     made_at = models.DateTimeField(default=timezone.now)
     scored_at = models.DateTimeField(null=True, blank=True)
 

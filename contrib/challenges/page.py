@@ -66,7 +66,8 @@ class ChallengeForm(ModelForm):
         initial="cider-d, bleu-4, rouge-l",
         widget=UnfoldAdminTextInputWidget,
         help_text=_(
-            "With commas between them; the leaderboard is ordered by the first, which is a mean over images."
+            "Separate metrics by commas. The leaderboard is ordered by the first metric, which must be a "
+            "mean over images."
         ),
     )
     tokenizer = forms.ChoiceField(choices=_tokenizers, initial="ptb", widget=UnfoldAdminSelectWidget)
@@ -77,7 +78,7 @@ class ChallengeForm(ModelForm):
             *("title", "slug", "description", "dataset", "split", "metrics", "tokenizer"),
             *("opens_at", "closes_at", "per_day", "per_total", "shown_before_end"),
         ]
-        labels = {"per_day": _("Submissions a day"), "per_total": _("Submissions in all")}
+        labels = {"per_day": _("Submissions per day"), "per_total": _("Submissions in total")}
 
     def _post_clean(self) -> None:
         super()._post_clean()  # type: ignore[misc]  # of Django, which does not declare it
@@ -100,7 +101,7 @@ class ChallengeAdmin(QuorumAdmin):
     prepopulated_fields = {"slug": ("title",)}  # as ModelAdmin declares it
     actions = None
     add_label = "Make a challenge"
-    empty_words = "A challenge lets others submit what their systems wrote, and ranks it by metrics."
+    empty_words = "In a challenge, others submit outputs of their systems, and metrics rank the submissions."
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Challenge]:
         return super().get_queryset(request).annotate(n=Count("submissions"))
@@ -210,7 +211,7 @@ class ChallengeAdmin(QuorumAdmin):
 class SubmissionAdmin(ReadOnlyAdmin):
     """Submissions are removed from the leaderboard with a reason, and never deleted."""
 
-    empty_words = "Participants of a challenge submit what their systems wrote."
+    empty_words = "Participants of a challenge submit outputs of their systems."
     filled_by = Challenge
     list_display = ("system", "team", "user", "challenge", "state", "public", "made", "remove")
     list_display_links = None
@@ -311,17 +312,17 @@ class LinkField(serializers.URLField):
 class SubmissionForm(serializers.Serializer[Any]):
     system = serializers.CharField(label=_("Name of the system"), max_length=80)
     team = serializers.CharField(
-        label=_("Authors"), max_length=80, help_text=_("As the leaderboard shows them.")
+        label=_("Authors"), max_length=80, help_text=_("As they will appear on the leaderboard.")
     )
     description = serializers.CharField(
-        label=_("How it works"),
+        label=_("How the system works"),
         max_length=2000,
         required=False,
         allow_blank=True,
         style={"base_template": "textarea.html"},
     )
-    link = LinkField(label=_("A paper or a page about it"), max_length=300, required=False)
-    public = serializers.BooleanField(label=_("Show it on the leaderboard"), default=True, initial=True)
+    link = LinkField(label=_("A paper or a page about the system"), max_length=300, required=False)
+    public = serializers.BooleanField(label=_("Show on the leaderboard"), default=True, initial=True)
     file = serializers.FileField(label=_("Captions"), allow_empty_file=True)
 
 

@@ -75,7 +75,9 @@ def read_captions(chunks: Iterable[bytes], positions: Mapping[str, int]) -> list
     missing = [image for image, position in positions.items() if captions[position] is None]
     if missing:
         raise SubmissionRefused(
-            _("The file has %(found)s of %(wanted)s captions; the first images without one: %(images)s.")
+            _(
+                "The file has %(found)s of %(wanted)s captions; the first images without a caption: %(images)s."
+            )
             % {
                 "found": len(positions) - len(missing),
                 "wanted": len(positions),
@@ -222,11 +224,11 @@ def submit_caption_file(
 
 def _check_author(challenge: Challenge, user: User, about: SubmissionDetails) -> None:
     if not challenge.is_open_at(timezone.now()):
-        raise WrongState(_("This challenge takes no captions at the moment."))
+        raise WrongState(_("This challenge accepts no captions at the moment."))
     if Dataset.objects.visible_to(user).filter(pk=challenge.dataset_id).exists():
         raise WrongState(_("You can read the references of this challenge, so you cannot take part in it."))
     if not about.system.strip() or not about.team.strip():
-        raise SubmissionRefused(_("A submission has the name of a system and of its authors."))
+        raise SubmissionRefused(_("A submission needs the name of the system and the names of its authors."))
 
 
 def positions_of(challenge: Challenge) -> dict[str, int]:
@@ -264,11 +266,15 @@ def _store(
     used, today = submissions.count(), submissions.filter(day=day).count()
     if today >= challenge.per_day:
         raise LimitReached(
-            _("You made %(n)s submissions today, as many as this challenge takes in a day of UTC.")
+            _(
+                "You made %(n)s submissions today. This challenge accepts no more submissions on one day (UTC)."
+            )
             % {"n": today}
         )
     if used >= challenge.per_total:
-        raise LimitReached(_("You made %(n)s submissions, as many as this challenge takes.") % {"n": used})
+        raise LimitReached(
+            _("You made %(n)s submissions. This challenge accepts no more submissions.") % {"n": used}
+        )
     submission = Submission.objects.create(
         challenge=challenge,
         user=user,

@@ -126,7 +126,7 @@ def submit_to_challenge(request: HttpRequest, slug: str) -> HttpResponse:
     if _signed_in_user(request) is None:
         return _redirect_to_sign_in(request)
     if is_too_large(request, challenge):
-        error = _("The file is larger than %(most)s bytes, the most that this challenge takes.") % {
+        error = _("The file is too large. This challenge accepts files of at most %(most)s bytes.") % {
             "most": thousands(largest_submission(challenge.images))
         }
         # the body is left unread
@@ -159,7 +159,7 @@ def _submit(request: HttpRequest, challenge: Challenge) -> HttpResponse:
         message = (
             _("Your captions are stored and will be scored.")
             if new
-            else _("These captions had already been submitted.")
+            else _("These captions were already submitted.")
         )
         messages.success(request, message)
     return _see_other("challenges:own", challenge.slug)

@@ -47,7 +47,7 @@ class ScoresRequest(AnyMetricsRequest):
         min_length=1,
         max_length=MOST_METRICS,
         initial=list(USUAL_METRICS),
-        help_text=f"Metrics, computed or imported (default: {', '.join(USUAL_METRICS)}).",
+        help_text=f"Names of computed or imported metrics (default: {', '.join(USUAL_METRICS)}).",
         style={"choices": metric_names},
     )
     tokenizer = TokenizerField()
@@ -61,24 +61,26 @@ class SelectItemsRequest(ScoresRequest):
 
     method = serializers.ChoiceField(
         choices=[*METHODS, EVEN, ALL],
-        label="Usefulness of an item",
-        help_text="Disagreement or information of metrics; even: uniform sampling; all: undo the choice.",
+        label="Method of selection",
+        help_text="disagreement, information: chosen by metric scores. even: uniform sampling. all: "
+        "undo the choice.",
     )
     budget = serializers.IntegerField(
         min_value=1,
         max_value=1_000_000,
         required=False,
         label="Number of items",
-        help_text="Candidate pairs, or items with all their texts.",
+        help_text="Number of candidate pairs, or of items with all their texts.",
     )
     floor = serializers.FloatField(
         min_value=0.01,
         max_value=1,
         required=False,
         label="Minimum probability of an item",
-        help_text=f"As a fraction of uniform sampling (default: {FLOOR}). It limits the weight of an item.",
+        help_text=f"As a fraction of the probability in a uniform sample (default: {FLOOR}). The minimum "
+        "limits the weight of an item.",
     )
-    seed = SeedField("Seed of the sample (0).")
+    seed = SeedField("Seed of the sample (default: 0).")
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         if attrs["method"] != ALL and "budget" not in attrs:
@@ -125,10 +127,10 @@ class SavingsRequest(ScoresRequest):
         max_value=2000,
         required=False,
         initial=DRAWS,
-        label="Draws",
-        help_text=f"Number of samples for each method and budget ({DRAWS}).",
+        label="Number of samples",
+        help_text=f"Number of samples for each method and budget (default: {DRAWS}).",
     )
-    seed = SeedField("Seed of the samples (0).")
+    seed = SeedField("Seed of the samples (default: 0).")
 
 
 @background_operation(

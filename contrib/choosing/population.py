@@ -128,7 +128,8 @@ def check_can_be_chosen(study: Study) -> None:
     kind = KINDS[study.protocol]
     if not kind.supports_unit_ids:
         raise WrongState(
-            pgettext("staff", "%(name)s has no items that could be chosen one by one.") % {"name": kind.name}
+            pgettext("staff", "Items of the kind %(name)s cannot be chosen individually.")
+            % {"name": kind.name}
         )
 
 
@@ -224,7 +225,7 @@ def judged_population(study: Study) -> Population:
         raise EvaluationError(
             pgettext(
                 "staff",
-                "Study %(slug)r judges lists of captions; a caption in a list cannot be weighted alone.",
+                "Study %(slug)r judges lists of captions. Single captions of a list cannot be weighted.",
             )
             % {"slug": study.slug}
         )

@@ -151,7 +151,9 @@ def compute_savings(
     if population.size < LEAST_ITEMS:
         raise EvaluationError(
             pgettext(
-                "staff", "Study %(slug)r has %(n)s decided items, expected %(fewest)s or more to draw from."
+                "staff",
+                "Study %(slug)r has %(n)s items with a consensus; expected at least %(fewest)s to "
+                "sample from.",
             )
             % {"slug": study.slug, "n": population.size, "fewest": LEAST_ITEMS}
         )

@@ -62,7 +62,7 @@ def check_not_frozen(study: Study) -> None:
     check_can_be_chosen(study)
     if study.state != Study.State.DRAFT:
         raise WrongState(
-            pgettext("staff", "Study %(slug)r is %(state)s; items are chosen for a draft.")
+            pgettext("staff", "Study %(slug)r is %(state)s; items can be chosen only in a draft.")
             % {"slug": study.slug, "state": _(study.state)}
         )
 
@@ -118,7 +118,9 @@ def compute_choice(
     }
     if len(chances) > MOST_IDS:
         raise EvaluationError(
-            pgettext("staff", "%(n)s items would be chosen; expected at most %(most)s in a design.")
+            pgettext(
+                "staff", "This would choose %(n)s items; expected at most %(most)s, the limit for a design."
+            )
             % {"n": thousands(len(chances)), "most": thousands(MOST_IDS)}
         )
     chosen = {
@@ -159,7 +161,7 @@ def store_choice(*, study: Study, choice: dict[str, Any] | None, by: User | None
 
 def describe_choice(choice: dict[str, Any] | None) -> str:
     if not choice:
-        return _("All items will be judged; the choice was undone.")
+        return _("The choice of items was undone. All items will be judged.")
     chosen = choice["chosen"]
     return pgettext("staff", "%(budget)s of %(n)s %(what)s were chosen (%(method)s, seed %(seed)s).") % {
         "budget": thousands(chosen["budget"]),

@@ -136,14 +136,16 @@ def _savings_plot(result: dict[str, Any]) -> Any:
     drawing = LinePlot(
         tuple(panels),
         x_axis=pgettext("staff", "Items chosen"),
-        y_axis=pgettext("staff", "Items saved for the same error, % of a uniform sample"),
+        y_axis=pgettext("staff", "Items saved at the same error (% of a uniform sample)"),
     )
     return as_markup(
         to_svg(
             curves_figure(drawing, 0.0),
             name="savings",
             title=drawing.y_axis,
-            description=pgettext("staff", "One curve per method; the table below names the best one."),
+            description=pgettext(
+                "staff", "Each curve shows one method. The table below names the best method."
+            ),
         )
     )
 

@@ -33,7 +33,7 @@ def choice_of_study(study: Study) -> Chosen:
     chosen = design_of(study).chosen
     if chosen is None:
         raise WrongState(
-            pgettext("staff", "Study %(slug)r judges all its items; its results need no weights.")
+            pgettext("staff", "In study %(slug)r all items are judged, so its results need no weights.")
             % {"slug": study.slug}
         )
     return chosen

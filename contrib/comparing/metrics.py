@@ -447,7 +447,8 @@ def describe_comparison(result: Mapping[str, Any]) -> str:
         )
     else:
         sentence = _(
-            "%(ahead)s agrees with people better than %(behind)s: %(better)s to %(worse)s, n = %(n)s (%(p)s)."
+            "%(ahead)s agrees with people better than %(behind)s does: %(better)s against "
+            "%(worse)s, n = %(n)s (%(p)s)."
         )
     # Results of earlier versions do not say to which population they generalise.
     return f"{sentence % values} {scope_sentence(result) if 'scope' in result else ''}".strip()
@@ -459,7 +460,7 @@ class CompareMetricsRequest(Parameters):
     first = serializers.CharField(
         max_length=LONGEST_METRIC,
         label="First metric",
-        help_text="Name of a metric, computed or imported.",
+        help_text="Name of a computed or imported metric.",
         style={"choices": metric_names, "kind": "select"},
     )
     second = serializers.CharField(

@@ -37,7 +37,7 @@ class CompareRequest(Parameters):
 def start_release_comparison(*, study: Study, before: str, after: str) -> dict[str, Any]:
     """Tells what changed between two releases."""
     if before == after:
-        raise ReleaseError(_("A release is compared with another one; choose two."))
+        raise ReleaseError(_("Choose two different releases to compare."))
     for version in (before, after):
         release_file(find_release(study, version))
     return {"before": before, "after": after}

@@ -52,7 +52,7 @@ def cached_comparison(*, first: Study, second: Study, missing: str) -> dict[str,
     """
     if missing not in MISSING:
         raise EvaluationError(
-            _("The rule for missing items is %(missing)r, expected %(known)s.")
+            _("The rule for missing items is %(missing)r; expected %(known)s.")
             % {"missing": missing, "known": " or ".join(MISSING)}
         )
     shown = cached_figures(first, _comparison_figures(second, missing))

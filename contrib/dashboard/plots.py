@@ -60,7 +60,7 @@ def growth_figure(rows: Sequence[Mapping[str, Any]]) -> str:
 
 def growth_sentence(rows: Sequence[Mapping[str, Any]]) -> str:
     if not rows:
-        return _("Agreement is shown once an item has two judgments.")
+        return _("Agreement is shown when an item has two judgments.")
     last = rows[-1]
     if last["low"] is None:
         return _("Alpha is %(value)s, from %(n)s items with two or more judgments.") % {
@@ -114,9 +114,9 @@ def metrics_figure(kind: str, cell: Mapping[str, Any], *, correlated: bool) -> s
     at_axis = tick_of if correlated else percent_number
     axes.xaxis.set_major_formatter(lambda value, _: at_axis(value))
     if correlated:
-        axes.set_xlabel(_("Kendall's tau-b with people's mean, 95 % interval"), **SOFT)
+        axes.set_xlabel(_("Kendall's tau-b with the mean answer of people, 95 % interval"), **SOFT)
     else:
-        axes.set_xlabel(_("pairs with the same winner in %, 95 % interval"), **SOFT)
+        axes.set_xlabel(_("% of pairs where metric and people name the same winner, 95 % interval"), **SOFT)
     longest = max(len(line) for name in names for line in metric_label_of(name).split("\n"))
     figure.subplots_adjust(
         left=0.05 + LETTER_WIDTH * longest, right=0.985, bottom=0.52 / height, top=1 - 0.32 / height
@@ -172,8 +172,8 @@ def earlier_figure(kind: str, cell: Mapping[str, Any], *, correlated: bool) -> s
     spoken = "; ".join(
         f"{name} {shown(known[name][0]['value'])} – {shown(known[name][-1]['value'])}" for name in order
     )
-    title = _("With fewer judgments. Pairs: %(kind)s") % {"kind": kind}
-    description = _("From the first computation to now: %(values)s.") % {"values": spoken}
+    title = _("Results with fewer judgments. Pairs: %(kind)s") % {"kind": kind}
+    description = _("From the first results to the newest results: %(values)s.") % {"values": spoken}
     return to_svg(figure, f"earlier-{kind.lower()}", title, description)
 
 

@@ -162,7 +162,7 @@ def _plots_of(result: dict[str, Any]) -> dict[str, Any]:
 def _notes_on_worker(row: dict[str, Any], threshold: Any) -> str:
     standing = STANDING_WORDS.get(row["standing"], "")
     notes = [worker_note(row, threshold), _(standing) if standing else ""]
-    notes += [_("flagged by %(rule)s") % {"rule": rule} for rule in row["rules"]]
+    notes += [_("flagged by detector %(rule)s") % {"rule": rule} for rule in row["rules"]]
     return "; ".join(note for note in notes if note)
 
 

@@ -68,7 +68,7 @@ from quorum.statistics.inputs import StatisticsError, encode
 SUM_TOLERANCE = 2e-3  # tolerated error of a sum of shares with three digits
 INFINITE = "gives 0 to what somebody answered; expected more, as its cost is infinite."
 COST_IS_INFINITE = gettext_noop(
-    "it gives probability 0 to an answer that somebody gave, so its cross-entropy is infinite"
+    "the prediction gives probability 0 to an answer that was given, so the cross-entropy is infinite"
 )
 FOLDS = 5
 FEWEST_RATERS = 5  # raters in a group; fewer could be recognised
@@ -91,7 +91,8 @@ def check_soft_labels(study: Study) -> None:
     if not has_soft_labels(study):
         raise EvaluationError(
             _(
-                "Study %(slug)r (%(protocol)s) has no soft labels; expected answers of at most %(most)s values."
+                "Study %(slug)r has no soft labels: answers of protocol %(protocol)s can have too "
+                "many values; expected at most %(most)s."
             )
             % {"slug": study.slug, "protocol": study.protocol, "most": MOST_VALUES}
         )
@@ -256,7 +257,8 @@ def soft_labels_of(study: Study, table: JudgmentTable) -> SoftLabels:
     counted = table.counted
     if not counted.any():
         raise EvaluationError(
-            _("Study %(slug)r has no used judgment; expected one or more.") % {"slug": study.slug}
+            _("Study %(slug)r has no judgments that are used in results; expected at least one.")
+            % {"slug": study.slug}
         )
     return soft_labels(table.unit[counted], table.value[counted], labels=kind_of(study).outcomes)
 
@@ -558,7 +560,10 @@ def _attributes(study: Study, workers: list[WorkerRow]) -> dict[str, dict[int, s
 def describe_disagreement(result: Mapping[str, Any]) -> str:
     entropy, sentences = result["entropy"], []
     sentences.append(
-        _("People's answers to an item have an entropy of %(floor)s nats on average, of at most %(most)s.")
+        _(
+            "The mean entropy of people's answers to an item is %(floor)s nats (highest possible "
+            "value: %(most)s)."
+        )
         % {"floor": coefficient(entropy["floor"]), "most": coefficient(entropy["most"])}
     )
     always = next((row for row in result["predictors"] if row["name"] == ALWAYS), None)
@@ -573,8 +578,8 @@ def describe_disagreement(result: Mapping[str, Any]) -> str:
         share = (whole - best["above_floor"]) / whole if whole > 0 else 0.0
         sentences.append(
             _(
-                "The best metric, %(metric)s, closes %(share)s of the gap between a constant prediction and "
-                "that floor."
+                "The best metric, %(metric)s, closes %(share)s of the gap between a constant "
+                "prediction and this entropy."
             )
             % {"metric": best["name"], "share": percent(min(max(share, 0.0), 1.0))}
         )
@@ -590,7 +595,7 @@ def describe_groups(groups: Mapping[str, Any]) -> str:
             "p": coefficient(groups["p"])
         }
     first, second = groups["groups"]
-    sentence = _("Raters fall into two groups, %(first)s and %(second)s (p = %(p)s).") % {
+    sentence = _("Raters form two groups, with %(first)s and %(second)s raters (p = %(p)s).") % {
         "first": first["raters"],
         "second": second["raters"],
         "p": coefficient(groups["p"]),
@@ -598,7 +603,8 @@ def describe_groups(groups: Mapping[str, Any]) -> str:
     if None in (first["within"], second["within"], groups["between"]):
         return sentence
     pairs = _(
-        "Pairs of raters agree on %(one)s and %(other)s of items within the groups, and on %(between)s between them."
+        "Two raters of the same group agree on %(one)s (first group) and %(other)s (second group) "
+        "of items. Two raters of different groups agree on %(between)s."
     ) % {
         "one": percent(first["within"]),
         "other": percent(second["within"]),

@@ -53,7 +53,7 @@ def find_disagreements(
     if metric not in analysis.result["metrics"]:
         known = ", ".join(analysis.result["metrics"])
         raise ObjectNotFound(
-            _("Metric %(metric)r was not computed for study %(slug)r; computed are %(known)s.")
+            _("Metric %(metric)r was not computed for study %(slug)r; expected one of %(known)s.")
             % {"metric": metric, "slug": study.slug, "known": known}
         )
     stamp = _cache_key(study, analysis)

@@ -118,13 +118,15 @@ def _describe_people(row: Any, pairs: bool) -> str:
     if not pairs:
         shown = f"{row.value:.2f}".rstrip("0").rstrip(".") if row.value is not None else "–"
         if row.share is not None:
-            return _("%(share)s %% yes of %(n)s") % {"share": percent_number(row.share), "n": row.n}
-        return _("mean %(value)s of %(n)s") % {"value": shown, "n": row.n}
+            return _("%(share)s %% “yes” of %(n)s answers") % {"share": percent_number(row.share), "n": row.n}
+        return _("mean %(value)s of %(n)s answers") % {"value": shown, "n": row.n}
     if not row.votes:
-        return _("%(value)s, published without votes") % {"value": f"{row.value:.0f}"}
+        return _("text %(value)s, published without votes") % {"value": f"{row.value:.0f}"}
     wins, losses = row.votes.get("wins", 0), row.votes.get("losses", 0)
     by = ngettext(
-        "%(value)s, by %(votes)s of %(n)s item", "%(value)s, by %(votes)s of %(n)s references", row.n
+        "text %(value)s, chosen for %(votes)s of %(n)s item",
+        "text %(value)s, chosen for %(votes)s of %(n)s references",
+        row.n,
     )
     return by % {"value": f"{row.value:.0f}", "votes": max(wins, losses), "n": row.n}
 

@@ -33,7 +33,7 @@ SPANS = Format(
     name="spans",
     suffix="spans.jsonl",
     content_type=JSONL,
-    what="Marked errors for programs: errors marked by the majority, and the mean score, one text per line",
+    what="Marked errors for programs: errors that the majority marked, and the mean score, one text per line",
     fits=_why_no_spans,
     encoding=SpanLines,
 )

@@ -67,9 +67,9 @@ def show_errors(request: HttpRequest, study: Study, context: Context) -> HttpRes
         "figures": figures,
         "agreement": [
             (_("F1 over characters"), figures["f1"]),
-            (_("F1 over characters with the same severity"), figures["f1_same_severity"]),
+            (_("F1 over characters, same severity required"), figures["f1_same_severity"]),
             (_("Krippendorff’s alpha-U"), figures["alpha_u"]),
-            (_("Krippendorff’s alpha-U, by severity"), figures["alpha_u_same_severity"]),
+            (_("Krippendorff’s alpha-U, separate for severities"), figures["alpha_u_same_severity"]),
         ]
         if figures
         else [],

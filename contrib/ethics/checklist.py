@@ -112,24 +112,24 @@ def _people_lines(facts: _Facts) -> Iterator[ChecklistLine]:
     if not backend.sends_people:
         ways = {
             "open": _("Anyone with the link to the study on this installation."),
-            "code": _("Anyone with the link and a code."),
-            "invited": _("People who are invited one by one."),
+            "code": _("Anyone who has the link and a code."),
+            "invited": _("Only people who receive a personal invitation."),
         }
         where = ways[design.access.join]
-    yield ChecklistLine(_("How they are recruited"), where, "ARR D2")
+    yield ChecklistLine(_("How participants are recruited"), where, "ARR D2")
     if facts.slots:
         places = ngettext("%(n)s page of work", "%(n)s pages of work", facts.slots)
         least = ngettext(
-            "at least %(n)s participant, as nobody judges an item twice",
-            "at least %(n)s participants, as nobody judges an item twice",
+            "at least %(n)s participant, because nobody judges the same item twice",
+            "at least %(n)s participants, because nobody judges the same item twice",
             design.judgments_per_unit,
         )
-        answer = _("Places in total: %(places)s; %(least)s.") % {
+        answer = _("The study offers %(places)s and needs %(least)s.") % {
             "places": places % {"n": thousands(facts.slots)},
             "least": least % {"n": design.judgments_per_unit},
         }
     else:
-        answer = _("Known once pages of work are generated.")
+        answer = _("The number is known when pages of work have been generated.")
     yield ChecklistLine(_("How many"), answer, "CR (c)(6), ARR D2")
     yield ChecklistLine(_("Requirements"), _requirements_answer(design), "ARR D2, D5")
     age = design.ethics.minimum_age
@@ -155,16 +155,18 @@ def _requirements_answer(design: StudyDesign) -> str:
         sentences.append(_("Fluent in: %(languages)s.") % {"languages": ", ".join(workers.languages)})
     if workers.approval_above or workers.approved_at_least:
         sentences.append(
-            _("Earlier work: more than %(share)s %% approved. Approved pages of work at least: %(n)s.")
+            _(
+                "Earlier work: more than %(share)s %% of it approved, and at least %(n)s approved pages of work."
+            )
             % {"share": f"{workers.approval_above * 100:g}", "n": workers.approved_at_least}
         )
     if workers.requires or workers.forbids:
-        sentences.append(_("Qualifications from earlier studies select or exclude some people."))
+        sentences.append(_("Qualifications from earlier studies admit or exclude some people."))
     if workers.quotas:
-        sentences.append(_("Quotas fix the shares of some traits."))
+        sentences.append(_("Quotas fix the proportions of groups by sex, age or country."))
     if asks_anything(design.quiz):
-        sentences.append(_("They pass a short test before the work."))
-    return " ".join(sentences) or _("Nothing.")
+        sentences.append(_("Participants must pass a short test before they start."))
+    return " ".join(sentences) or _("There are no requirements.")
 
 
 def _task_lines(facts: _Facts) -> Iterator[ChecklistLine]:
@@ -180,34 +182,36 @@ def _task_lines(facts: _Facts) -> Iterator[ChecklistLine]:
         _("A page of work has %(size)s and takes %(duration)s.")
         % {"size": effort["size"], "duration": effort["duration"]}
         + " "
-        + _("They can stop after any page, and come back as long as the study is open."),
+        + _("Participants can stop after any page. They can continue later while the study is open."),
         "CR (b)(1)",
     )
     checks = (
         ngettext(
-            "%(n)s item on each page of work has a known right answer (a check question). Participants are "
-            "not told which one; say in the consent text that there are check questions.",
-            "%(n)s items on each page of work have known right answers (check questions). Participants are "
-            "not told which ones; say in the consent text that there are check questions.",
+            "Each page of work contains %(n)s check question: an item with a known right answer. "
+            "Participants are not told which item it is. Say in the consent text that there are "
+            "check questions.",
+            "Each page of work contains %(n)s check questions: items with known right answers. "
+            "Participants are not told which items these are. Say in the consent text that there "
+            "are check questions.",
             design.controls.per_hit,
         )
         % {"n": design.controls.per_hit}
         if design.controls.per_hit
-        else _("Nothing: there are no check questions.")
+        else _("No. There are no check questions.")
     )
     checks = f"{checks} {describe_rule(design)}".rstrip()
-    yield ChecklistLine(_("Is anything hidden from them?"), checks, "45 CFR 46.116(f)")
+    yield ChecklistLine(_("Is anything hidden from participants?"), checks, "45 CFR 46.116(f)")
     watched = (
         _(
-            "Detectors look for answers that are too fast or careless: %(rules)s. A person decides, unless "
-            "the detector excludes automatically. Exclusions can be lifted, and participants can appeal "
-            "against rejected work."
+            "Detectors look for answers that are too fast or careless: %(rules)s. A person "
+            "decides about each flag, except for detectors that exclude automatically. Exclusions "
+            "can be lifted. Participants can appeal against rejected work."
         )
         % {"rules": ", ".join(f"{rule.rule} ({rule.action})" for rule in design.rules)}
         if design.rules
         else _(
-            "No detector checks how participants answer. A person can exclude a participant, with a reason "
-            "that is logged."
+            "No detector checks how participants answer. Researchers can exclude a participant; "
+            "they must give a reason, which is logged."
         )
     )
     yield ChecklistLine(_("When are participants excluded?"), watched, "CR (c)(2)")
@@ -218,32 +222,39 @@ def _pay_lines(facts: _Facts) -> Iterator[ChecklistLine]:
     reward, currency = design.crowd.reward_cents, design.currency
     if not reward:
         yield ChecklistLine(
-            _("What they are paid"), _("Nothing: the work is voluntary."), "ARR D2, CR (c)(3)"
+            _("What participants are paid"),
+            _("There is no pay. Participants are volunteers."),
+            "ARR D2, CR (c)(3)",
         )
         return
     seconds = float(describe_effort(facts.study)["seconds"])
-    answer = _("%(reward)s for a page of work of %(duration)s") % {
+    answer = _("%(reward)s for each page of work (%(duration)s)") % {
         "reward": spell_cents(reward, currency),
         "duration": spell_duration(seconds),
     }
     if seconds:
         wage = round(reward * SECONDS_AN_HOUR / seconds)
-        answer += _(": %(wage)s an hour at the expected speed") % {"wage": spell_cents(wage, currency)}
-    yield ChecklistLine(_("What they are paid"), f"{answer}.", "ARR D2, CR (c)(3)")
+        answer += _(", which is %(wage)s per hour at the expected speed") % {
+            "wage": spell_cents(wage, currency)
+        }
+    yield ChecklistLine(_("What participants are paid"), f"{answer}.", "ARR D2, CR (c)(3)")
     floor = design.crowd.floor_cents_per_hour
     answer = (
-        _("At least %(floor)s per hour of active time: slower participants are paid the difference.")
+        _(
+            "At least %(floor)s per hour of active time. Participants who work more slowly are paid "
+            "the difference."
+        )
         % {"floor": spell_cents(floor, currency)}
         if floor
-        else _("There is no wage floor: slower participants earn less per hour.")
+        else _("No. There is no wage floor, so slower participants earn less per hour.")
     )
     yield ChecklistLine(_("Is a wage guaranteed?"), answer, "ARR D2", "crowd.floor_cents_per_hour")
-    yield ChecklistLine(_("Is this adequate where they live?"), "", "ARR D2")
+    yield ChecklistLine(_("Is the pay adequate where participants live?"), "", "ARR D2")
     yield ChecklistLine(
-        _("What if their work is rejected?"),
+        _("What happens if work is rejected?"),
         _(
-            "They see the reason and can appeal; a person answers. They keep the pay for submitted work if "
-            "they leave early."
+            "Participants see the reason and can appeal. A researcher answers the appeal. "
+            "Participants who leave early keep the pay for work that they submitted."
         ),
         "ARR D2",
     )
@@ -256,8 +267,9 @@ def _consent_lines(facts: _Facts) -> Iterator[ChecklistLine]:
         languages = ", ".join(code for code, texts in design.translations.items() if texts.consent)
         versions = versions_of(facts.study)
         answer = _(
-            "They tick a box before they join. Stored with each participation and page of work: the version of the "
-            "text and the time. If the text changes, they are asked again before their next page."
+            "Participants tick a box before they join. The version of the text and the time are "
+            "stored with each participation and each page of work. If the text changes, "
+            "participants are asked again before the next page."
         )
         if versions:
             listed = ", ".join(
@@ -266,7 +278,7 @@ def _consent_lines(facts: _Facts) -> Iterator[ChecklistLine]:
             )
             answer += " " + _("Versions so far: %(listed)s.") % {"listed": listed}
         if languages:
-            answer += " " + _("Also in: %(languages)s.") % {"languages": languages}
+            answer += " " + _("The text is also available in: %(languages)s.") % {"languages": languages}
         yield ChecklistLine(_("How consent is recorded"), answer, "GDPR 7(1), P")
     yield ChecklistLine(
         _("How participants withdraw"),
@@ -277,47 +289,57 @@ def _consent_lines(facts: _Facts) -> Iterator[ChecklistLine]:
 
 
 def _withdrawal_answer(design: StudyDesign) -> str:
-    stops = _("They stop whenever they like, without giving a reason.")
+    stops = _("Participants can stop at any time without giving a reason.")
     match design.erasure.offered:
         case "at-once":
-            return f"{stops} " + _("On their own page they leave and are erased at once.")
+            return f"{stops} " + _(
+                "Their personal page has a button to leave the study. Their data are erased at once."
+            )
         case "on-request":
-            return f"{stops} " + _("On their own page they ask to be erased, and a researcher answers.")
-    return f"{stops} " + _("To be erased they write to the contact above.")
+            return f"{stops} " + _(
+                "Their personal page has a button to request erasure. A researcher answers the request."
+            )
+    return f"{stops} " + _("To have their data erased, they write to the contact above.")
 
 
 def _data_lines(facts: _Facts) -> Iterator[ChecklistLine]:
     study, design = facts.study, facts.design
     sent = backend_for(design).sends_people
     items = [
-        _("a pseudonym derived from the crowd’s id; the id itself is stored apart from all answers")
+        _(
+            "a pseudonym that is computed from the participant’s id at the crowd; the id is stored "
+            "separately from all answers"
+        )
         if sent
-        else _("a name that they choose"),
-        _("answers, with the order and side of the options"),
-        _("times: joined, page taken and submitted, active seconds on each item"),
-        _("comments and reports of problems, if they write any"),
-        _("how an answer was given: pasted text, edits"),
+        else _("a name that the participant chooses"),
+        _("answers, and the order and side in which options were shown"),
+        _(
+            "times: when the participant joined, when each page was taken and submitted, and active "
+            "seconds on each item"
+        ),
+        _("comments and reports of problems, if there are any"),
+        _("whether a text was pasted, and how often it was edited"),
     ]
     if design.consent:
-        items.append(_("the version of the consent text, and when they agreed"))
+        items.append(_("the version of the consent text, and the time of consent"))
     if design.workers.countries and not sent:
-        items.append(_("the country that they name"))
+        items.append(_("the country that the participant names"))
     if asks_anything(design.quiz):
         items.append(_("answers to the quiz"))
     if design.crowd.reward_cents:
-        items.append(_("what was paid"))
+        items.append(_("the amount that was paid"))
     if design.crowd.demographics:
         named = ", ".join(str(DEMOGRAPHICS.get(entry, entry)) for entry in design.crowd.demographics)
-        items.append(_("from the crowd: %(named)s") % {"named": named})
+        items.append(_("information that the crowd sends: %(named)s") % {"named": named})
     yield ChecklistLine(
         _("What is collected"), "\n".join(f"- {entry}" for entry in items), "GDPR 13, 30(1)(c), P"
     )
     yield ChecklistLine(
         _("What is not collected"),
         _(
-            "No network address and no browser name is stored with answers, and no third party tracks "
-            "participants. While a page of work is in progress, a keyed hash of the network address is "
-            "stored apart from the answers."
+            "Answers are stored without network addresses and browser names. No third party "
+            "tracks participants. While a page of work is in progress, a keyed hash of the "
+            "network address is stored separately from the answers."
         ),
         "GDPR 5(1)(c)",
     )
@@ -329,9 +351,10 @@ def _data_lines(facts: _Facts) -> Iterator[ChecklistLine]:
     yield ChecklistLine(
         _("Who has access"),
         _(
-            "Accounts with a role in the study (%(people)s), who see pseudonyms or chosen names, and "
-            "administrators of the installation. Only accounts that may change the study see what a crowd "
-            "says about participants. Every change is logged."
+            "Accounts with a role in the study (%(people)s) and administrators of the "
+            "installation. They see pseudonyms or names that participants chose. Information from "
+            "a crowd about participants is shown only to accounts that can change the study. "
+            "Every change is logged."
         )
         % {"people": people or _("none yet")},
         "GDPR 30(1)(d), P",
@@ -345,39 +368,40 @@ def _keeping_lines(facts: _Facts) -> Iterator[ChecklistLine]:
     days = facts.design.retention.identities_days
     answer = (
         _(
-            "%(n)s days after the study closes, names, ids and demographics are removed; answers stay without a name."
+            "Names, ids and demographics are removed %(n)s days after the study closes. The "
+            "answers are kept without names."
         )
         % {"n": days}
         if days
         else ""
     )
     yield ChecklistLine(
-        _("How long participants are identifiable"),
+        _("How long participants can be identified"),
         answer,
         "GDPR 5(1)(e), 13(2)(a), P",
         "retention.identities_days",
     )
     way = (
-        _("Their identity and all their answers.")
+        _("The identity of the participant and all their answers.")
         if facts.design.erasure.way == "all"
         else _(
-            "Their identity and what they wrote; other answers are kept without a name (GDPR 17(3)(d), recital 26)."
+            "The identity of the participant and all texts that they wrote. Other answers are "
+            "kept without a name (GDPR 17(3)(d), recital 26)."
         )
     )
     yield ChecklistLine(
         _("What is erased on request"),
         way
         + " "
-        + _(
-            "Amounts paid are kept without a name, as the law requires. Published releases cannot be changed."
-        ),
+        + _("Payments are kept without names, as the law requires. Published releases cannot be changed."),
         "GDPR 17, CR (b)(8)",
     )
     yield ChecklistLine(
         _("What is published"),
         _(
-            "Releases contain answers under new pseudonyms, made with a secret that is then deleted, and "
-            "times to the minute; comments only if an owner adds them, without names and addresses."
+            "Releases contain answers with times to the minute. Each release uses new pseudonyms; "
+            "the secret that made them is deleted. Comments are included only if an owner adds "
+            "them, without names and addresses."
         ),
         "ARR D3, CR (b)(9), P",
     )
@@ -386,6 +410,6 @@ def _keeping_lines(facts: _Facts) -> Iterator[ChecklistLine]:
 def _risk_lines(facts: _Facts) -> Iterator[ChecklistLine]:
     ethics = facts.design.ethics
     yield ChecklistLine(
-        _("Risks, and what is done about them"), ethics.risks, "CR (b)(2), ARR A2", "ethics.risks"
+        _("Risks and how they are reduced"), ethics.risks, "CR (b)(2), ARR A2", "ethics.risks"
     )
     yield ChecklistLine(_("Benefits"), ethics.benefits, "CR (b)(3)", "ethics.benefits")

@@ -13,7 +13,7 @@ from judgments.models import Study
 
 def as_markdown(study: Study, sections: list[ChecklistSection]) -> str:
     title = _("Checklist for an ethics board: %(name)s") % {"name": study.name}
-    parts = [f"# {title}", _("Filled from the design of study `%(slug)s`.") % {"slug": study.slug}]
+    parts = [f"# {title}", _("Filled in from the design of study `%(slug)s`.") % {"slug": study.slug}]
     for section in sections:
         parts.append(f"## {section.title}")
         for line in section.lines:

@@ -70,19 +70,19 @@ def _with_usual_answers(design: StudyDesign, case: str, by: User | None) -> Stud
     """Return the design with empty fields filled: contact, retention, and answers that follow from the case."""
     named = f"{by.get_full_name() or by.get_username()}, {by.email}" if by is not None and by.email else ""
     course = _(
-        "Students depend on those who teach them. Nobody who grades them sees who takes part or what they answer, "
-        "and there is another way to earn the same credit."
+        "Students depend on their teachers. Nobody who grades the students sees who takes part or "
+        "what they answer. Students can earn the same credit in another way."
     )
     usual = {
         "minimum_age": USUAL_AGE,
         "vulnerable": course
         if case == "course"
-        else _("None are recruited; all participants confirm that they are of age."),
+        else _("No vulnerable groups are recruited. All participants confirm that they are of age."),
         "risks": _(
-            "None beyond those of everyday work at a screen. Participants can stop at any time without a disadvantage, "
-            "and report an item."
+            "There are no risks beyond those of everyday work at a screen. Participants can stop "
+            "at any time without a disadvantage, and they can report an item."
         ),
-        "benefits": _("None for participants; the results may help others."),
+        "benefits": _("Participants have no direct benefit. The results can help others."),
     }
     empty = {key: value for key, value in usual.items() if not getattr(design.ethics, key)}
     days = design.retention.identities_days or USUAL_DAYS
@@ -112,7 +112,10 @@ def fill_consent_templates(*, study: Study, by: User | None, case: str, replace:
     design = design_of(study)
     if design.consent.strip() and not replace:
         raise WrongState(
-            _("Nothing was changed: there is a consent text already. Tick “replace” to overwrite it.")
+            _(
+                "Nothing was changed, because the study already has a consent text. Tick “replace” to "
+                "overwrite it."
+            )
         )
     drafting = study.state == Study.State.DRAFT
     design = _with_usual_answers(design, case, by) if drafting else design

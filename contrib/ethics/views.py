@@ -40,7 +40,9 @@ def _consent_points(launch: Launch) -> Iterable[ChecklistItem]:
             yield ChecklistItem(_("Consent"), Readiness.MISSING, _(NO_CONSENT), ready_texts, words)
     elif is_outdated(launch.study, launch.design):
         sentence = _("The design has changed since the ready text was filled in.")
-        yield ChecklistItem(_("Consent"), Readiness.MISSING, sentence, ready_texts, _("Fill it in again"))
+        yield ChecklistItem(
+            _("Consent"), Readiness.MISSING, sentence, ready_texts, _("Fill in the text again")
+        )
 
 
 add_consent_check(_consent_points)

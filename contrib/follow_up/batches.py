@@ -47,21 +47,25 @@ def make_next_batch(*, study: Study, keys: Sequence[str], why: str = "", by: Use
     kind = KINDS[study.protocol]
     chosen = list(dict.fromkeys(keys))
     if not chosen:
-        raise WrongState(_("No batch was made: select at least one row."))
+        raise WrongState(_("No study was created: select at least one row."))
     if len(chosen) > MOST_ITEMS:
         raise WrongState(
-            _("No batch was made: %(chosen)s rows are chosen, at most %(most)s fit in one design.")
+            _(
+                "No study was created: %(chosen)s rows are selected; expected at most %(most)s, the "
+                "limit for a design."
+            )
             % {"chosen": thousands(len(chosen)), "most": thousands(MOST_ITEMS)}
         )
     if not kind.supports_unit_ids:
         raise WrongState(
-            _("No batch was made: %(name)s has no items that could be chosen one by one.")
+            _("No study was created: items of the kind %(name)s cannot be chosen individually.")
             % {"name": kind.name}
         )
     if study.source == Study.Source.IMPORTED and not kind.compares_pairs:
         raise WrongState(
             _(
-                "No batch was made: study %(slug)r holds imported judgments; no design draws its captions again."
+                "No study was created: study %(slug)r has imported judgments, so no design can "
+                "sample its items again."
             )
             % {"slug": study.slug}
         )
@@ -70,7 +74,7 @@ def make_next_batch(*, study: Study, keys: Sequence[str], why: str = "", by: Use
     lacking = [key for key in chosen if key not in existing]
     if lacking:
         raise ObjectNotFound(
-            _("No batch was made: study %(slug)r has no %(lacking)r.")
+            _("No study was created: study %(slug)r has no row %(lacking)r.")
             % {"slug": study.slug, "lacking": lacking[0]}
         )
     number = next_copy(study)
@@ -126,15 +130,15 @@ def make_batch_of_new_items(*, study: Study, items: int, why: str = "", by: User
     kind, design = KINDS[study.protocol], design_of(study)
     if study.source == Study.Source.IMPORTED or draws_at_claim(study) or design.sampling.listed:
         raise WrongState(
-            _("No items were ordered: study %(slug)r does not draw its items from the dataset.")
+            _("No study was created: study %(slug)r does not sample its items from the dataset.")
             % {"slug": study.slug}
         )
     left = items_left(study)
     if items > left:
         raise WrongState(
             _(
-                "No items were ordered: dataset %(dataset)r has %(left)s unused items, not %(items)s; upload "
-                "more first."
+                "No study was created: dataset %(dataset)r has only %(left)s unused items, "
+                "expected %(items)s. Upload more items first."
             )
             % {"dataset": study.dataset.name, "left": thousands(left), "items": thousands(items)}
         )
@@ -167,7 +171,11 @@ def make_batch_of_new_items(*, study: Study, items: int, why: str = "", by: User
 class OptionalReason(serializers.CharField):
     def __init__(self) -> None:
         super().__init__(
-            default="", allow_blank=True, max_length=LONGEST_REASON, help_text="Shown in the log."
+            default="",
+            allow_blank=True,
+            max_length=LONGEST_REASON,
+            label="Reason",
+            help_text="The reason is shown in the log.",
         )
 
 
@@ -187,7 +195,7 @@ class BatchRequest(Parameters):
 def next_batch(*, study: Study, by: User | None, chosen: Sequence[str], why: str) -> Outcome:
     """Make a draft, of the study's own design, that asks again about the chosen rows. Nothing is opened."""
     batch = make_next_batch(study=study, keys=chosen, why=why, by=by)
-    sentence = _("“%(name)s” is a draft with %(n)s selected rows; nothing is opened automatically.")
+    sentence = _("The draft “%(name)s” was created with %(n)s selected rows. It is not opened automatically.")
     return Outcome(sentence % {"name": batch.name, "n": len(set(chosen))}, batch)
 
 
@@ -202,5 +210,5 @@ class MoreItemsRequest(Parameters):
 def more_items(*, study: Study, by: User | None, items: int, why: str) -> Outcome:
     """Make a draft, of the study's own design, for items that it did not ask about. Nothing is opened."""
     batch = make_batch_of_new_items(study=study, items=items, why=why, by=by)
-    sentence = _("“%(name)s” is a draft with %(n)s new items; nothing is opened automatically.")
+    sentence = _("The draft “%(name)s” was created with %(n)s new items. It is not opened automatically.")
     return Outcome(sentence % {"name": batch.name, "n": thousands(items)}, batch)

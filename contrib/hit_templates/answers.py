@@ -64,7 +64,7 @@ def _choice(question: FormQuestion, value: Any) -> str | None:
         return None
     if value not in values:
         raise RefusedAnswer(
-            gettext("expected for “%(name)s” one of %(values)s")
+            gettext("expected one of these values for “%(name)s”: %(values)s")
             % {"name": question.name, "values": _listed(values)},
             MISSING % {"name": question.label},
         )
@@ -76,13 +76,13 @@ def _option_values(question: FormQuestion, value: Any) -> list[str]:
     ticked = [] if value is None else value
     if not isinstance(ticked, list) or not all(entry in values for entry in ticked):
         raise ValueError(
-            gettext("expected for “%(name)s” a list with some of %(values)s")
+            gettext("expected a list of values for “%(name)s”; allowed values: %(values)s")
             % {"name": question.name, "values": _listed(values)}
         )
     for option in question.options:
         if option.required and option.value not in ticked:
             raise RefusedAnswer(
-                gettext("expected “%(value)s” among “%(name)s”")
+                gettext("expected “%(value)s” to be ticked in “%(name)s”")
                 % {"name": question.name, "value": option.value},
                 TICK_MISSING % {"name": option.label or question.label},
             )
@@ -98,7 +98,7 @@ def _number(question: FormQuestion, value: Any) -> int | float | None:
     if number is None or not _is_in_range(question, number):
         between = _range_of(question)
         raise RefusedAnswer(
-            gettext("expected for “%(name)s” a number%(range)s") % {"name": question.name, "range": between},
+            gettext("expected a number%(range)s for “%(name)s”") % {"name": question.name, "range": between},
             NO_NUMBER % {"name": question.label, "range": between},
         )
     return number
@@ -120,13 +120,13 @@ def _range_of(question: FormQuestion) -> str:
     if low is not None and high is not None:
         return gettext(" from %(low)s to %(high)s") % {"low": low, "high": high}
     if low is not None:
-        return gettext(" from %(low)s on") % {"low": low}
-    return gettext(" up to %(high)s") % {"high": high} if high is not None else ""
+        return gettext(" of at least %(low)s") % {"low": low}
+    return gettext(" of at most %(high)s") % {"high": high} if high is not None else ""
 
 
 def _text(question: FormQuestion, value: Any) -> str | None:
     if value is not None and not isinstance(value, str):
-        raise ValueError(gettext("expected for “%(name)s” a text") % {"name": question.name})
+        raise ValueError(gettext("expected a text for “%(name)s”") % {"name": question.name})
     text = (value or "").replace("\r\n", "\n").replace("\r", "\n").strip()
     if not text:
         if question.required:
@@ -134,14 +134,14 @@ def _text(question: FormQuestion, value: Any) -> str | None:
         return None
     if len(text) > question.longest:
         raise RefusedAnswer(
-            gettext("expected for “%(name)s” at most %(most)d characters")
+            gettext("expected at most %(most)d characters for “%(name)s”")
             % {"name": question.name, "most": question.longest},
             TOO_LONG % {"name": question.label, "most": question.longest},
         )
     # Controls and lone surrogates cannot be stored.
     if any(unicodedata.category(sign) in ("Cc", "Cs") and sign not in "\n\t" for sign in text):
         raise ValueError(
-            gettext("expected for “%(name)s” a text without control characters") % {"name": question.name}
+            gettext("expected a text without control characters for “%(name)s”") % {"name": question.name}
         )
     return text
 

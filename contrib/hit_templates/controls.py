@@ -257,8 +257,8 @@ def control_contradictions(template: TemplateForm, design: StudyDesign) -> Itera
     if design.controls.known:
         yield (
             gettext(
-                "controls.known must be empty: a template's known items are the rows of its inputs that have "
-                "right answers in columns Expected.NAME"
+                "controls.known must be empty. The known items of a template are rows of its "
+                "inputs with right answers in columns Expected.NAME"
             )
         )
     if not design.controls.per_hit:
@@ -267,7 +267,7 @@ def control_contradictions(template: TemplateForm, design: StudyDesign) -> Itera
     if foreign:
         yield (
             gettext(
-                "controls.kinds contains %(foreign)r, which a template does not have; expected %(listed)s"
+                "controls.kinds contains %(foreign)r, which is not available for templates; expected %(listed)s"
             )
             % {"foreign": foreign[0], "listed": " or ".join(map(repr, TEMPLATE_CONTROLS))}
         )
@@ -276,8 +276,8 @@ def control_contradictions(template: TemplateForm, design: StudyDesign) -> Itera
     ):
         yield (
             gettext(
-                "controls.kinds contains 'repeated', but the template asks only for texts, and nobody types the "
-                "same text twice; expected %(known_good)r"
+                "controls.kinds contains 'repeated', but this template asks only for written "
+                "texts, which people do not repeat word for word; expected %(known_good)r"
             )
             % {"known_good": KNOWN_GOOD}
         )
@@ -294,7 +294,8 @@ def known_rows(template: TemplateForm, rows: Sequence[Image], dataset: str) -> l
     if shown is not None:
         raise DesignError(
             gettext(
-                "template.html shows ${%(shown)s}, which contains the right answer: every participant would read it."
+                "template.html shows ${%(shown)s}. This field contains the right answer, so "
+                "participants would see the right answer."
             )
             % {"shown": shown},
             field="template.html",
@@ -307,8 +308,8 @@ def known_rows(template: TemplateForm, rows: Sequence[Image], dataset: str) -> l
         except ExpectedProblem as problem:
             raise DesignError(
                 gettext(
-                    "controls.kinds contains %(known_good)r, but %(name)s of dataset %(dataset)r has in column "
-                    "%(column)r %(problem)s."
+                    "controls.kinds contains %(known_good)r, but the right answer of %(name)s in "
+                    "column %(column)r of dataset %(dataset)r cannot be used: %(problem)s."
                 )
                 % {
                     "known_good": KNOWN_GOOD,

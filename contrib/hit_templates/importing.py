@@ -209,9 +209,9 @@ def import_template(
     checked = check_template(source=source, inputs=inputs, encoding=encoding, progress=progress)
     design = sketched_design(source=source, slug=slug, name=name, **values)
     if Study.objects.filter(slug=slug).exists():
-        raise DataConflict(f"There is a study {slug!r} already; choose another slug.")
+        raise DataConflict(f"A study {slug!r} already exists; choose another slug.")
     if user is not None and Dataset.objects.filter(name=slug).exists():
-        raise DataConflict(f"There is a dataset {slug!r} already; choose another short name.")
+        raise DataConflict(f"A dataset {slug!r} already exists; choose another short name.")
     with transaction.atomic():
         import_dataset(
             format=FORMAT,

@@ -272,7 +272,7 @@ class ShownRow(Shown):
 
 class HITTemplate(OpenKind):
     name = "template"
-    title = "HIT template: a page of your own, with ${field} for the cells of a row"
+    title = "HIT template: your own HTML page, with ${field} for the cells of a row"
     no_source = "a HIT template shows what its own fields say"
     defaults = {
         "question": "Please fill in this form.",
@@ -285,16 +285,16 @@ class HITTemplate(OpenKind):
         "annotation/kinds/template.html",
         script="js/kinds/template.js",
         keys=(
-            (("1", "…", "9"), _("choose, where there is one row of buttons")),
-            (("Tab",), _("to the next field")),
+            (("1", "…", "9"), _("choose a button, if the form has one row of buttons")),
+            (("Tab",), _("go to the next field")),
         ),
         shows_picture=False,
         custom=True,
     )
     comparison = MetricComparison(
         refusal=(
-            "the answers are values of a form, which metrics do not score; the results show the consensus "
-            "of each question, and the exports contain the answers."
+            "the answers are values of a form, and metrics do not score such values. The results "
+            "show the consensus of each question. The exports contain the answers."
         )
     )
     own_keys = ("template.html",)
@@ -372,8 +372,8 @@ class HITTemplate(OpenKind):
             raise DesignError(
                 pgettext(
                     "staff",
-                    "every row of dataset %(name)r has a right answer, so none is left to be judged; expected "
-                    "rows without a right answer.",
+                    "every row of dataset %(name)r has a right answer, so no row is left to be "
+                    "judged; expected some rows without a right answer.",
                 )
                 % {"name": material.name},
                 field="dataset",

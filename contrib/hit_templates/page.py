@@ -52,25 +52,28 @@ class HITTemplateForm(forms.Form):
         required=False,
         validators=[short_name],
         help_text=gettext_lazy(
-            "In the study's link, and of its dataset; left empty, it is made from the name."
+            "It becomes part of the link to the study, and the name of the dataset. If empty, it "
+            "is made from the name of the study."
         ),
         widget=UnfoldAdminTextInputWidget,
     )
     template = forms.FileField(
         label=gettext_lazy("Template"),
         help_text=gettext_lazy(
-            "The HTML of the requester page or of Turkle, with ${field} for what differs."
+            "The HTML of the template from Mechanical Turk’s requester site or from Turkle. It "
+            "contains ${field} where rows differ."
         ),
     )
     inputs = forms.FileField(
         label=gettext_lazy("Inputs"),
-        help_text=gettext_lazy("CSV: a column for each field, a row for each task. UTF-8."),
+        help_text=gettext_lazy("A CSV file in UTF-8 with a column for each field and a row for each task."),
     )
     pictures = forms.FileField(
         label=gettext_lazy("Pictures"),
         required=False,
         help_text=gettext_lazy(
-            "A zip with the pictures that a column “picture” names. Addresses in cells need none."
+            "A zip file with the pictures that are named in the column “picture”. It is not "
+            "needed if the column contains web addresses."
         ),
     )
 
@@ -146,11 +149,11 @@ def _show_checked(
 def _refuse_taken(slug: str) -> None:
     if Study.objects.filter(slug=slug).exists():
         raise DataConflict(
-            gettext("There is a study %(slug)r already; choose another short name.") % {"slug": slug}
+            gettext("A study %(slug)r already exists; choose another short name.") % {"slug": slug}
         )
     if Dataset.objects.filter(name=slug).exists():
         raise DataConflict(
-            gettext("There is a dataset %(slug)r already; choose another short name.") % {"slug": slug}
+            gettext("A dataset %(slug)r already exists; choose another short name.") % {"slug": slug}
         )
 
 
@@ -158,7 +161,7 @@ def _question_rows(checked: CheckedTemplate) -> list[dict[str, str]]:
     control_names = {
         "radio": gettext("one of (radio buttons)"),
         "select": gettext("one of (radio buttons)"),
-        "checkbox": gettext("any of (checkboxes)"),
+        "checkbox": gettext("several of (checkboxes)"),
         "number": gettext("a number"),
         "range": gettext("a slider"),
         "text": gettext("a text"),
@@ -213,7 +216,8 @@ def _create(request: HttpRequest, context: Context) -> HttpResponse:
     rows = ngettext("%(n)s row", "%(n)s rows", checked.rows) % {"n": thousands(checked.rows)}
     messages.success(
         request,
-        gettext("“%(name)s” is a draft now, with %(rows)s of inputs.") % {"name": study.name, "rows": rows},
+        gettext("The draft “%(name)s” was created with %(rows)s of inputs.")
+        % {"name": study.name, "rows": rows},
     )
     return redirect(study_page_address(study, "change"))
 
@@ -221,7 +225,7 @@ def _create(request: HttpRequest, context: Context) -> HttpResponse:
 PAGE = StartPage(
     name="bring-template",
     label="Import a HIT template",
-    text="From Mechanical Turk or Turkle:",
+    text="If you have a template from Mechanical Turk or Turkle:",
     view=upload_template,
     with_data=True,
 )

@@ -609,7 +609,7 @@ def describe_judge(study: Study, **_signal: Any) -> str:
     """Return a sentence if a judge answers the study's units, so that they cannot be discarded; "" otherwise."""
     if not Judge.objects.filter(study=study).exists():
         return ""
-    return _("A judge answers study %(slug)r; remove the judge first, or duplicate the study.") % {
+    return _("Study %(slug)r has answers of a judge. Remove the judge first, or duplicate the study.") % {
         "slug": study.slug
     }
 
@@ -636,7 +636,7 @@ def judges_section(study: Study) -> Section | None:
 
 
 def describe_unbiased_share(side: Mapping[str, Any]) -> str:
-    """Return a sentence about how often an unbiased judge chooses the text shown first."""
+    """Return a sentence about how often an unbiased judge chooses the text that is shown first."""
     return coefficient(side.get("by_chance", 0.5))  # results of earlier versions are about pairs
 
 

@@ -57,7 +57,7 @@ class JudgeAnswer(models.Model):
 
     class State(models.TextChoices):
         WAITING = "waiting", gettext_lazy("not asked yet")
-        ASKED = "asked", gettext_lazy("asked, without a reply yet")
+        ASKED = "asked", gettext_lazy("asked, no reply yet")
         ANSWERED = "answered", gettext_lazy("answered")
         FAILED = "failed", gettext_lazy("without a usable answer")
 

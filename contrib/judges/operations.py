@@ -216,8 +216,9 @@ class JudgeName(Parameters):
     )
     own_systems = KeysField(
         required=False,
-        label="Systems of its family",
-        help_text="Systems of the study that come from the same family, which it may favour.",
+        label="Systems of the same model family",
+        help_text="Systems of the study from the same model family as the judge. The judge could "
+        "favour them.",
     )
 
 
@@ -229,7 +230,7 @@ class JudgeFile(JudgeName):
         required=False,
         initial=Judge.Source.MODEL.value,
         label="Type",
-        help_text="A model, or another crowd (default: model).",
+        help_text="Whether the judge is a model or another crowd (default: model).",
     )
 
 
@@ -238,8 +239,8 @@ class ImportJudgeRequest(JudgeFile):
 
     answers = FileText(
         label="Answers",
-        help_text="CSV with a header line, or JSON lines, with unit, value or answer, and rater and order if "
-        "known.",
+        help_text="CSV with a header line, or JSON lines. Required: unit, and value or answer. "
+        "Optional: rater and order.",
     )
 
 
@@ -265,15 +266,15 @@ class AskJudgeRequest(JudgeName):
     """Which model, and for how much money."""
 
     model = serializers.CharField(
-        max_length=200, label="Model", help_text="The model's name at the endpoint."
+        max_length=200, label="Model", help_text="The name of the model at the API endpoint."
     )
     budget = _amount_field(
         "Budget",
-        "What may be spent in all, in the currency of the prices; 0 where it is free.",
+        "Maximum amount that can be spent, in the currency of the prices. 0 if the model is free.",
     )
     price_in = _amount_field(
         "Price of a million tokens sent",
-        "Price of a million tokens that are sent.",
+        "Price of a million tokens that are sent to the model.",
         required=False,
     )
     price_out = _amount_field(
@@ -293,7 +294,7 @@ class AskJudgeRequest(JudgeName):
         max_value=100_000,
         required=False,
         label="Maximum length of a reply",
-        help_text=f"Tokens that a reply may have (default: {LONGEST_REPLY}, or {LONGEST_MARKS:,} where errors are "
+        help_text=f"Maximum number of tokens in a reply (default: {LONGEST_REPLY}, or {LONGEST_MARKS:,} if errors are "
         "marked). Reasoning models need more.",
     )
 
@@ -348,8 +349,8 @@ class CompareJudgesRequest(Parameters):
         required=False,
         initial=EPSILON,
         label="Epsilon",
-        help_text=f"By how much a judge may be worse than a person: 0.1 compared with a crowd, 0.15 with "
-        f"skilled people, 0.2 with experts (default: {EPSILON}).",
+        help_text=f"Margin by which a judge can be worse than a person (default: {EPSILON}). Use 0.1 for a crowd, "
+        "0.15 for skilled people, and 0.2 for experts.",
     )
     seed = serializers.IntegerField(
         min_value=0,
@@ -357,7 +358,7 @@ class CompareJudgesRequest(Parameters):
         required=False,
         initial=0,
         label="Seed",
-        help_text="Random seed (default: 0).",
+        help_text="Seed of the random numbers (default: 0).",
     )
 
 

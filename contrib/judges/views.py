@@ -84,13 +84,13 @@ def describe_verdict(test: Mapping[str, Any]) -> str:
         return _("Not tested: %(reason)s.") % {"reason": test["reason"]}
     sentence = (
         _(
-            "It may replace a person here: it agrees at least as well as %(won)s of %(people)s people, and "
-            "half are needed (epsilon %(epsilon)s).",
+            "The judge can replace a person in this study. It passed the test against %(won)s of "
+            "%(people)s people; at least half are needed (epsilon %(epsilon)s).",
         )
         if test["passed"]
         else _(
-            "It may not replace a person here: it agrees at least as well as only %(won)s of %(people)s "
-            "people, and half are needed (epsilon %(epsilon)s).",
+            "The judge should not replace a person in this study. It passed the test against only "
+            "%(won)s of %(people)s people; at least half are needed (epsilon %(epsilon)s).",
         )
     )
     return sentence % {"won": test["won"], "people": test["people"], "epsilon": coefficient(test["epsilon"])}
@@ -101,23 +101,23 @@ def _biases(judge: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any], str]
     if judge["side"] and judge["side"]["first_shown"]["n"]:
         biases += [
             (
-                _("chooses the text shown first"),
+                _("chooses the text that is shown first"),
                 judge["side"]["first_shown"],
                 describe_unbiased_share(judge["side"]),
             ),
             (_("gives the same answer in both orders"), judge["side"]["consistent"], coefficient(1)),
         ]
     if judge["difference"]:
-        biases.append((_("its answer minus people's mean"), judge["difference"], "0"))
+        biases.append((_("answer of the judge minus mean answer of people"), judge["difference"], "0"))
     if judge["length"]["n"]:
         label = (
-            _("chooses the longer text more often than people")
+            _("chooses the longer text more often than people do")
             if judge["side"]
-            else _("more points than people for ten more words")
+            else _("score change for ten more words, judge minus people")
         )
         biases.append((label, judge["length"], "0"))
     if judge["own"]:
-        biases.append((_("favours systems of its family more than people"), judge["own"], "0"))
+        biases.append((_("prefers systems of its model family more than people do"), judge["own"], "0"))
     return biases
 
 

@@ -21,10 +21,12 @@ from judgments.kinds import KINDS
 
 USE = "import_judgments"  # the kind of its job
 SCALE_HELP = gettext_lazy(
-    "For graded or slider answers, such as 1:5, 1:5:0.5 or -3:3. If empty, it is derived from the answers "
-    "and reported by the import."
+    "Needed only for graded or slider answers, such as 1:5, 1:5:0.5 or -3:3. If empty, the import "
+    "derives the scale from the answers and reports it."
 )
-DESIGN_HELP = gettext_lazy("TOML, as downloaded from a study's page; required for answers to a HIT template.")
+DESIGN_HELP = gettext_lazy(
+    "The TOML file that a study page offers for download. It is required for answers to a HIT template."
+)
 
 
 class JudgmentTableUse(TableUse):
@@ -93,7 +95,7 @@ add_table_use(
         required=("unit", "worker"),
         optional=tuple(name for name in NAMES if name not in ("systems", "answers", "study", "document")),
         words={},
-        choices={PEOPLE: gettext_noop("answers of the participant in the header")},
+        choices={PEOPLE: gettext_noop("answers of the participant who is named in the header")},
         template="judgment_imports/columns.html",
     ),
 )

@@ -25,7 +25,7 @@ class JudgmentsForm(UploadForm):
         label=gettext_lazy("Short name of the study"),
         max_length=80,
         validators=[short_name],
-        help_text=gettext_lazy("The judgments become a closed study with this short name."),
+        help_text=gettext_lazy("The import creates a closed study with this short name."),
         widget=UnfoldAdminTextInputWidget,
     )
     protocol = forms.ChoiceField(
@@ -36,7 +36,8 @@ class JudgmentsForm(UploadForm):
             *((kind.name, gettext_lazy(kind.title)) for kind in KINDS.values()),
         ],
         help_text=gettext_lazy(
-            "For rows without a protocol, and for published datasets with judgments of several protocols."
+            "Used for rows that name no protocol, and for published datasets that have judgments "
+            "of several protocols."
         ),
         widget=UnfoldAdminSelectWidget,
     )

@@ -30,7 +30,7 @@ MTME = Format(
     name="mtme",
     suffix="mtme.zip",
     content_type="application/zip",
-    what="Archive for mt-metrics-eval: its folder layout",
+    what="Archive for mt-metrics-eval: files in the folder layout of this program",
     fits=_needs_systems,
     encoding=_encoding,
 )

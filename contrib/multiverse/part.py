@@ -23,11 +23,13 @@ from judgments.studies.generation.progress import Progress
 class Multiverse(ReportPart):
     name = "multiverse"
     label = "Robustness analysis"
-    help_text = "Also repeat the analysis under all other defensible choices, and plot how far the conclusions change."
+    help_text = (
+        "Repeats the analysis with all other defensible choices, and plots how much the conclusions change."
+    )
     button = gettext_lazy("Add a robustness analysis")
     hint = gettext_lazy(
-        "Repeats the analysis under all other defensible choices, and plots how far each conclusion "
-        "changes. This takes longer."
+        "This repeats the analysis with all other defensible choices and plots how much each "
+        "conclusion changes. It takes longer."
     )
     methods = (
         "Conclusions were held under all other defensible choices, in a multiverse of analyses "

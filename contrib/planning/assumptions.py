@@ -90,7 +90,7 @@ def read_assumptions(values: Mapping[str, Any]) -> Assumptions:
         if first["type"] == "extra_forbidden":
             known = ", ".join(Assumptions.model_fields)
             raise EvaluationError(
-                _("%(where)s is not known to the planner; expected one of %(known)s.")
+                _("%(where)s is not an assumption of the planner; expected one of %(known)s.")
                 % {"where": where, "known": known}
             ) from None
         raise EvaluationError(
@@ -106,8 +106,8 @@ def read_assumptions(values: Mapping[str, Any]) -> Assumptions:
     if assumptions.controls_per_hit >= assumptions.units_per_hit:
         raise EvaluationError(
             _(
-                "controls_per_hit is %(controls_per_hit)s, which leaves no item on a page of work of "
-                "%(units_per_hit)s."
+                "controls_per_hit is %(controls_per_hit)s, but a page of work has only "
+                "%(units_per_hit)s items, so no item is left to be judged."
             )
             % {"controls_per_hit": assumptions.controls_per_hit, "units_per_hit": assumptions.units_per_hit}
         )

@@ -81,8 +81,8 @@ def power_sentence(result: Mapping[str, Any]) -> str:
     if best is None:
         most = max(result["tried"], key=lambda row: row["power"])
         return _(
-            "None of these designs reliably finds the difference in %(wanted)s of studies. The best one, "
-            "%(design)s, finds it in %(power)s (%(interval)s)."
+            "No design in the list reliably reaches the target power of %(wanted)s. The best "
+            "design (%(design)s) finds the difference in %(power)s of studies (%(interval)s)."
         ) % {
             "wanted": percent(result["wanted"]),
             "design": describe_design(most),
@@ -90,7 +90,8 @@ def power_sentence(result: Mapping[str, Any]) -> str:
             "interval": _interval(most),
         }
     sentence = _(
-        "%(design)s find the difference in %(power)s of studies (%(interval)s); the wrong one is ahead in %(wrong)s."
+        "A study with %(design)s finds the difference in %(power)s of cases (%(interval)s). In "
+        "%(wrong)s of cases, the wrong system or metric is ahead."
     ) % {
         "design": describe_design(best),
         "power": percent(best["power"]),
@@ -98,11 +99,11 @@ def power_sentence(result: Mapping[str, Any]) -> str:
         "wrong": percent(best["wrong"], 1),
     }
     if result["fewer_votes"] is not None:
-        sentence += " " + _("With one vote less: %(power)s.") % {
+        sentence += " " + _("With one vote fewer, the power is %(power)s.") % {
             "power": percent(result["fewer_votes"]["power"])
         }
     if result["half_the_pairs"] is not None:
-        sentence += " " + _("With half the pairs: %(power)s.") % {
+        sentence += " " + _("With half as many pairs, the power is %(power)s.") % {
             "power": percent(result["half_the_pairs"]["power"])
         }
     return sentence
@@ -121,8 +122,8 @@ def describe_design(row: Mapping[str, Any]) -> str:
             row["votes"],
         ) % {"pairs": thousands(row["pairs"]), "votes": thousands(row["votes"])}
     return ngettext(
-        "%(pairs)s pairs with %(references)s references each and %(votes)s vote on each of them",
-        "%(pairs)s pairs with %(references)s references each and %(votes)s votes on each of them",
+        "%(pairs)s pairs with %(references)s references each and %(votes)s vote on each reference",
+        "%(pairs)s pairs with %(references)s references each and %(votes)s votes on each reference",
         row["votes"],
     ) % {
         "pairs": thousands(row["pairs"]),

@@ -23,25 +23,33 @@ WORDS = {
     "first": (gettext_noop("Accuracy of the first metric"), ""),
     "second": (gettext_noop("Accuracy of the second metric"), ""),
     "agreement": (gettext_noop("Share of pairs on which both metrics name the same winner"), ""),
-    "right": (gettext_noop("Share of right votes of attentive participants"), ""),
+    "right": (gettext_noop("Share of right votes by attentive participants"), ""),
     "pair_spread": (
         gettext_noop("Variation of difficulty between pairs"),
-        gettext_noop("0: none; .3: many clear and many hopeless pairs"),
+        gettext_noop("0: no variation; .3: many easy pairs and many very difficult pairs"),
     ),
-    "careless": (gettext_noop("Share of careless votes"), gettext_noop("half of them are right by chance")),
+    "careless": (
+        gettext_noop("Share of careless votes"),
+        gettext_noop("by chance, half of the careless votes are right"),
+    ),
     "worker_spread": (
-        gettext_noop("Concentration of careless votes"),
-        gettext_noop("0: the same for all participants; 1: some participants are always careless"),
+        gettext_noop("Concentration of careless votes on few participants"),
+        gettext_noop(
+            "0: equally distributed over all participants; 1: some participants are always careless"
+        ),
     ),
     "taste": (
         gettext_noop("Variation of preference between participants"),
-        gettext_noop("standard deviation of log odds; 0: none, 1: large"),
+        gettext_noop("standard deviation of log odds; 0 means none, 1 means large"),
     ),
-    "wanted": (gettext_noop("Target power"), gettext_noop("share of studies that find the difference")),
+    "wanted": (
+        gettext_noop("Target power"),
+        gettext_noop("share of studies that should find the difference"),
+    ),
     "alpha": (gettext_noop("Significance level"), ""),
     "replaced": (
-        gettext_noop("Share of work to be replaced"),
-        gettext_noop("pages of work that are paid but not used"),
+        gettext_noop("Share of pages of work that must be replaced"),
+        gettext_noop("these pages are paid, but their answers are not used"),
     ),
 }
 LISTS = {
@@ -52,8 +60,8 @@ LISTS = {
 REWARD = "reward_cents"
 COUNTS = {
     "units_per_hit": gettext_noop("Items on a page of work"),
-    "controls_per_hit": gettext_noop("Check questions among them"),
-    "raters": gettext_noop("Number of participants (0: new ones for every page of work)"),
+    "controls_per_hit": gettext_noop("Check questions among these items"),
+    "raters": gettext_noop("Number of participants (0: different participants for every page of work)"),
     "simulations": gettext_noop("Simulated studies"),
     "seed": gettext_noop("Seed"),
 }
@@ -74,7 +82,7 @@ GROUPS = (
     ),
     (gettext_noop("From a pilot"), "", ("pilot", *NAMES)),
     (gettext_noop("Designs to try"), "", tuple(LISTS)),
-    (gettext_noop("Accuracy of the simulation"), "", ("wanted", "alpha", "simulations", "seed")),
+    (gettext_noop("Settings of the simulation"), "", ("wanted", "alpha", "simulations", "seed")),
     (gettext_noop("Cost"), "", (REWARD, "units_per_hit", "controls_per_hit", "replaced")),
 )
 
@@ -115,9 +123,9 @@ class PlanningForm(forms.Form):
         self.fields["pilot"] = forms.ChoiceField(
             label=_("Participants as in the pilot"),
             required=False,
-            choices=[("", _("as assumed below")), *pilots],
+            choices=[("", _("as assumed in this form")), *pilots],
             widget=UnfoldAdminSelectWidget,
-            help_text=_("replaces the assumptions on votes"),
+            help_text=_("the pilot replaces the assumptions about votes"),
         )
         for name, label in NAMES.items():
             self.fields[name] = forms.CharField(
@@ -125,7 +133,7 @@ class PlanningForm(forms.Form):
                 required=False,
                 max_length=200,
                 widget=UnfoldAdminTextInputWidget,
-                help_text=_("if both are named, they replace the assumptions on the difference"),
+                help_text=_("if you name both, the pilot replaces the assumptions about the difference"),
             )
 
     def groups(self) -> list[tuple[str, str, list[forms.BoundField]]]:
@@ -139,9 +147,11 @@ class PlanningForm(forms.Form):
         data: dict[str, Any] = super().clean() or {}
         first, second = data.get("pilot_first", ""), data.get("pilot_second", "")
         if bool(first) != bool(second):
-            self.add_error("pilot_second" if first else "pilot_first", _("name both, or neither"))
+            self.add_error(
+                "pilot_second" if first else "pilot_first", _("name two systems or metrics, or none")
+            )
         elif first and not data.get("pilot"):
-            self.add_error("pilot", _("choose the pilot that compared the two"))
+            self.add_error("pilot", _("choose the pilot that compared these two systems or metrics"))
         return data
 
     def assumptions(self) -> dict[str, Any]:

@@ -56,7 +56,8 @@ def start_power_plan(
     """Starts a simulation of how many pairs, references and votes a difference takes; follow `state`."""
     if not KINDS[study.protocol].compares_pairs:
         raise WrongState(
-            _("Study %(slug)r compares no pairs; the planner works for pairs only.") % {"slug": study.slug}
+            _("Study %(slug)r does not compare pairs; the planner works only for pairs.")
+            % {"slug": study.slug}
         )
     return plan_args({**assumptions_for(study), **(assumptions or {})}, **source)
 
@@ -76,7 +77,7 @@ def use_plan(*, study: Study, by: User | None) -> Outcome:
     best = plan.result["best"] if plan else None
     if plan is None or best is None:
         raise WrongState(
-            _("Study %(slug)r has no plan with a design that reaches the power.") % {"slug": study.slug}
+            _("Study %(slug)r has no plan in which a design reaches the target power.") % {"slug": study.slug}
         )
     values = study.design
     kinds = {kind: count for kind, count in values["sampling"]["pairs"].items() if count} or dict.fromkeys(

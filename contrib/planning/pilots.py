@@ -64,9 +64,7 @@ def estimate_from_pilot(*, study: Study, question: str, first: str = "", second:
     if components and not components["reason"]:
         source["components"] = components
     if bool(first) != bool(second):
-        raise EvaluationError(
-            _("Only one of the pilot's two systems or metrics is named; expected both, or neither.")
-        )
+        raise EvaluationError(_("Only one system or metric of the pilot is named; expected two, or none."))
     if first:
         right = consensus_accuracy(study, people)
         loader = pilot_systems if question == "systems" else pilot_metrics
@@ -132,7 +130,8 @@ def pilot_people(study: Study) -> PilotPeople:
     """Estimate people's accuracy from split votes. Raise EvaluationError if that is impossible."""
     if not KINDS[study.protocol].compares_pairs:
         raise EvaluationError(
-            _("Study %(slug)r compares no pairs; it says nothing about this design.") % {"slug": study.slug}
+            _("Study %(slug)r does not compare pairs, so it cannot be a pilot for this design.")
+            % {"slug": study.slug}
         )
     table = loaders.load_judgments(study)
     counted = table.counted & np.isin(table.value, SIDES)  # people's accuracy is of those who chose
@@ -143,7 +142,7 @@ def pilot_people(study: Study) -> PilotPeople:
         return fit_people(first, votes)
     except StatisticsError as error:
         raise EvaluationError(
-            _("Study %(slug)r is not a pilot: %(error)s.") % {"slug": study.slug, "error": error}
+            _("Study %(slug)r cannot be used as a pilot: %(error)s.") % {"slug": study.slug, "error": error}
         ) from None
 
 
@@ -163,7 +162,8 @@ def consensus_accuracy(study: Study, people: PilotPeople) -> float:
     (result,) = power_of(TwoSystems(1.0), crowd, [size], simulations=TIMES, seed=0)
     if not result.right_consensus > 0.5:
         raise EvaluationError(
-            _("Study %(slug)r is not a pilot: its votes are no better than chance.") % {"slug": study.slug}
+            _("Study %(slug)r cannot be used as a pilot: its votes are no better than chance.")
+            % {"slug": study.slug}
         )
     return result.right_consensus
 
@@ -173,7 +173,8 @@ def _consensus(study: Study) -> dict[int, int]:
     consensus = {pair: int(value) for pair, value in rows.values_list("pair", "value") if pair and value}
     if not consensus:
         raise EvaluationError(
-            _("Study %(slug)r has no pair with a consensus; aggregate it first.") % {"slug": study.slug}
+            _("Study %(slug)r has no pair with a consensus; compute its consensus first.")
+            % {"slug": study.slug}
         )
     return consensus
 
@@ -199,7 +200,8 @@ def pilot_systems(study: Study, first: str, second: str, *, right: float = 1.0) 
         known = sorted({name for names in of_pair.values() if len(set(names)) == 2 for name in names})
         raise EvaluationError(
             _(
-                "Study %(slug)r decided no pair of %(first)r and %(second)r; systems that meet in it: %(value)s."
+                "Study %(slug)r has no pair of %(first)r and %(second)r with a consensus; "
+                "expected two of the systems %(value)s."
             )
             % {"slug": study.slug, "first": first, "second": second, "value": ", ".join(known) or "none"}
         )
@@ -235,7 +237,7 @@ def _winners_of_metric(study: Study, metric: str) -> dict[int, int]:
     rows = list(scores.order_by("pair").values_list("pair", "first", "second"))
     if newest is None or not rows:
         raise EvaluationError(
-            _("Study %(slug)r was not evaluated with %(metric)r; compute it first.")
+            _("Study %(slug)r has no results for metric %(metric)r; compute the metric first.")
             % {"slug": study.slug, "metric": metric}
         )
     named = metric_winners(np.array([row[1] for row in rows]), np.array([row[2] for row in rows]))

@@ -132,7 +132,7 @@ add_operation(use_plan, label="Apply to the design", leads_to=lambda study: "cha
 add_start_page(
     StartPage(
         name="plan",
-        label="Plan without a study",
+        label="Plan before creating a study",
         text="Not sure how many items you need?",
         view=show_planning_first,
     )

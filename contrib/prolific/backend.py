@@ -67,8 +67,8 @@ class ProlificBackend(ExternalBackend):
             raise WrongState(
                 pgettext(
                     "staff",
-                    "Study %(slug)r was not opened: PUBLIC_URL is %(public_url)r; expected the https "
-                    "address under which people at Prolific reach this server.",
+                    "Study %(slug)r was not opened: PUBLIC_URL is %(public_url)r; expected the "
+                    "https address at which participants from Prolific reach this server.",
                 )
                 % {"slug": study.slug, "public_url": settings.PUBLIC_URL}
             )
@@ -79,7 +79,7 @@ class ProlificBackend(ExternalBackend):
             raise WrongState(
                 pgettext(
                     "staff",
-                    "Study %(slug)r was not opened: qualifications are groups of a workspace at "
+                    "Study %(slug)r was not opened: its qualifications need a workspace at "
                     "Prolific; set PROLIFIC_WORKSPACE.",
                 )
                 % {"slug": study.slug}
@@ -88,7 +88,8 @@ class ProlificBackend(ExternalBackend):
             raise WrongState(
                 pgettext(
                     "staff",
-                    "Study %(slug)r was not opened: crowd.reward_cents is 0; Prolific's people are paid.",
+                    "Study %(slug)r was not opened: crowd.reward_cents is 0, but participants "
+                    "from Prolific must be paid.",
                 )
                 % {"slug": study.slug}
             )
@@ -103,9 +104,9 @@ class ProlificBackend(ExternalBackend):
             requirement_filters(client, design.workers, workspace=feature_settings.PROLIFIC_WORKSPACE)
 
     def describe_entrance(self, study: Study) -> str:
-        return pgettext("staff", "Participants come from Prolific, whose study links to %(address)s.") % {
-            "address": f"{settings.PUBLIC_URL}/s/{study.slug}/panel/"
-        }
+        return pgettext(
+            "staff", "Participants come from a study at Prolific. That study links to %(address)s."
+        ) % {"address": f"{settings.PUBLIC_URL}/s/{study.slug}/panel/"}
 
     def fee(self, design: StudyDesign, cents: int) -> int:
         """Return the account's fee, rounded up. Before a purchase, it is checked against Prolific's own total."""

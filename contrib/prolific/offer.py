@@ -4,7 +4,7 @@ from judgments.design.crowds import COMMON_REQUIREMENTS, DEVICES, LANGUAGES, QUO
 
 OFFER = CrowdOffer(
     "prolific",
-    "Prolific by its API",
+    "Use Prolific's API",
     COMMON_REQUIREMENTS | {LANGUAGES, DEVICES, QUOTAS},
     panel=True,
     keys=("panel.api", "crowd.screen_out_cents", "crowd.screen_outs", "crowd.demographics"),

@@ -42,8 +42,8 @@ add_crowd_form(
         demographics.name,
         gettext_noop("Fetch demographics"),
         gettext_noop(
-            "Fetch the demographics named in the design, of participants who submitted work. They are in "
-            "the export “demographics”."
+            "Fetch the demographics that the design names, for participants who submitted work. "
+            "The export “demographics” contains them."
         ),
         key="demographics",
     ),

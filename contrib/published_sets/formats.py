@@ -15,7 +15,7 @@ _PAIRWISE = loaded_when_called("contrib.published_sets.fifty.FiftyPairwise")
 
 FLICKR8K = ImportFormat(
     name="flickr8k",
-    title=gettext_noop("Flickr8k: Flickr8k.token.txt, with the lists of its splits if you have them"),
+    title=gettext_noop("Flickr8k: Flickr8k.token.txt, and optionally the lists of its splits"),
     words="Flickr8k",
     dataset=loaded_when_called("contrib.published_sets.flickr8k.Flickr8kDataset"),
 )

@@ -77,7 +77,7 @@ def start_attempt(*, study: Study, worker: Worker) -> QuizAttempt:
     if status.running is not None:
         return status.running
     if status.passed:
-        raise AlreadyEnded(_("You passed this test before; there is nothing more to do for it."))
+        raise AlreadyEnded(_("You have already passed this test. You do not need to do it again."))
     if not status.attempts_left:
         raise QuizFailed(study.slug)
     number = status.last.number + 1 if status.last is not None else 1
@@ -136,7 +136,7 @@ def own_attempt(*, study: Study, worker: Worker, number: int | None = None) -> Q
     rows = QuizAttempt.objects.filter(worker=worker, qualification=named).select_related("study__dataset")
     attempt = (rows.filter(number=number) if number is not None else rows.filter(finished_at=None)).last()
     if attempt is None:
-        raise ObjectNotFound(_("You have no attempt at the test in progress."))
+        raise ObjectNotFound(_("You have not started the test, or you have already finished it."))
     return attempt
 
 
@@ -157,7 +157,9 @@ def answer_attempt(*, attempt: QuizAttempt, answers: Sequence[Mapping[str, Any]]
         ]
         if other:
             raise AlreadyEnded(
-                _("Nothing was changed: number %(position)s was answered before, and that answer stays.")
+                _(
+                    "Nothing was changed: you have already answered question %(position)s, and that answer stays."
+                )
                 % {"position": other[0]}
             )
         if locked.finished_at is not None or set(answers_checked) <= set(locked.answers):
@@ -179,14 +181,16 @@ def _finish(attempt: QuizAttempt, sheet: QuizSheet) -> None:
 
 def _check_answers(sheet: QuizSheet, answers: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
     if not isinstance(answers, Sequence) or isinstance(answers, str):
-        raise AnswerProblem(_("Nothing was kept: answers must be a list of objects with position and value."))
+        raise AnswerProblem(
+            _("Nothing was saved: answers must be a list of objects with position and value.")
+        )
     by_position: dict[str, dict[str, Any]] = {}
     of_units: list[Mapping[str, Any]] = []
     for answer in answers:
         position = answer.get("position") if isinstance(answer, Mapping) else None
         if type(position) is not int or not 1 <= position <= sheet.size:
             raise AnswerProblem(
-                _("Nothing was kept: position is %(position)s; expected 1 to %(most)d.")
+                _("Nothing was saved: position is %(position)s; expected 1 to %(most)d.")
                 % {"position": abbreviate(position), "most": sheet.size}
             )
         if position in sheet.page_units:
@@ -196,13 +200,14 @@ def _check_answers(sheet: QuizSheet, answers: Sequence[Mapping[str, Any]]) -> di
         if type(value) is not int or not 1 <= value <= most:
             raise AnswerProblem(
                 _(
-                    "Nothing was kept: the value at position %(position)d is %(value)s; expected 1 to %(most)d."
+                    "Nothing was saved: the value at position %(position)d is %(value)s; expected 1 to "
+                    "%(most)d."
                 )
                 % {"position": position, "value": abbreviate(value), "most": most}
             )
         if by_position.get(str(position), {"value": value}) != {"value": value}:
             raise AnswerProblem(
-                _("Nothing was kept: position %(position)d is answered twice.") % {"position": position}
+                _("Nothing was saved: position %(position)d is answered twice.") % {"position": position}
             )
         by_position[str(position)] = {"value": value}
     if of_units:

@@ -11,23 +11,23 @@ class QuizNotPassed(NotAdmitted):
     """The worker must pass the quiz first; ``quiz`` is the API address of the study's quiz."""
 
     address = QUIZ_ADDRESS
-    title = "A test comes first"
+    title = "A test comes before the work"
 
     def __init__(self, slug: str, message: str = "") -> None:
         super().__init__(
-            message or _("Nothing was changed: this study has a short test, and you have not passed it yet.")
+            message or _("Nothing was changed: you must pass a short test before you can work in this study.")
         )
         self.quiz = f"/api/studies/{slug}/quiz/"
 
 
 class QuizFailed(QuizNotPassed, RequirementNotMet):
-    title = "The test was not passed"
+    title = "You did not pass the test"
 
     def __init__(self, slug: str) -> None:
         super().__init__(
             slug,
             _(
-                "Your answers in the test are kept; no attempt at it is left, so this study has no work for you. "
-                "Other studies are open to you as before."
+                "Your answers in the test are kept. You have no attempts left, so this study has no work "
+                "for you. You can still take part in other studies."
             ),
         )

@@ -51,8 +51,9 @@ def divide_for_quiz_items(design: StudyDesign, material: Material) -> QuizDivisi
     if most < items or len(usable) < LEAST_IMAGES:
         raise DesignError(
             gettext(
-                "quiz.items is %(items)s, but only %(n)s items of the control split %(split)r can become known "
-                "items, and the study itself needs %(kept)s of them."
+                "quiz.items is %(items)s, but the control split %(split)r has only %(n)s items "
+                "that can become known items. The study needs %(kept)s of them for its check "
+                "questions."
             )
             % {"items": items, "split": split, "n": len(usable), "kept": reserved},
             field="quiz.items",
@@ -74,8 +75,8 @@ def quiz_groups(design: StudyDesign, aside: QuizDivision) -> tuple[Group, ...]:
     if make is None:
         raise DesignError(
             gettext(
-                "quiz.items is %(items)s, but protocol %(protocol)r has no items whose answer is "
-                "known; ask questions instead."
+                "quiz.items is %(items)s, but protocol %(protocol)r has no items with a known "
+                "answer; ask questions instead."
             )
             % {"items": design.quiz.items, "protocol": design.protocol},
             field="quiz.items",

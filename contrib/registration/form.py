@@ -31,9 +31,10 @@ def _text_area(label: Any, help_text: Any, longest: int = LONGEST_TEXT) -> forms
 
 class RegisteringForm(forms.Form):
     exclusions = _text_area(
-        gettext_lazy("Who will be excluded"),
+        gettext_lazy("Participants who will be excluded"),
         gettext_lazy(
-            "in words and numbers, such as “participants with less than 70 % of check questions right”"
+            "describe them in words and numbers, such as “participants with less than 70 % of "
+            "check questions right”"
         ),
     )
     stopping = _text_area(
@@ -45,8 +46,8 @@ class RegisteringForm(forms.Form):
         required=False,
         max_length=LONGEST_TEXT,
         help_text=gettext_lazy(
-            "separated by commas, such as cider-d, rouge-l; any other metric is reported as a deviation. "
-            "Empty: any metric."
+            "Separate the names by commas, such as cider-d, rouge-l. Any other metric is reported "
+            "as a deviation. If empty, no metric is a deviation."
         ),
         widget=UnfoldAdminTextInputWidget,
     )
@@ -57,7 +58,9 @@ class RegisteringForm(forms.Form):
         widget=UnfoldAdminIntegerFieldWidget(attrs={"step": "any"}),
     )
     sure = forms.BooleanField(
-        label=gettext_lazy("I have reviewed the plan. A registration cannot be changed or withdrawn"),
+        label=gettext_lazy(
+            "I have reviewed the plan. I know that a registration cannot be changed or withdrawn"
+        ),
         error_messages={"required": gettext_lazy("review the plan and tick this box first.")},
     )
 

@@ -108,7 +108,7 @@ def _design_deviations(
     then = stored_design(registration.content["design"]).model_dump(mode="json")
     now = design.model_dump(mode="json")
     if design.registration not in (None, plan):
-        yield Deviation("plan", _("The study file contains a different plan than the registered one."))
+        yield Deviation("plan", _("The plan in the study file differs from the registered plan."))
     for key in dict.fromkeys((*then, *now)):
         # Panel and access hold codes, which a registration omits; the plan is registered separately.
         if key in ("panel", "access", "registration"):
@@ -165,7 +165,9 @@ def _analysis_deviations(study: Study, plan: RegistrationPlan) -> Iterator[Devia
     }
     others = sorted(names - set(plan.metrics))
     if plan.metrics and others:
-        yield Deviation("analysis", _("Not registered: %(names)s.") % {"names": ", ".join(others)})
+        yield Deviation(
+            "analysis", _("These metrics were not registered: %(names)s.") % {"names": ", ".join(others)}
+        )
 
 
 def compute_outcomes(study: Study) -> list[HypothesisOutcome]:
@@ -186,8 +188,8 @@ def plan_to_register(study: Study) -> RegistrationPlan:
     if plan is None:
         raise RegistrationError(
             _(
-                "Study %(slug)r was not registered, and its study file has no table "
-                "[registration]; expected a PLAN to register."
+                "Study %(slug)r has no plan: its study file has no table [registration]; expected "
+                "a PLAN to register."
             )
             % {"slug": study.slug}
         )
@@ -199,8 +201,8 @@ def describe_missing_registration(study: Study, **_signal: Any) -> str:
     if study.simulated or not study.design.get("registration") or is_registered(study):
         return ""
     return _(
-        "The study file of %(slug)r holds a plan that is not registered yet; register it "
-        "before the study opens."
+        "The study file of %(slug)r contains a plan that is not registered yet. Register the plan "
+        "before you open the study."
     ) % {"slug": study.slug}
 
 
@@ -219,7 +221,10 @@ def register_study(*, study: Study, plan: RegistrationPlan, by: User | None = No
     fresh = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     if not may_be_registered(fresh):
         raise RegistrationError(
-            _("Study %(slug)r holds answers, or may; a plan is registered before it opens.")
+            _(
+                "Study %(slug)r was opened, so it can have answers. A plan must be registered before "
+                "the study opens."
+            )
             % {"slug": study.slug}
         )
     content = planned_content(fresh, plan)
@@ -230,7 +235,8 @@ def register_study(*, study: Study, plan: RegistrationPlan, by: User | None = No
             )
     except IntegrityError:
         raise RegistrationError(
-            _("Study %(slug)r was registered before; a registration is never changed.") % {"slug": study.slug}
+            _("Study %(slug)r is registered already. A registration cannot be changed.")
+            % {"slug": study.slug}
         ) from None
     store_plan(study=fresh, plan=plan)
     study.design = fresh.design

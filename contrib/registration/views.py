@@ -74,20 +74,23 @@ def show_registration(request: HttpRequest, study: Study, context: Context) -> H
 def _outcome_words(outcome: HypothesisOutcome) -> str:
     """Return ``outcome_words``, which are English for reports, in the reader's language."""
     if not outcome.claim:
-        return _("Not tested automatically; to be assessed by the researchers.")
+        return _("Not tested automatically. The researchers must assess this hypothesis.")
     claim = read_claim(outcome.claim)
     names: dict[str, Any] = {"better": claim.better, "worse": claim.worse}
     if isnan(outcome.p):
         return (
-            _("Not tested: %(better)s and %(worse)s were not both compared with people on such pairs.")
+            _(
+                "Not tested, because %(better)s and %(worse)s were not both compared with people on these pairs."
+            )
             % names
         )
     if not outcome.differing:
         return _("%(better)s and %(worse)s are right on exactly the same pairs.") % names
     low, high = outcome.interval
     return _(
-        "Of %(n)s pairs on which only one is right, %(better)s is right on %(right)s: %(share)s (95 %% "
-        "interval %(low)s to %(high)s); %(p)s, with Holm’s correction %(adjusted)s."
+        "On %(n)s pairs only one of the two metrics is right. On %(right)s of them (%(share)s, 95 "
+        "%% interval %(low)s to %(high)s) it is %(better)s; %(p)s, with Holm’s correction "
+        "%(adjusted)s."
     ) % {
         **names,
         "n": thousands(outcome.differing),

@@ -56,15 +56,15 @@ class ImportResult:
             for metric in self.metrics[:MOST_NAMED]
         ]
         if len(self.metrics) > MOST_NAMED:
-            sentences.append(_("%(n)s more metrics.") % {"n": len(self.metrics) - MOST_NAMED})
+            sentences.append(_("Also imported: %(n)s more metrics.") % {"n": len(self.metrics) - MOST_NAMED})
         if self.same:
             sentences.append(
-                _("%(names)s: already imported with the same scores; nothing was changed.")
+                _("Nothing was changed for %(names)s: the same scores were imported before.")
                 % {"names": ", ".join(self.same)}
             )
         if self.left_out:
             sentences.append(
-                _("Rows that match nothing in the dataset, left out: %(n)s.")
+                _("Rows left out because the dataset has no matching entry: %(n)s.")
                 % {"n": thousands(self.left_out)}
             )
         return " ".join(sentences)

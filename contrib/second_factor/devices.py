@@ -109,7 +109,8 @@ def _check(user: User, device: TOTPDevice | StaticDevice | None, code: str) -> N
     if rate_limits.limit_failed_attempts(attempt, ("login", account), ("account", account)) is None:
         raise WrongCode(
             gettext(
-                "The code is wrong. Wait for the next code of the app, and check the clock of its device."
+                "The code is wrong. Wait for the next code of the app, and check that the clock "
+                "of your phone is right."
             )
         )
 

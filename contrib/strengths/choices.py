@@ -27,8 +27,8 @@ def strengths_of_choices(study: Study, *, model: str, control: str, order_effect
     if model != MODELS[0] or control != "none" or order_effect:
         raise EvaluationError(
             gettext(
-                "Study %(slug)r asks for the best of several texts; the model for that (Luce's) has no control "
-                "variables."
+                "Study %(slug)r asks for the best of several texts. Luce's model, which ranks "
+                "systems in such studies, has no control variables."
             )
             % {"slug": study.slug}
         )

@@ -30,9 +30,12 @@ from quorum.statistics.crossed import NAIVE, RATER
 
 LENGTH_CONTROL = "length"
 MOST_NEXT_COMPARISONS = 3
-NO_PAIR_OF_TWO = gettext_noop("Study %(slug)r has no used judgment that compares two different systems.")
+NO_PAIR_OF_TWO = gettext_noop(
+    "Study %(slug)r has no judgments that compare two different systems and are used in results."
+)
 NO_SIDES = gettext_noop(
-    "In study %(slug)r texts never changed sides, or their sides are unknown: there is no order effect to fit."
+    "No order effect can be estimated for study %(slug)r: each text was always on the same side, "
+    "or the sides are unknown."
 )
 
 

@@ -85,7 +85,7 @@ class WebhookDelivery(models.Model):
         WAITING = "waiting", gettext_lazy("waiting")
         SENDING = "sending", gettext_lazy("being sent")
         DELIVERED = "delivered", gettext_lazy("delivered")
-        GIVEN_UP = "given-up", gettext_lazy("given up")
+        GIVEN_UP = "given-up", gettext_lazy("not delivered")
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     webhook = models.ForeignKey(Webhook, on_delete=models.CASCADE, related_name="deliveries")

@@ -62,7 +62,7 @@ def add_webhook(*, study: Study, url: str, events: Collection[str], by: User | N
 @transaction.atomic
 def ping_webhook(*, webhook: Webhook, by: User | None = None) -> WebhookDelivery:
     if not Webhook.objects.filter(pk=webhook.pk, active=True).update(rests_until=None):
-        raise WrongState(_("Nothing was sent: the webhook is switched off."))
+        raise WrongState(_("Nothing was sent, because the webhook is disabled."))
     return WebhookDelivery.objects.create(
         webhook=webhook,
         event=PING,
@@ -108,7 +108,7 @@ def rotate(*, study: Study, by: User | None, webhook: str) -> Outcome:
         raise ObjectNotFound(_("This webhook no longer exists."))
     sentence = "The secret of a webhook was changed."
     note_event(study=study, what="webhook-rotated", sentence=sentence, by=by, webhook=row.pk)
-    return Outcome(_("The webhook has a new secret."), row)
+    return Outcome(_("A new secret was created for the webhook."), row)
 
 
 class SwitchRequest(Parameters):
@@ -136,7 +136,7 @@ def switch(*, study: Study, by: User | None, webhook: str, active: bool) -> Outc
         sentence = f"A webhook was switched {'on' if active else 'off'}."
         note_event(study=study, what="webhook-switched", sentence=sentence, by=by, webhook=row.pk)
     row.refresh_from_db()
-    return Outcome(_("The webhook is on.") if active else _("The webhook is off."), row)
+    return Outcome(_("The webhook was enabled.") if active else _("The webhook was disabled."), row)
 
 
 @operation("remove-webhook", "Remove a webhook", scope="webhooks", row="webhook")
@@ -156,12 +156,14 @@ def retry(*, study: Study, by: User | None, delivery: str) -> Outcome:
     """Send a given-up message again, under the same id."""
     row = row_of(WebhookDelivery.objects.filter(webhook__study=study), delivery)
     if not Webhook.objects.filter(pk=row.webhook_id, active=True).update(rests_until=None):
-        raise WrongState(_("Nothing was sent: the webhook is switched off."))
+        raise WrongState(_("Nothing was sent, because the webhook is disabled."))
     moved = WebhookDelivery.objects.filter(pk=row.pk, state=State.GIVEN_UP).update(
         state=State.WAITING, attempts=0, next_at=timezone.now(), problem=""
     )
     if not moved:
-        raise WrongState(_("Nothing was changed: only messages that were given up can be sent again."))
+        raise WrongState(
+            _("Nothing was changed: only messages that could not be delivered can be sent again.")
+        )
     row.refresh_from_db()
     return Outcome(_("The message will be sent again within seconds."), row)
 

@@ -64,19 +64,19 @@ def adopt_captions(*, study: Study, system: str = "", by: User | None = None) ->
     locked = Study.objects.select_for_update(no_key=True).select_related("dataset").get(pk=study.pk)
     if locked.simulated:
         raise WrongState(
-            _("Nothing was adopted: the captions of study %(slug)r are simulated.") % {"slug": study.slug}
+            _("Nothing was added: the captions of study %(slug)r are simulated.") % {"slug": study.slug}
         )
     if locked.state != Study.State.CLOSED:
         raise WrongState(
             _(
-                "Nothing was adopted: study %(slug)r is %(state)s; close it first, so that no caption comes later."
+                "Nothing was added: study %(slug)r is %(state)s. Close it first, so that no more captions arrive."
             )
             % {"slug": study.slug, "state": _(locked.state)}
         )
     written = list(written_captions(locked, take_snapshot(locked)))
     if not written:
         raise WrongState(
-            _("Nothing was adopted: study %(slug)r holds no caption that is used.") % {"slug": study.slug}
+            _("Nothing was added: study %(slug)r has no caption that results use.") % {"slug": study.slug}
         )
     dataset = Dataset.objects.select_for_update().get(pk=locked.dataset_id)
     added = (
@@ -218,8 +218,8 @@ def adopt(*, study: Study, by: User | None, system: str) -> Outcome:
     what = _("outputs of system %(name)r") % {"name": adoption.system} if adoption.system else _("references")
     return Outcome(
         _(
-            "%(added)s captions by %(writers)s became %(what)s of dataset %(dataset)r; "
-            "%(there)s had been adopted before."
+            "%(added)s captions by %(writers)s were added to dataset %(dataset)r as %(what)s. Captions that had "
+            "been added before: %(there)s."
         )
         % {
             "added": thousands(adoption.added),

@@ -418,12 +418,12 @@ def report_archive(analysis: Analysis) -> Path:
     """Return the path of the report's archive. Raise ObjectNotFound."""
     if analysis.what != Analysis.Kind.REPORT:
         raise ObjectNotFound(
-            _("Analysis %(pk)s is not a report but %(what)s; it has no files.")
+            _("Analysis %(pk)s has no files. It is not a report but: %(what)s.")
             % {"pk": analysis.pk, "what": analysis.get_what_display()}
         )
     path = Path(settings.EXPORT_ROOT) / Path(str(analysis.settings["file"])).name
     if not path.is_file():
-        raise ObjectNotFound(_("The files of this report are not there any more; make the report again."))
+        raise ObjectNotFound(_("The files of this report no longer exist. Make the report again."))
     return path
 
 
@@ -451,7 +451,7 @@ def make_report(*, study: Study, **parts: bool) -> dict[str, Any]:
     """Make a report in the background; it is then a report of `what` = `report`, whose files can be downloaded."""
     if study.state in (Study.State.DRAFT, Study.State.GENERATED):
         raise WrongState(
-            _("Study %(slug)r is %(state)s; there is nothing to report before it is open.")
+            _("Study %(slug)r is %(state)s. There is nothing to report before it is opened.")
             % {"slug": study.slug, "state": study.state}
         )
     return {name: True for name, asked in parts.items() if asked}

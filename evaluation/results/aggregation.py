@@ -158,8 +158,8 @@ def scale_sentence(result: Mapping[str, Any]) -> str:
     *ends, above = result["scale"].values()
     scale = Scale(**dict(zip(("low", "high", "step"), ends, strict=True)))
     return _(
-        "Answers are on the scale %(scale)s. “describes”: the share of outputs with a mean in its upper half, above "
-        "%(middle)s."
+        "Answers are on the scale %(scale)s. “describes” is the share of outputs with a mean answer in the upper "
+        "half of the scale, above %(middle)s."
     ) % {"scale": scale.in_words, "middle": display_number(above)}
 
 

@@ -280,20 +280,20 @@ def components_sentence(components: Mapping[str, Any]) -> str:
     total = components["item"] + components["rater"] + components["residual"]
     shares = [percent(components[name] / total) for name in ("item", "rater", "residual")]
     sentence = _(
-        "Of the variance of answers, %(item)s is between items, %(rater)s between participants, and "
-        "%(residual)s residual, including differences between texts of one item."
+        "The variance of the answers has three parts: %(item)s between items, %(rater)s between participants, and "
+        "%(residual)s residual. The residual includes differences between texts of one item."
     ) % dict(zip(("item", "rater", "residual"), shares, strict=True))
     if not round(components["standard_error"], 9):
         unknown = _(
-            "All items have the same mean answer, so these answers cannot show how much more items, "
+            "All items have the same mean answer. These answers therefore cannot show whether more items, "
             "participants or answers would help."
         )
         return f"{sentence} {unknown}"
     errors = {"error": components["standard_error"], **components["twice"]}
     gain = _(
-        "The standard error of the mean answer is %(error)s. It would be %(items)s with twice as many "
-        "items, %(raters)s with twice as many participants, and %(judgments)s with twice as many answers "
-        "per participant and item."
+        "The standard error of the mean answer is %(error)s. With twice as many items, it would be %(items)s. "
+        "With twice as many participants, it would be %(raters)s. With twice as many answers per participant and "
+        "item, it would be %(judgments)s."
     ) % {name: f"{value:.2g}".removeprefix("0") for name, value in errors.items()}
     return f"{sentence} {gain}"
 

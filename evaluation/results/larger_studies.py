@@ -115,31 +115,39 @@ def larger_study_sentence(verdict: Mapping[str, Any]) -> str:
     if "more" not in verdict or verdict["settled"] or len(verdict["leaders"]) < 2:
         return ""
     if verdict.get("raters") == 1:
-        return _("The answers of one participant cannot show how many more would decide it.")
+        return _(
+            "Only one participant answered, so it is unknown how many more items and participants are needed to find "
+            "a winner."
+        )
     if verdict["p"] is None:
         if "items" not in verdict:
             return ""
-        return _("Their differences cannot be tested, so the number of items needed to decide it is unknown.")
+        return _(
+            "Their differences cannot be tested, so it is unknown how many items are needed to find a winner."
+        )
     if verdict["more"] is None:
         return _(
-            "They are so similar that even %(times)d times as many items and participants might not decide it."
+            "The difference between them is very small. Even %(times)d times as many items and participants might "
+            "be too few to find a winner."
         ) % {"times": MOST_TIMES}
     new = ngettext("%(n)s new item", "%(n)s new items", verdict["more"]) % {"n": thousands(verdict["more"])}
     people = verdict.get("more_raters")
     if not people:
         return _(
-            "If the difference is as large as it looks, %(items)s would decide it in four of five studies."
+            "If the true difference is as large as the one found, a study with %(items)s would find a winner with "
+            "a probability of 80 %%."
         ) % {"items": new}
     with_people = ngettext("%(n)s more participant", "%(n)s more participants", people) % {
         "n": thousands(people)
     }
     parts = {"items": new, "people": with_people, "raters": thousands(verdict["raters"])}
     sentence = _(
-        "If the difference is as large as it looks, %(items)s and %(people)s would decide it in four of five studies."
+        "If the true difference is as large as the one found, a study with %(items)s and %(people)s would find a "
+        "winner with a probability of 80 %%."
     )
     if verdict["more_of_same"] is None:
-        same = _("With the same %(raters)s participants, no number of items would decide it.")
+        same = _("With the same %(raters)s participants, no number of items is enough.")
     else:
-        same = _("With the same %(raters)s participants, %(same)s items are needed.")
+        same = _("With the same %(raters)s participants, the study needs %(same)s items.")
         parts["same"] = thousands(verdict["more_of_same"])
     return f"{sentence} {same}" % parts

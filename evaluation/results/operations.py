@@ -138,47 +138,54 @@ class EvaluateRequest(AnyMetricsRequest, ClustersRequest):
     tokenizer = TokenizerField()
     all_pairs = serializers.BooleanField(
         required=False,
-        label="Also over all pairs",
-        help_text="Pairs: also accuracy over all pairs; pairs without a consensus count as half right.",
+        label="Accuracy over all pairs",
+        help_text="For pairs: also computes accuracy over all pairs. Pairs without a consensus count "
+        "as half right.",
     )
     references = CountsField(
         required=False,
-        label="Also with fewer references",
-        help_text="Pairs: also accuracy with random subsets of this many references, such as 1,5,20.",
+        label="Accuracy with fewer references",
+        help_text="For pairs: also computes accuracy with random subsets of the references. Enter "
+        "the sizes of the subsets, such as 1,5,20.",
     )
     ties = serializers.BooleanField(
         required=False,
-        label="Also with ties",
-        help_text="Pairs: also accuracy where a metric's tie is right if people see no difference, with the best gap "
-        "of a tie (Deutsch et al. 2023), and soft pairwise accuracy (Thompson et al. 2024).",
+        label="Accuracy with ties",
+        help_text="For pairs: also computes accuracy with ties. A tie of a metric is right if people "
+        "see no difference. The threshold of ties is chosen to give the best accuracy "
+        "(Deutsch et al. 2023). Also computes soft pairwise accuracy (Thompson et al. "
+        "2024).",
     )
     tau_c = serializers.BooleanField(
-        required=False, label="Also tau-c", help_text="Texts: also Kendall's tau-c with people."
+        required=False,
+        label="Kendall's tau-c",
+        help_text="For texts: also computes Kendall's tau-c with people.",
     )
     single_grades = serializers.BooleanField(
         required=False,
-        label="Also single judgments",
-        help_text="Texts: also tau-b and tau-c with every single judgment instead of the mean.",
+        label="Tau-b and tau-c with single judgments",
+        help_text="For texts: also computes tau-b and tau-c with single judgments instead of their mean.",
     )
     own_kept = serializers.BooleanField(
         required=False,
-        label="Also with equal references",
-        help_text="Texts: also with references that are equal to the text (H13 4.1.1).",
+        label="Use references that are equal to the text",
+        help_text="For texts: also computes results with references that are equal to the text (H13 4.1.1).",
     )
     without_own = serializers.BooleanField(
         required=False,
-        label="Without texts equal to a reference",
-        help_text="Texts: leave out those that equal a reference, as CLIPScore's figures of Flickr8k-Expert do.",
+        label="Leave out texts that are equal to a reference",
+        help_text="For texts: leaves out texts that are equal to a reference, as in the figures of "
+        "CLIPScore for Flickr8k-Expert.",
     )
     people_at_least = ThresholdsField(
         required=False,
         label="Thresholds of people",
-        help_text="Texts: also kappa at these scores of people.",
+        help_text="For texts: also computes kappa with these thresholds of people's scores.",
     )
     metric_at_least = ThresholdsField(
         required=False,
         label="Thresholds of metrics",
-        help_text="Texts: also kappa at these scores of metrics.",
+        help_text="For texts: also computes kappa with these thresholds of metric scores.",
     )
 
 

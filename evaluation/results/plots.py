@@ -44,10 +44,10 @@ from quorum.statistics.meta import wilson_interval
 MOST_NAMED = 30
 HOUR, DAY = 3600.0, 86_400.0
 NO_JUDGMENTS = gettext_noop("No judgments yet.")
-NO_WORKERS = gettext_noop("No page of work submitted yet.")
+NO_WORKERS = gettext_noop("No page of work has been submitted yet.")
 CHANCE = 0.5
 NO_METRICS = gettext_noop("No metric has been compared with people's judgments yet.")
-PEOPLE = gettext_noop("one judge")
+PEOPLE = gettext_noop("one participant")
 # Krippendorff's threshold for reliable conclusions.
 RELIABLE = 0.8
 NO_AGREEMENT = gettext_noop("No item has two judgments yet.")
@@ -104,7 +104,9 @@ def progress_sentence(progress: Mapping[str, Any]) -> str:
     if not done:
         if not wanted:
             return _(NO_JUDGMENTS)
-        return _("No judgments yet, of %(wanted)s. Pages of work: %(pages)s.") % {
+        return _(
+            "There are no judgments yet. The study needs %(wanted)s judgments on %(pages)s pages of work."
+        ) % {
             "wanted": thousands(wanted),
             "pages": thousands(progress["hits"]),
         }
@@ -171,10 +173,11 @@ def workers_sentence(workers: Sequence[Mapping[str, Any]], threshold: float) -> 
     seen = [row for row in workers if row["controls_seen"]]
     count = ngettext("%(n)s participant", "%(n)s participants", len(workers)) % {"n": thousands(len(workers))}
     if not seen:
-        sentence = _("%(count)s; none of them answered a check question.")
+        sentence = _("%(count)s. None of them answered a check question.")
     else:
         sentence = _(
-            "%(count)s; of %(seen)s who answered check questions, %(reached)s reached the pass mark of %(share)s %%."
+            "%(count)s. Of %(seen)s participants who answered check questions, %(reached)s reached the pass mark "
+            "of %(share)s %%."
         )
     sentence %= {
         "count": count,
@@ -310,10 +313,10 @@ def agreement_figure(agreement: Mapping[str, Any]) -> str:
         height=0.85 + ROW * len(dots),
         left=0.04 + 0.0105 * max(len(dot.label) for dot in dots),
     )
-    draw_level(axes, RELIABLE, _("reliable from .80"))
+    draw_level(axes, RELIABLE, _("reliable if .80 or more"))
     spoken = "; ".join(f"{dot.label} {coefficient(dot.value)}" for dot in dots if dot.value is not None)
     description = f"{agreement_sentence(agreement)} {spoken}."
-    return to_svg(figure, "agreement", _("Agreement between judges"), description)
+    return to_svg(figure, "agreement", _("Agreement between participants"), description)
 
 
 def agreement_sentence(agreement: Mapping[str, Any]) -> str:
@@ -332,8 +335,8 @@ def agreement_sentence(agreement: Mapping[str, Any]) -> str:
             "high": coefficient(alpha["high"]),
         }
     sentence = _(
-        "Judges agree with alpha %(value)s (%(interval)s, %(level)s) on %(n)s items with two judgments or more; 0 is "
-        "chance, 1 full agreement."
+        "Krippendorff's alpha is %(value)s (%(interval)s, %(level)s) on %(n)s items with at least two judgments. "
+        "0 is chance, and 1 is full agreement."
     ) % {
         "value": coefficient(alpha["value"]),
         "interval": interval,

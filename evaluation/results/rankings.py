@@ -400,13 +400,13 @@ def _recall(good: float | None, share: float | None, dropped: int) -> float | No
 
 def audit_sentence(audit: Mapping[str, Any]) -> str:
     if not audit["judged"]:
-        return _("Pairs left out by the filter and still to be judged: %(n)s. None has been judged yet.") % {
-            "n": thousands(audit["sampled"])
-        }
+        return _(
+            "None of the pairs that the filter left out has been judged yet. Pairs to be judged: %(n)s."
+        ) % {"n": thousands(audit["sampled"])}
     sentence = _(
-        "Of %(dropped)s pairs of item and text that the filter left out, %(judged)s drawn at random were judged: "
-        "%(missed)s of them describe their item, %(share)s (95 %% interval %(ends)s), and on %(unanimous)s nobody "
-        "said so."
+        "The filter left out %(dropped)s pairs of item and text. Of these, %(judged)s random pairs were judged. "
+        "In %(missed)s of them, the text describes the item: %(share)s (95 %% interval %(ends)s). In "
+        "%(unanimous)s of them, all participants said that it does not."
     ) % {
         "dropped": thousands(audit["dropped"]),
         "judged": thousands(audit["judged"]),
@@ -419,8 +419,8 @@ def audit_sentence(audit: Mapping[str, Any]) -> str:
     if recall["value"] is None:
         return sentence
     missed = _(
-        "So about %(missed)s good texts are missed, and the filter lets %(share)s of them pass (95 %% interval "
-        "%(ends)s)."
+        "The filter therefore misses about %(missed)s good texts. It lets %(share)s of all good texts pass (95 %% "
+        "interval %(ends)s)."
     ) % {
         "missed": thousands(round(audit["missed_in_all"]["value"])),
         "share": percent(recall["value"]),

@@ -174,14 +174,18 @@ def systems_sentence(verdict: SystemsVerdict) -> str:
     elif rest:
         sentence = (
             _(
-                "No winner yet: %(leaders)s cannot be told apart (%(p)s), with %(rest)s behind. Of %(leader)s: "
-                "%(figure)s."
+                "No winner yet. There is no significant difference between %(leaders)s (%(p)s). Behind these: "
+                "%(rest)s. Result of %(leader)s: %(figure)s."
             )
             % parts
         )
     else:
         sentence = (
-            _("No winner yet: %(leaders)s cannot be told apart (%(p)s). Of %(leader)s: %(figure)s.") % parts
+            _(
+                "No winner yet. There is no significant difference between %(leaders)s (%(p)s). Result of %(leader)s: "
+                "%(figure)s."
+            )
+            % parts
         )
     return " ".join(filter(None, (sentence, larger_study_sentence(verdict), scope_sentence(verdict))))
 
@@ -196,9 +200,11 @@ def _figure(measure: str, row: Mapping[str, Any]) -> str:
     else:
         ends, value = interval_in_text(row), coefficient(row["value"])
     sentences = {
-        WON: _("%(value)s of %(n)s comparisons won, a tie half (95 %% interval %(ends)s)"),
+        WON: _(
+            "%(value)s of %(n)s comparisons won, where a tie counts as half a win (95 %% interval %(ends)s)"
+        ),
         BEST: _("named the best in %(value)s of %(n)s lists (95 %% interval %(ends)s)"),
-        YES: _("%(value)s yes for %(n)s outputs (95 %% interval %(ends)s)"),
+        YES: _("%(value)s of the answers to %(n)s outputs were yes (95 %% interval %(ends)s)"),
         MEAN: _("a mean of %(value)s for %(n)s outputs (95 %% interval %(ends)s)"),
         F1: _("a mean F of %(value)s for %(n)s items (95 %% interval %(ends)s)"),
         OOT: _("a mean oot of %(value)s for %(n)s items (95 %% interval %(ends)s)"),

@@ -60,7 +60,7 @@ OF_CAPTIONS = {
     TAU + TESTS: gettext_noop("t tests without clusters, Holm’s correction"),
     TAU + BY_ITEM: OF_PAIRS[BY_ITEM],
     TAU + BY_ITEM_AND_RATER: OF_PAIRS[BY_ITEM_AND_RATER],
-    "intervals": gettext_noop("by their intervals"),  # in results of earlier versions
+    "intervals": gettext_noop("according to their intervals"),  # in results of earlier versions
 }
 NO_PAIRS = gettext_noop("None of these pairs has a winner yet, so metrics cannot be compared with people.")
 NO_METRIC = gettext_noop("No metric has been compared with people yet.")
@@ -69,8 +69,8 @@ UNTESTED_NOTE = gettext_noop(
 )
 # Why a correlation with people is undefined: reason of the statistics -> words for users.
 UNDEFINED_REASONS = {
-    CONSTANT.format("the first variable"): gettext_noop("every text has the same score by the metric"),
-    CONSTANT.format("the second variable"): gettext_noop("every text has the same score by people"),
+    CONSTANT.format("the first variable"): gettext_noop("the metric gives every text the same score"),
+    CONSTANT.format("the second variable"): gettext_noop("people gave every text the same score"),
 }
 Cells = Mapping[str, Mapping[str, Any]]
 
@@ -256,39 +256,40 @@ def _pair_sentence(leaders: int, rest: int) -> str:
         )
     if rest:
         return ngettext(
-            "No metric is ahead of all others: %(leaders)s share the top, naming people’s winner on %(share)s of %(n)s "
-            "pairs; %(rest)s is behind (%(tested)s).",
-            "No metric is ahead of all others: %(leaders)s share the top, naming people’s winner on %(share)s of %(n)s "
-            "pairs; %(rest)s are behind (%(tested)s).",
+            "No metric is ahead of all others. %(leaders)s share the top: they name people’s winner on %(share)s "
+            "of %(n)s pairs. Behind is %(rest)s (%(tested)s).",
+            "No metric is ahead of all others. %(leaders)s share the top: they name people’s winner on %(share)s "
+            "of %(n)s pairs. Behind are %(rest)s (%(tested)s).",
             rest,
         )
     return _(
-        "No metric is ahead: %(leaders)s cannot be told apart (%(tested)s), naming people’s winner on %(share)s of "
-        "%(n)s pairs."
+        "No metric is ahead. There is no significant difference between %(leaders)s (%(tested)s). They name "
+        "people’s winner on %(share)s of %(n)s pairs."
     )
 
 
 def _correlation_sentence(leaders: int, rest: int) -> str:
     if leaders == 1 and rest:
         return _(
-            "%(leaders)s is ahead of %(rest)s (%(tested)s): it orders %(n)s texts like people do with tau-b %(tau)s "
-            "(95 %% interval %(interval)s)."
+            "%(leaders)s is ahead of %(rest)s (%(tested)s): its tau-b with people is %(tau)s over %(n)s texts (95 "
+            "%% interval %(interval)s)."
         )
     if leaders == 1:
         return _(
-            "%(leaders)s is the only metric that can be ranked: it orders %(n)s texts like people do with tau-b "
-            "%(tau)s (95 %% interval %(interval)s)."
+            "%(leaders)s is the only metric that can be ranked: its tau-b with people is %(tau)s over %(n)s texts "
+            "(95 %% interval %(interval)s)."
         )
     if rest:
         return ngettext(
-            "No metric is ahead of all others: %(leaders)s share the top over %(n)s texts with tau-b %(tau)s; "
-            "%(rest)s is behind (%(tested)s).",
-            "No metric is ahead of all others: %(leaders)s share the top over %(n)s texts with tau-b %(tau)s; "
-            "%(rest)s are behind (%(tested)s).",
+            "No metric is ahead of all others. %(leaders)s share the top: their tau-b with people is %(tau)s over "
+            "%(n)s texts. Behind is %(rest)s (%(tested)s).",
+            "No metric is ahead of all others. %(leaders)s share the top: their tau-b with people is %(tau)s over "
+            "%(n)s texts. Behind are %(rest)s (%(tested)s).",
             rest,
         )
     return _(
-        "No metric is ahead: %(leaders)s cannot be told apart (%(tested)s), with tau-b %(tau)s over %(n)s texts."
+        "No metric is ahead. There is no significant difference between %(leaders)s (%(tested)s). Their tau-b "
+        "with people is %(tau)s over %(n)s texts."
     )
 
 
@@ -315,14 +316,14 @@ def levels_sentence(result: Mapping[str, Any]) -> str:
 
 def _levels(result: Mapping[str, Any]) -> str:
     if result["verdict"]["all"]["by"] in OF_CAPTIONS:
-        return _("Chance is 0; 1 is the same order.")
+        return _("0 is chance, and 1 is the same order as people.")
     if "halves" in result:
         return " ".join(filter(None, (_("Chance is 50 %."), halves_sentence(result))))
     level = (result.get("people") or {}).get("all", {}).get("value")
     chance = _("Chance is 50 %.")
     if level is None:
         return chance
-    judge = _("One participant agrees with the majority of the others on %(share)s.") % {
+    judge = _("A single participant agrees with the majority of the others on %(share)s of the pairs.") % {
         "share": percent(level)
     }
     return f"{chance} {judge}"
@@ -335,8 +336,9 @@ def halves_sentence(result: Mapping[str, Any]) -> str:
         return ""
     leaders = result["verdict"]["all"]["leaders"]
     return _(
-        "Split at random, one half of the votes names the winner of the other half on %(people)s of the "
-        "pairs, and %(metric)s on %(reached)s. The most that can be expected is %(ceiling)s."
+        "If the votes are split at random, one half of the votes predicts the winner of the other half on "
+        "%(people)s of the pairs. For %(metric)s, this is %(reached)s. The most that can be expected is "
+        "%(ceiling)s."
     ) % {
         "people": percent(halves["people"]["value"]),
         "metric": join_names(leaders),

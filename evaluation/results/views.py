@@ -136,16 +136,17 @@ def model_sentence(model: Mapping[str, Any]) -> str:
     differ, ties = model["differ"], model["breaks_ties"]
     if not differ and not ties:
         return _(
-            "No: a model that weights participants by their accuracy gives the same answers on all %(n)s judged items."
+            "No. A model that weights participants by their accuracy gives the same answers on all %(n)s judged "
+            "items."
         ) % {"n": thousands(model["compared"])}
     sentence = _(
-        "Yes: a model that weights participants by their accuracy differs from the consensus on %(differ)s "
-        "of %(n)s judged items."
+        "Yes. A model that weights participants by their accuracy differs from the consensus on %(differ)s of "
+        "%(n)s judged items."
     )
     if ties:
         sentence = _(
-            "Yes: a model that weights participants by their accuracy differs from the consensus on "
-            "%(differ)s of %(n)s judged items, and decides this many ties: %(ties)s."
+            "Yes. A model that weights participants by their accuracy differs from the consensus on %(differ)s of "
+            "%(n)s judged items. Number of ties that it decides: %(ties)s."
         )
     sentence %= {"differ": thousands(differ), "n": thousands(model["compared"]), "ties": thousands(ties)}
     if model["converged"]:
@@ -162,7 +163,8 @@ def other_models(models: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
             sentence = _(model["reason"])
         elif "differ" in model:
             sentence = _(
-                "Differs from the consensus on %(differ)s of %(n)s items; ties decided: %(ties)s."
+                "The model differs from the consensus on %(differ)s of %(n)s items. Number of ties that it "
+                "decides: %(ties)s."
             ) % {
                 "differ": thousands(model["differ"]),
                 "n": thousands(model["compared"]),
@@ -170,7 +172,8 @@ def other_models(models: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
             }
         else:
             sentence = _(
-                "Fitted to %(n)s answers, by whether each agrees with the majority of the others on its item."
+                "The model was fitted to %(n)s answers. An answer counts as right if it agrees with the majority "
+                "of the other answers to its item."
             ) % {"n": thousands(model["answers"])}
         if model.get("levels"):
             sentence = f"{sentence} {_describe_levels(model['levels'])}"
@@ -193,7 +196,7 @@ def _describe_levels(levels: Sequence[Mapping[str, Any]]) -> str:
         for row in levels
         if row["compared"]
     ]
-    return _("Agreement with the majority of the others, by confidence: %(levels)s.") % {
+    return _("Agreement with the majority of the other participants, by confidence: %(levels)s.") % {
         "levels": ", ".join(shares)
     }
 

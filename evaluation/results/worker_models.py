@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-NOTHING_JUDGED = "There is no used judgment yet."
+NOTHING_JUDGED = "No judgments are used in results yet."
 SMOOTHING = 1.0  # prior counts, so that workers with few judgments do not get perfect scores
 MOST_DIFFERING = 50
 SMOOTHED_DAWID_SKENE = partial(dawid_skene, smoothing=SMOOTHING)
@@ -42,7 +42,7 @@ WORKER_MODELS = {
     "confidence": gettext_noop("Votes weighted by confidence"),
 }
 NOT_ASKED = "Nobody was asked how sure they are."
-NOTHING_COMPARED = "No judgment can be compared with a majority of the other judgments of its item."
+NOTHING_COMPARED = "No item has enough judgments to compare one judgment with the majority of the others."
 _FITS: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
     "mace": (mace, ("competence",)),
     "glad": (glad, ("ability", "accuracy")),

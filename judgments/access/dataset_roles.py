@@ -13,9 +13,9 @@ from judgments.models.datasets import is_staff, pre_share, sees_all_datasets
 
 # roles in a dataset from the least to the most, with what each may do
 DATASET_ROLES = [
-    ("viewer", "views images, captions and published systems, and designs studies with them"),
-    ("editor", "also adds systems, rankings, judgments and pictures"),
-    ("owner", "also gives roles and decides who else can read the dataset"),
+    ("viewer", "can view images, captions and published systems, and design studies with them"),
+    ("editor", "can also add systems, rankings, judgments and pictures"),
+    ("owner", "can also give roles and decide who else can read the dataset"),
 ]
 
 
@@ -37,7 +37,9 @@ def require_editor(user: User | None, dataset: Dataset) -> User:
         WrongState: the account is no editor of the dataset, or no longer exists.
     """
     if user is None:
-        raise WrongState(gettext("Nothing was added: the account that asked for it no longer exists."))
+        raise WrongState(
+            gettext("Nothing was added, because the account that started this no longer exists.")
+        )
     if not has_role(user, dataset, DatasetRole.Role.EDITOR):
         raise WrongState(
             gettext("Nothing was added: %(name)s is not an editor of dataset %(name2)r.")
@@ -126,7 +128,10 @@ def publish_system(*, dataset: Dataset, name: str, by: User | None = None) -> Sy
             + did_you_mean(name, named)
         )
     if by is not None and system.owner_id != by.pk and not sees_all_datasets(by):
-        raise WrongState(gettext("Nothing was changed: system %(name)r is somebody else's.") % {"name": name})
+        raise WrongState(
+            gettext("Nothing was changed, because system %(name)r belongs to another account.")
+            % {"name": name}
+        )
     system.private = False
     system.save(update_fields=["private"])
     return system

@@ -68,7 +68,7 @@ def person_named(pk: int, username: str) -> User:
         person = User.objects.filter(is_active=True, is_staff=True, username=username).first()
         if person is None:
             raise WrongState(
-                gettext("Nothing was changed: there is no account of staff named %(username)r.")
+                gettext("Nothing was changed, because there is no staff account named %(username)r.")
                 % {"username": username}
             )
         return person

@@ -25,12 +25,12 @@ SCOPES: dict[str, str] = {
     "workers:read": "participants, invitations, detectors and their flags, exclusions, adjudications",
     "workers:write": "approve and reject work, exclude participants and lift exclusions, adjudicate",
     "reports:read": "consensus, agreement, analyses, the dashboard, plans",
-    "reports:write": "compute consensus, agreement, metrics against them, and plans",
+    "reports:write": "compute consensus, agreement, comparisons of metrics with people, and plans",
     "exports:read": "list and download exports",
     "exports:write": "make exports",
-    "submissions:read": "challenges and one's own submissions to them",
+    "submissions:read": "challenges, and your submissions to challenges",
     "submissions:write": "submit captions to challenges",
-    "money:read": "budgets, the ledger, publications at crowds and calls to them",
+    "money:read": "budgets, the ledger, publications at crowds and requests to crowds",
     "money:write": "pay bonuses and top-ups, set budgets, decide on payments that failed",
     **declared_by_features("scopes"),
 }
@@ -65,7 +65,7 @@ def create_token(
     """
     if not name.strip() or len(name) > 100:
         raise DesignError(
-            gettext("A token has a name of 1 to 100 characters that says what it is for."), field="name"
+            gettext("A token needs a name of 1 to 100 characters that describes its purpose."), field="name"
         )
     unknown = [scope for scope in scopes if scope not in SCOPES]
     if unknown or not scopes:
@@ -86,7 +86,7 @@ def create_token(
         )
     if expires_at is not None and expires_at <= timezone.now():
         raise DesignError(
-            gettext("The token would be past its time already; choose a later one."), field="expires_at"
+            gettext("The token would have expired already; choose a later date."), field="expires_at"
         )
     key = KEY_START + secrets.token_urlsafe(32)
     token = ApiToken.objects.create(

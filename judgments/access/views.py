@@ -66,13 +66,13 @@ LONGEST_NAME = 150  # characters
 ROWS_A_DOWNLOAD = 1_000  # rows of a download
 
 ROLES = [
-    ("viewer", "views all pages, results and files"),
+    ("viewer", "can view all pages, results and files"),
     (
         "reviewer",
-        "also approves and rejects work, excludes participants, decides disputes and answers participants",
+        "can also approve and reject work, exclude participants, decide disputes and answer participants",
     ),
-    ("designer", "also changes the design, opens and closes the study, and spends the budget"),
-    ("owner", "also gives roles and deletes the study"),
+    ("designer", "can also change the design, open and close the study, and spend the budget"),
+    ("owner", "can also give roles and delete the study"),
 ]
 
 COLUMNS = ["at", "what", "words", "why", "by", "details"]
@@ -228,7 +228,7 @@ class TokenForm(forms.Form):
     name = forms.CharField(
         max_length=100,
         label=gettext_lazy("Purpose"),
-        help_text=gettext_lazy("Such as “notebook of the pilot”."),
+        help_text=gettext_lazy("For example “notebook of the pilot”."),
     )
     scopes = forms.MultipleChoiceField(
         choices=lambda: [
@@ -237,7 +237,8 @@ class TokenForm(forms.Form):
         widget=forms.CheckboxSelectMultiple,
         label=gettext_lazy("Scopes"),
         help_text=gettext_lazy(
-            "A token never allows more than your own account. Permission to write includes permission to read."
+            "A token never has more permissions than your account. Permission to write includes "
+            "permission to read."
         ),
     )
     studies = forms.ModelMultipleChoiceField(
@@ -245,7 +246,10 @@ class TokenForm(forms.Form):
         to_field_name="slug",
         required=False,
         label=gettext_lazy("Only these studies"),
-        help_text=gettext_lazy("If none is chosen: all studies that you can see, now and later."),
+        help_text=gettext_lazy(
+            "If you choose no study, the token is valid for all studies that you can see, now and in "
+            "the future."
+        ),
     )
     good_for = forms.ChoiceField(
         choices=TOKEN_LIFETIMES, required=False, initial="90", label=gettext_lazy("Expires after")
@@ -271,7 +275,7 @@ class ApiTokenAdmin(ReadOnlyAdmin):
     list_display_links = None
     list_select_related = ("user",)
     search_fields = ("name", "prefix", "user__username")
-    add_label = "Make a token"
+    add_label = "Create a token"
 
     def has_module_permission(self, request: HttpRequest) -> bool:
         return request.user.is_staff  # asked on the page for signing in too, where nobody is signed in
@@ -302,7 +306,7 @@ class ApiTokenAdmin(ReadOnlyAdmin):
     def last_used(self, token: ApiToken) -> str | None:
         return short_time(token.last_used_at) if token.last_used_at else None
 
-    @display(description="good until", ordering="expires_at")
+    @display(description="valid until", ordering="expires_at")
     def good_until(self, token: ApiToken) -> str:
         if token.revoked_at is not None:
             return gettext("revoked %(at)s") % {"at": short_time(token.revoked_at)}
@@ -338,7 +342,9 @@ class ApiTokenAdmin(ReadOnlyAdmin):
                 expires_at=form.expires_at,
             )
             created = {"token": token, "key": key}
-        return self._page(request, "judgments/token_new.html", gettext("Make a token"), form=form, **created)
+        return self._page(
+            request, "judgments/token_new.html", gettext("Create a token"), form=form, **created
+        )
 
     def revoke_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         token = self.get_queryset(request).filter(pk=pk).first()
@@ -346,7 +352,7 @@ class ApiTokenAdmin(ReadOnlyAdmin):
             raise Http404
         if request.method == "POST":
             revoke_token(token=token)
-            messages.success(request, gettext("The token %(name)s is revoked.") % {"name": token.name})
+            messages.success(request, gettext("The token %(name)s was revoked.") % {"name": token.name})
             return redirect("admin:judgments_apitoken_changelist")
         return self._page(
             request,

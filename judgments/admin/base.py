@@ -189,7 +189,10 @@ class BoundedChoices(RelatedFieldListFilter):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         if self.has_more:
-            self.title = gettext("%(title)s, the newest %(most)d") % {"title": self.title, "most": self.most}
+            self.title = gettext("%(title)s (only the newest %(most)d)") % {
+                "title": self.title,
+                "most": self.most,
+            }
 
     def available_rows(self, field: Any, request: HttpRequest) -> QuerySet[Any]:
         rows: QuerySet[Any] = field.related_model._default_manager.all()
@@ -226,7 +229,7 @@ class BoundedValues(AllValuesFieldListFilter):
         choices: Any = [*dict.fromkeys([*values, *(self.lookup_val or ())])]
         self.lookup_choices = choices
         if every.values("pk")[self.rows_searched : self.rows_searched + 1]:
-            self.title = gettext("%(title)s, of the newest %(n)s") % {
+            self.title = gettext("%(title)s (only the newest %(n)s)") % {
                 "title": self.title,
                 "n": thousands(self.rows_searched),
             }

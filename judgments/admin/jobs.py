@@ -93,7 +93,7 @@ class QueueFilter(KnownValuesFilter):
 @admin.register(Job)
 class JobAdmin(ReadOnlyAdmin):
     help = "scale.md#several-processes"
-    empty_words = "This lists imports, generating, computing and exports, running and finished."
+    empty_words = "This lists running and finished jobs, such as imports, computations and exports."
     list_display = (
         "work",
         "state_label",

@@ -33,7 +33,7 @@ from judgments.studies.study_page import study_page_address
 @admin.register(Item)
 class ItemAdmin(ReadOnlyAdmin):
     help = "formats.md#datasets"
-    empty_words = "Importing a dataset brings its images."
+    empty_words = "Images are created when a dataset is imported."
     filled_by = Dataset
     list_display = ("name", "picture_small", "dataset", "split", "position")
     list_select_related = ("dataset",)
@@ -50,7 +50,7 @@ class ItemAdmin(ReadOnlyAdmin):
 @admin.register(Caption)
 class CaptionAdmin(ReadOnlyAdmin):
     help = "formats.md#datasets"
-    empty_words = "Importing a dataset brings its captions."
+    empty_words = "Captions are created when a dataset is imported."
     filled_by = Dataset
     list_display = ("text", "role", "image_name", "dataset", "key")
     list_select_related = ("dataset", "item")
@@ -65,7 +65,7 @@ class CaptionAdmin(ReadOnlyAdmin):
 @admin.register(System)
 class SystemAdmin(ReadOnlyAdmin):
     help = "formats.md#candidates-what-one-system-says"
-    empty_words = "“Import candidates” on a dataset's page adds a system."
+    empty_words = "To add a system, press “Import candidates” on the page of a dataset."
     filled_by = Dataset
     list_display = (
         "name",
@@ -97,7 +97,7 @@ class KindFilter(KnownValuesFilter):
 @admin.register(Unit)
 class UnitAdmin(ReadOnlyAdmin):
     help = "glossary.md#what-is-judged"
-    empty_words = "Generating a study's pages of work makes its items."
+    empty_words = "Items are created when a study's pages of work are generated."
     list_display = (
         "key",
         "picture",
@@ -161,7 +161,7 @@ class UnitAdmin(ReadOnlyAdmin):
 @admin.register(HIT)
 class HITAdmin(ReadOnlyAdmin):
     help = "designing.md#hits-by-hand"
-    empty_words = "“Generate pages of work” on a study's page makes them."
+    empty_words = "To create pages of work, press “Generate pages of work” on the page of a study."
     list_display = ("key", study_column, "number", "size", "required", "open_slots")
     list_filter = ("study",)
     search_fields = ("=key", "=external_id")
@@ -186,7 +186,7 @@ class HITAdmin(ReadOnlyAdmin):
 @admin.register(StudyEvent)
 class StudyEventAdmin(ReadOnlyAdmin):
     help = "roles.md#the-log"
-    empty_words = "Every change of a study is noted here: who made it, and why."
+    empty_words = "This lists every change of a study, who made it, and why."
     list_display = ("when", study_column, "what", "words", "why", "by")
     list_filter = ("what", "study")
     list_select_related = ("study", "by")

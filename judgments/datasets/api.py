@@ -23,7 +23,7 @@ class DatasetSerializer(RowSerializer[Dataset]):
     """A dataset and the number of its images."""
 
     images = serializers.IntegerField(read_only=True)
-    notes = serializers.SerializerMethodField(help_text="What the import found and how it was handled.")
+    notes = serializers.SerializerMethodField(help_text="Notes of the import about the data.")
 
     class Meta:
         model = Dataset

@@ -239,7 +239,7 @@ def import_dataset(
                 _attach_pictures(there, images, files, copy, user, found := ImportNotes())
             added = [gettext_noop("Pictures were added to the dataset."), *found.sentences()]
             return ImportSummary(name, True, counts, [*added, *_blocked_pictures(images)])
-        notes = [gettext_noop("Its pictures were not changed.")] if images else []
+        notes = [gettext_noop("The pictures of the dataset were not changed.")] if images else []
         return ImportSummary(name, False, counts, notes)
     source = open_dataset(format, path, encoding=encoding, taken=taken, mapping=mapping)
     fingerprint = Fingerprint()
@@ -296,7 +296,8 @@ def _blocked_pictures(images: str) -> list[str]:
         return []
     return [
         gettext_noop(
-            "The pictures' address is http://: browsers load them only if IMAGE_SOURCES names it (docs/install.md)."
+            "The address of the pictures starts with http://. Browsers load such pictures only if "
+            "IMAGE_SOURCES names the address (docs/install.md)."
         )
     ]
 

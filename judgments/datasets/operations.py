@@ -111,13 +111,16 @@ class PublishRequest(Parameters):
 def _publish(*, dataset: Dataset, by: User | None, system: str) -> Promise:
     """Shows a system's outputs to all who may read the dataset, for good. Its owner decides."""
     publish_system(dataset=dataset, name=system, by=by)
-    return format_lazy(gettext_lazy("System {system} is published."), system=system)
+    return format_lazy(gettext_lazy("System {system} was published."), system=system)
 
 
 def _scale(*, dataset: Dataset, by: User | None) -> Promise:
     """Lets a job scale the pictures for the page of work that are not yet. The originals stay as they are."""
     enqueue(kind="scale_pictures", args={"dataset": dataset.name}, user=by, once=True)
-    return format_lazy(gettext_lazy("A job now scales the pictures of {dataset}."), dataset=dataset.name)
+    return format_lazy(
+        gettext_lazy("The pictures of {dataset} are now being scaled in the background."),
+        dataset=dataset.name,
+    )
 
 
 OPERATIONS = {

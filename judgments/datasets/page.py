@@ -88,9 +88,9 @@ FORMAT_TITLES = {
     "xlsx": gettext_noop("Excel (.xlsx): the first sheet"),
     "parquet": gettext_noop("Parquet"),
     **{name: how.title for name, how in read_layouts().items()},
-    "annotation": gettext_noop("Texts ranked for an item: qid is an item, docid the id of a text"),
-    "search": gettext_noop("Items ranked for a text: qid is the id of a text, docid an item"),
-    "inputs": gettext_noop("Rows of inputs for a HIT template: CSV with a header line"),
+    "annotation": gettext_noop("Texts ranked for an item: qid is the item, docid is the id of a text"),
+    "search": gettext_noop("Items ranked for a text: qid is the id of the text, docid is an item"),
+    "inputs": gettext_noop("CSV with a header line: rows of inputs for a HIT template"),
 }
 LOOK = "understand_upload"
 PRESERVED_FIELDS = ("name", "attribution", "role-", "system-")  # fields whose values looking again keeps
@@ -198,8 +198,8 @@ class UploadForm(FilesForm):
     titles: ClassVar[Mapping[str, str]] = FORMAT_TITLES
     help: ClassVar[str] = ""
     format_label: ClassVar[str] = gettext_noop("Format")
-    files_help = gettext_noop("One file, several that belong together, or a zip of a folder.")
-    automatic_encoding = gettext_noop("UTF-8, or as given by the byte order mark")
+    files_help = gettext_noop("One file, several files that belong together, or a zip file of a folder.")
+    automatic_encoding = gettext_noop("UTF-8, unless the file has a byte order mark")
     job: ClassVar[str]
     title: ClassVar[str]
     lead: ClassVar[str]
@@ -224,7 +224,8 @@ class DatasetForm(FilesForm):
         required=False,
         assume_scheme="https",
         help_text=gettext_lazy(
-            "If they are on a server already: https://…; the image's file name is appended."
+            "Enter the address (https://…) if the pictures are on a server already. The file name "
+            "of each image is appended to the address."
         ),
         widget=UnfoldAdminTextInputWidget,
     )
@@ -235,7 +236,9 @@ class DatasetForm(FilesForm):
             ("", gettext_lazy("Detect automatically")),
             *((name, gettext_lazy(FORMAT_TITLES.get(name, name))) for name in DATASET_FORMATS),
         ],
-        help_text=gettext_lazy("Only for a file or folder whose format is not detected automatically."),
+        help_text=gettext_lazy(
+            "Needed only if the format of a file or folder is not detected automatically."
+        ),
         widget=UnfoldAdminSelectWidget,
     )
     folded = ("pictures_at", "format", "encoding")
@@ -263,7 +266,9 @@ class InspectedUploadForm(forms.Form):
             label=gettext_lazy("Source and licence"),
             required=False,
             max_length=5_000,
-            help_text=gettext_lazy("Who made the data, and under which terms it is used."),
+            help_text=gettext_lazy(
+                "Name the people who made the data and the terms under which the data can be used."
+            ),
             widget=UnfoldAdminTextareaWidget(attrs={"rows": 2}),
         )
         for number, part in enumerate(understood.parts):
@@ -287,7 +292,7 @@ class InspectedUploadForm(forms.Form):
         )
         if understood.lacking:
             self.fields["without_pictures"] = forms.BooleanField(
-                label=gettext_lazy("Import it without the pictures"),
+                label=gettext_lazy("Import the dataset without the pictures"),
                 required=False,
                 widget=UnfoldBooleanWidget,
             )
@@ -331,8 +336,9 @@ class InspectedUploadForm(forms.Form):
         ):
             raise forms.ValidationError(
                 gettext(
-                    "No file contains texts by people. For the file that does, set “Content” to texts by "
-                    "people. A table (CSV or JSON lines) of systems’ texts can be imported without one."
+                    "No file contains texts by people. Set “Content” to texts by people for the "
+                    "file that contains such texts. Only a table (CSV or JSON lines) of systems’ "
+                    "texts can be imported without texts by people."
                 )
             )
         if len(people) > 1 and (
@@ -340,19 +346,23 @@ class InspectedUploadForm(forms.Form):
         ):
             raise forms.ValidationError(
                 gettext(
-                    "%(n)s parts contain texts by people; expected one part, or several columns of one file."
+                    "%(n)s parts of the upload contain texts by people; expected one part, or "
+                    "several columns of one file."
                 )
                 % {"n": len(people)}
             )
         if not all(names):
-            raise forms.ValidationError(gettext("A system has no name; expected one for each."))
+            raise forms.ValidationError(gettext("A system has no name; expected a name for each system."))
         if len(set(names)) < len(names):
             raise forms.ValidationError(
                 gettext("Two systems have the same name; expected a different name for each.")
             )
         if self.understood.lacking and not cleaned.get("without_pictures"):
             raise forms.ValidationError(
-                gettext("Some images have no picture. Upload them all, or choose to import without pictures.")
+                gettext(
+                    "Some images have no picture. Upload all pictures, or choose to import the "
+                    "dataset without pictures."
+                )
             )
         return cleaned
 
@@ -382,7 +392,7 @@ class RankingsForm(UploadForm):
     title = gettext_noop("Import rankings")
     help = "formats.md#rankings"
     lead = gettext_noop(
-        "Import systems' ranked lists of texts for the items of {dataset}, or of items for texts."
+        "Import ranked lists of systems: texts ranked for the items of {dataset}, or items ranked for texts."
     )
     field_order = ("format", "files")
     format_label = gettext_noop("Type of ranking")
@@ -407,7 +417,7 @@ def _apply_format(understood: InspectedUpload, format: str) -> None:
 @admin.register(Dataset)
 class DatasetAdmin(QuorumAdmin):
     help = "formats.md#one-upload"
-    empty_words = "A dataset holds pictures or texts, what people wrote about them, and what systems wrote."
+    empty_words = "A dataset contains pictures or texts, and what people and systems wrote about them."
     list_display = (
         "dataset",
         "source_format",
@@ -585,12 +595,14 @@ class DatasetAdmin(QuorumAdmin):
         cleaned = form.cleaned_data
         if cleaned["encoding"] != understood.encoding:  # nobody has seen the rows in this encoding yet
             messages.info(
-                request, gettext("Not imported yet: this preview shows the rows in the chosen encoding.")
+                request,
+                gettext("Nothing is imported yet. This preview shows the rows in the chosen encoding."),
             )
             return self._look_again(request, upload, choices, maps)
         if maps != {name: table.as_mapping() for name, table in tables.items()}:
             messages.info(
-                request, gettext("Not imported yet: this preview shows the rows with the chosen columns.")
+                request,
+                gettext("Nothing is imported yet. This preview shows the rows with the chosen columns."),
             )
             return self._look_again(request, upload, choices, maps)
         with_pictures = understood.pictures and not cleaned.get("without_pictures")
@@ -709,7 +721,7 @@ class DatasetAdmin(QuorumAdmin):
         return TemplateResponse(request, template, context)
 
     def _ask_for_files_again(self, request: HttpRequest, page: str) -> HttpResponse:
-        messages.error(request, gettext("Nothing was imported: please upload the files again."))
+        messages.error(request, gettext("Nothing was imported. Please upload the files again."))
         return redirect(f"admin:judgments_dataset_{page}")
 
     def change_view(self, request: HttpRequest, object_id: str, *args: Any, **options: Any) -> HttpResponse:

@@ -40,9 +40,9 @@ CONTROL_LABELS = {
     "--design FILE": gettext_noop("Study file"),
     "--encoding": gettext_noop("Encoding"),
     "--missing": gettext_noop("Values that mean an empty cell"),
-    "--match-names": gettext_noop("Match image names despite differences in case, blanks and file extension"),
+    "--match-names": gettext_noop("Ignore case, blanks and file extensions when matching image names"),
     '--workers anonymous, or workers = "anonymous" in a mapping': gettext_noop(
-        "Participants are unknown: treat each row as another participant"
+        "Participants are unknown: treat each row as a different participant"
     ),
 }
 ROW_OPTIONS = ("header_row", "where", "missing")

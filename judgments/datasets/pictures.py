@@ -80,7 +80,10 @@ def prepare_decoding(picture: PillowImage.Image, box: tuple[int, int] | None = N
         size = (18 if picture.format == "WEBP" else 10) * pixels
     if size > limits().memory:
         raise PictureProblem(
-            gettext("A picture of %(width)s x %(height)s pixels takes too much memory to be decoded.")
+            gettext(
+                "A picture of %(width)s x %(height)s pixels needs too much memory; expected a smaller "
+                "picture."
+            )
             % {"width": picture.width, "height": picture.height}
         )
 
@@ -130,7 +133,7 @@ def checked_pictures(folder: Path, names: Iterable[tuple[str, str]]) -> dict[str
             path = (folder / alike).resolve()
         if not path.is_relative_to(root):
             raise PictureProblem(
-                gettext("%(file)r leads out of %(folder)s; expected a file in it.")
+                gettext("%(file)r is outside the folder %(folder)s; expected a file in this folder.")
                 % {"file": file, "folder": folder}
             )
         if path.is_file():
@@ -141,7 +144,10 @@ def checked_pictures(folder: Path, names: Iterable[tuple[str, str]]) -> dict[str
         raise PictureProblem(describe_unclear(compose_name(missing[0]), unclear))
     if missing:
         raise PictureProblem(
-            gettext("%(folder)s lacks %(n)s of %(what)s pictures, the first is %(missing)r.")
+            gettext(
+                "%(n)s of %(what)s pictures are missing from %(folder)s; the first missing picture is "
+                "%(missing)r."
+            )
             % {"folder": folder, "n": len(missing), "what": len(missing) + len(paths), "missing": missing[0]}
         )
     for path in paths.values():
@@ -152,8 +158,8 @@ def checked_pictures(folder: Path, names: Iterable[tuple[str, str]]) -> dict[str
 def describe_unclear(name: str, alike: Sequence[str]) -> str:
     """Return a sentence that says which files or names ``alike`` cannot be distinguished from ``name``."""
     sentence = gettext(
-        "The name of picture %(name)r is too similar to %(alike)s; expected names that differ in more than "
-        "case, folder, blanks and file extension."
+        "The names of the pictures %(name)r and %(alike)s are too similar. Names must differ in "
+        "more than case, folder, blanks and file extension."
     )
     return sentence % {"name": name, "alike": ", ".join(alike[:MOST_ALIKE])}
 

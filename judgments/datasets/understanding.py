@@ -89,7 +89,10 @@ def inspect_upload(
         suffix = _suffix(file)
         if suffix in SPREADSHEETS:
             problems.append(
-                gettext("%(name)s is a spreadsheet; save it as CSV, in Excel as CSV UTF-8, and upload that.")
+                gettext(
+                    "%(name)s is a spreadsheet. Save it as CSV (in Excel: CSV UTF-8), and upload the "
+                    "CSV file."
+                )
                 % {"name": name}
             )
         if suffix not in TABLES:
@@ -97,7 +100,10 @@ def inspect_upload(
         if len(parts) > MOST_SOURCES:
             problems.insert(
                 0,
-                gettext("The upload has captions of more than %(n)s sources; the others were not read.")
+                gettext(
+                    "The upload has captions from more than %(n)s sources. Captions from further "
+                    "sources were not read."
+                )
                 % {"n": thousands(MOST_SOURCES)},
             )
             break
@@ -118,7 +124,7 @@ def inspect_upload(
     parts = _with_roles(parts)[:MOST_PARTS]
     if more := problems[MOST_PROBLEMS:]:
         problems[MOST_PROBLEMS:] = [
-            gettext("The same applies to this many more files: %(n)s.") % {"n": thousands(len(more))}
+            gettext("This also applies to %(n)s more files.") % {"n": thousands(len(more))}
         ]
     if not parts and not problems:
         problems.append(

@@ -61,7 +61,9 @@ def _folder(upload: str) -> Path:
 def _stored_folder(upload: str) -> Path:
     folder = _folder(upload)
     if not folder.is_dir():
-        raise UploadRefused(gettext("The uploaded files are gone; please upload them again."))
+        raise UploadRefused(
+            gettext("The uploaded files are no longer stored. Please upload the files again.")
+        )
     return folder
 
 
@@ -74,7 +76,8 @@ def keep(files: Iterable[UploadedFile], pictures: UploadedFile | None = None) ->
         if file.name in names:  # files from several folders
             raise UploadRefused(
                 gettext(
-                    "Two files are called %(name)s; expected names that differ, or a zip with their folders."
+                    "Two files are called %(name)s; expected different names, or a zip file that "
+                    "contains their folders."
                 )
                 % {"name": file.name}
             )
@@ -120,8 +123,8 @@ def _keep_to_quota(upload: str) -> None:
         discard_upload(upload)
         raise UploadRefused(
             gettext(
-                "Your uploads that are not imported yet would hold more than %(most)s MB; try again when their "
-                "jobs are done."
+                "Your uploads that are not imported yet can have at most %(most)s MB in total. "
+                "Try again when their jobs have finished."
             )
             % {"most": thousands(settings.UPLOADS_MB)}
         )
@@ -258,5 +261,6 @@ def check_name(name: str) -> None:
         size = LONGEST_NAME + 1
     if not is_plain or size > LONGEST_NAME:
         raise UploadRefused(
-            gettext("The file name %(name)r cannot be kept; please rename the file.") % {"name": name}
+            gettext("A file with the name %(name)r cannot be stored. Please rename the file.")
+            % {"name": name}
         )

@@ -19,7 +19,7 @@ def refuse_absent_arena() -> None:
         raise FeatureIsOff(
             pgettext(
                 "staff",
-                "The pages of this study are drawn when they are taken, which is off: turn on arena in the setting "
-                "CONTRIB_APPS.",
+                "This study generates pages when participants take them, but this feature is off. "
+                "Turn on “arena” in the setting CONTRIB_APPS.",
             )
         )

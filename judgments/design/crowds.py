@@ -49,13 +49,14 @@ CROWDS: dict[str, CrowdOffer] = Crowds(
     for offer in (
         CrowdOffer(
             "external",
-            "A panel that sends participants here (Prolific, CloudResearch Connect, SONA, links of your own)",
+            "A panel that sends participants here (Prolific, CloudResearch Connect, SONA, or your own links)",
             frozenset({RESIDENCE, HITS_AT_MOST, QUALIFIED}),
         ),
         CrowdOffer("local", "The study's link", COMMON_REQUIREMENTS),
         CrowdOffer(
             "mturk",
-            "Mechanical Turk, which Amazon closed on 30 September 2026: an emulator or a server with its API",
+            "Mechanical Turk (closed by Amazon on 30 September 2026): an emulator, or a server with "
+            "the same API",
             COMMON_REQUIREMENTS,
             currency="USD",
         ),

@@ -18,7 +18,9 @@ class StudyQuestion(Part):
 
     text: Annotated[str, Field(min_length=1, max_length=1000)]
     options: Listed[str] = Field(min_length=2, max_length=9)
-    answer: Annotated[int, Field(ge=1, le=9)] = Field(description="Number of the right option, from 1.")
+    answer: Annotated[int, Field(ge=1, le=9)] = Field(
+        description="Number of the right option, starting at 1."
+    )
     why: str = Field("", max_length=1000, description="Shown with the explanation of the answer.")
 
     @model_validator(mode="after")
@@ -36,7 +38,7 @@ class Quiz(Part):
 
     preset: str = Field(
         "",
-        title="Ready set of questions",
+        title="Predefined set of questions",
         json_schema_extra={
             "words": {"": "None", **{name: preset.title for name, preset in QUIZ_PRESETS.items()}}
         },
@@ -44,15 +46,18 @@ class Quiz(Part):
     questions: Listed[StudyQuestion] = Field(
         (),
         title="Your own questions",
-        description="Each with one right answer.",
+        description="Each question has one right answer.",
     )
     ask: Annotated[int, Field(ge=0, le=100)] = Field(
-        10, title="Questions in an attempt", description="Sampled from all questions."
+        10,
+        title="Questions per attempt",
+        description="These questions are sampled from all questions of the quiz.",
     )
     items: Annotated[int, Field(ge=0, le=100)] = Field(
         0,
-        title="Known items in an attempt",
-        description="Items of the study's protocol, with reserved items.",
+        title="Known items per attempt",
+        description="Items of the study with known answers. They are reserved for the quiz and not "
+        "on pages of work.",
     )
     pass_mark: Annotated[float, Field(ge=0, le=1)] = Field(
         0.8, title="Pass mark of the quiz", description="Between 0 and 1."
@@ -60,12 +65,12 @@ class Quiz(Part):
     attempts: Annotated[int, Field(ge=1, le=100)] = Field(2, title="Attempts")
     explain: Literal["after-each", "at-the-end", "never"] = Field(
         "after-each",
-        title="Answers are explained",
+        title="When to explain answers",
         json_schema_extra={
             "words": {
                 "after-each": "After each question",
                 "at-the-end": "After the last question",
-                "never": "Not at all",
+                "never": "Never",
             }
         },
     )
@@ -82,7 +87,7 @@ class Quiz(Part):
     def _check_quiz_exists(cls, name: str) -> str:
         if name and QUIZ_PRESETS and name not in QUIZ_PRESETS:  # none are known while the feature is off
             raise ValueError(
-                gettext("there is no quiz %(name)r; there are %(listed)s")
+                gettext("there is no quiz %(name)r; expected one of %(listed)s")
                 % {"name": name, "listed": ", ".join(QUIZ_PRESETS)}
             )
         return name
@@ -90,7 +95,7 @@ class Quiz(Part):
     @model_validator(mode="after")
     def _check_not_empty(self) -> Quiz:
         if (self.preset or self.questions) and not self.ask:
-            raise ValueError(gettext("“ask” is 0, so none of the questions would be asked"))
+            raise ValueError(gettext("“ask” is 0, so the quiz would have no questions"))
         return self
 
 
@@ -108,5 +113,5 @@ def describe_absence(quiz: Quiz) -> str:
     if is_quiz_on() or not asks_anything(quiz):
         return ""
     return pgettext(
-        "staff", "The study has a quiz, but quizzes are off: turn on “quiz” in the setting CONTRIB_APPS."
+        "staff", "The study has a quiz, but quizzes are off. Turn on “quiz” in the setting CONTRIB_APPS."
     )

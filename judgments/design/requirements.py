@@ -52,7 +52,7 @@ class RequirementPreset:
 
 REQUIREMENT_PRESETS: dict[str, RequirementPreset] = {
     "vedantam-2015": RequirementPreset(
-        title="United States, more than 95 % approved, 500 HITs approved",
+        title="United States, more than 95 % of HITs approved, at least 500 HITs approved",
         source="Vedantam, Zitnick, Parikh 2015, footnote 3",
         values={"countries": ["US"], "approval_above": 0.95, "approved_at_least": 500},
     ),
@@ -69,7 +69,8 @@ class Quota(Part):
 
     by: Literal["sex", "age", "country"]
     value: Annotated[str, Field(min_length=1, max_length=60)] = Field(
-        description="As listed by the crowd, such as Female; an age range, such as 18-34; or a country's ISO code."
+        description="For sex: the value as the crowd writes it, such as Female. For age: a range, "
+        "such as 18-34. For country: the ISO code."
     )
     share: Annotated[int, Field(ge=1, le=100_000)] = 1
 
@@ -88,7 +89,9 @@ class Quota(Part):
                 % {"value": self.value}
             )
         if self.by == "country" and self.value not in COUNTRIES:
-            raise ValueError(gettext("%(value)r is not a country of ISO 3166-1") % {"value": self.value})
+            raise ValueError(
+                gettext("%(value)r is not an ISO 3166-1 code of a country") % {"value": self.value}
+            )
         return self
 
 
@@ -101,8 +104,8 @@ class Workers(Part):
 
     requirements: str = Field(
         "",
-        title="Ready set of requirements",
-        description="Fills the empty fields below. “None” removes what was filled in.",
+        title="Predefined set of requirements",
+        description="Fills the empty fields below. “None” removes these values again.",
         json_schema_extra={
             "words": {"": "None", **{name: preset.title for name, preset in REQUIREMENT_PRESETS.items()}}
         },
@@ -110,50 +113,56 @@ class Workers(Part):
     countries: Listed[Annotated[str, Field(pattern=r"^[A-Z]{2}$")]] = Field(
         (),
         title="Countries",
-        description="ISO codes, one per line. Empty: any.",
+        description="ISO codes, one per line. Empty: any country.",
         json_schema_extra={"rows": 2},
     )
     approval_above: Annotated[float, Field(ge=0, le=1)] = Field(
-        0.0, title="Approval rate above", description="Between 0 and 1. 0: not required."
+        0.0, title="Approval rate greater than", description="Between 0 and 1. 0: not required."
     )
-    approved_at_least: Count = Field(0, title="Minimum of approved pages of work", description="0: any.")
+    approved_at_least: Count = Field(
+        0, title="Minimum number of approved pages of work", description="0: no minimum."
+    )
     hits_at_most: Count = Field(
         0, title="Maximum number of pages of work per participant", description="0: no limit."
     )
     languages: Listed[Annotated[str, Field(pattern=r"^[^\W\d_][^\n]*$", max_length=60)]] = Field(
         (),
         title="Fluent in one of these languages",
-        description="English names as listed by the crowd, one per line. Empty: any.",
+        description="The English names that the crowd uses, one per line. Empty: any language.",
         json_schema_extra={"rows": 2},
     )
     devices: Listed[Literal["desktop", "tablet", "mobile"]] = Field(
-        (), title="Devices", description="None chosen: any.", json_schema_extra={"words": {**DEVICE_WORDS}}
+        (),
+        title="Devices",
+        description="If you choose no device, all devices are allowed.",
+        json_schema_extra={"words": {**DEVICE_WORDS}},
     )
     requires: Listed[QualificationName] = Field(
         (),
         title="Qualifications needed",
-        description="One per line; all are required. They are granted by a study, or on the page Crowd.",
+        description="One qualification per line. Participants need all of them. A study grants them, "
+        "or you grant them on the page Crowd.",
         json_schema_extra={"rows": 2},
     )
     forbids: Listed[QualificationName] = Field(
         (),
         title="Qualifications that exclude participants",
-        description="One per line, such as a qualification granted by a pilot.",
+        description="One qualification per line, such as one that a pilot grants.",
         json_schema_extra={"rows": 2},
     )
     grants: str = Field(
         "",
         pattern=f"^{QUALIFICATION}*$",
         max_length=LONGEST_QUALIFICATION,
-        title="Qualification granted",
-        description="To every participant who submits a page of work.",
+        title="Qualification that the study grants",
+        description="Every participant who submits a page of work gets this qualification.",
     )
     quotas: Listed[Quota] = Field(
         (),
         title="Quotas",
-        description="The numbers of participants set the proportions within a trait.",
+        description="The numbers of participants determine the proportions of the groups of each trait.",
     )
-    show_accuracy: bool = Field(False, title="Participants see their accuracy")
+    show_accuracy: bool = Field(False, title="Show participants their accuracy")
 
     @field_validator("requirements")
     @classmethod
@@ -161,7 +170,7 @@ class Workers(Part):
         if name and name not in REQUIREMENT_PRESETS:
             known = ", ".join(REQUIREMENT_PRESETS)
             raise ValueError(
-                gettext("there are no requirements %(name)r; there are %(known)s")
+                gettext("there is no set of requirements %(name)r; expected one of %(known)s")
                 % {"name": name, "known": known}
             )
         return name
@@ -171,17 +180,19 @@ class Workers(Part):
     def _check_countries_exist(cls, codes: tuple[str, ...]) -> tuple[str, ...]:
         unknown = [code for code in codes if code not in COUNTRIES]
         if unknown:
-            raise ValueError(gettext("%(unknown)r is not a country of ISO 3166-1") % {"unknown": unknown[0]})
+            raise ValueError(
+                gettext("%(unknown)r is not an ISO 3166-1 code of a country") % {"unknown": unknown[0]}
+            )
         return codes
 
     @model_validator(mode="after")
     def _check_no_contradiction(self) -> Workers:
         both = set(self.requires) & set(self.forbids)
         if both:
-            raise ValueError(gettext("%(min)r is in both “requires” and “forbids”") % {"min": min(both)})
+            raise ValueError(gettext("“requires” and “forbids” both contain %(min)r") % {"min": min(both)})
         if self.grants and self.grants in self.requires:
             raise ValueError(
-                gettext("“grants” contains %(grants)r, which “requires” already demands")
+                gettext("“grants” contains %(grants)r, but “requires” contains it, too")
                 % {"grants": self.grants}
             )
         return self
@@ -200,8 +211,8 @@ class Workers(Part):
             if first != last + 1:
                 raise ValueError(
                     gettext(
-                        "“quotas” has an age group up to %(last)s and the next one from %(first)s; expected "
-                        "from %(what)s"
+                        "“quotas” has an age group that ends at %(last)s and a next group that "
+                        "starts at %(first)s; expected a start at %(what)s"
                     )
                     % {"last": last, "first": first, "what": last + 1}
                 )

@@ -69,7 +69,7 @@ def store_preset(
     checked = make_design({"name": title, "slug": slug or " ", "dataset": "any", "protocol": design.protocol})
     if checked.slug in PRESETS:
         raise DataConflict(
-            gettext("A preset %(slug)r ships with the platform; choose another short name.") % {"slug": slug}
+            gettext("Quorum has a built-in preset %(slug)r; choose another short name.") % {"slug": slug}
         )
     try:
         with transaction.atomic():
@@ -82,7 +82,7 @@ def store_preset(
             )
     except IntegrityError:
         raise DataConflict(
-            gettext("There is a preset %(slug)r already; choose another short name.") % {"slug": slug}
+            gettext("There is already a preset %(slug)r; choose another short name.") % {"slug": slug}
         ) from None
 
 
@@ -116,7 +116,8 @@ def _own(slug: str, by: User) -> SavedPreset:
         raise ObjectNotFound(gettext("There is no saved preset %(slug)r.") % {"slug": slug})
     if not may_change_preset(preset, by):
         raise WrongState(
-            gettext("Preset %(slug)r was made by somebody else; only its maker changes it.") % {"slug": slug}
+            gettext("Another person saved the preset %(slug)r; only this person can change it.")
+            % {"slug": slug}
         )
     return preset
 

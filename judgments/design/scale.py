@@ -38,15 +38,15 @@ Label = Annotated[str, Field(min_length=1, max_length=200)]
 class Scale(Part):
     """The points of the answers of a graded or slider study, and their labels."""
 
-    low: Number = Field(title="Lowest answer", description="Such as 1, 0 or -3.")
-    high: Number = Field(title="Highest answer", description="Such as 5, 100 or 3: the best one.")
+    low: Number = Field(title="Lowest answer", description="The worst answer, such as 1, 0 or -3.")
+    high: Number = Field(title="Highest answer", description="The best answer, such as 5, 100 or 3.")
     step: Annotated[_Plain, Field(ge=0.000001, le=LARGEST)] = Field(
-        1, title="Step", description="From one answer to the next, such as 1 or 0.5."
+        1, title="Step", description="Distance from one answer to the next, such as 1 or 0.5."
     )
     labels: dict[str, Label] = Field(
         default_factory=dict,
         title="Labels of the scale",
-        description="One per line, such as 1 = bad; for both ends, or for each answer.",
+        description="One label per line, such as 1 = bad. Label the two ends of the scale, or each answer.",
         json_schema_extra={"rows": 4},
     )
 
@@ -63,14 +63,14 @@ class Scale(Part):
                 raise ValueError(
                     pgettext(
                         "staff",
-                        "labels.%(name)s is a table; expected a text, and quotation marks around a number with "
-                        'a point, such as "1.5"',
+                        "labels.%(name)s is a table; expected a text. Put a number with a point in "
+                        'quotation marks, such as "1.5"',
                     )
                     % {"name": name}
                 )
             if not NUMBER.fullmatch(str(name)):
                 raise ValueError(
-                    pgettext("staff", "“labels” contains %(name)r; expected a number of the scale")
+                    pgettext("staff", "“labels” contains %(name)r; expected a number on the scale")
                     % {"name": name}
                 )
             named[number_text(float(name))] = label
@@ -88,14 +88,16 @@ class Scale(Part):
         if self.high <= self.low:
             raise ValueError(
                 pgettext(
-                    "staff", "it goes from %(low)s to %(high)s; expected a higher end than the lower one"
+                    "staff", "it goes from %(low)s to %(high)s; expected a second number above the first"
                 )
                 % {"low": number_text(self.low), "high": number_text(self.high)}
             )
         steps = (exact(self.high) - exact(self.low)) / exact(self.step)
         if steps.denominator != 1:
             raise ValueError(
-                pgettext("staff", "step is %(step)s, by which %(high)s cannot be reached from %(low)s")
+                pgettext(
+                    "staff", "step is %(step)s, but steps of this size do not lead from %(low)s to %(high)s"
+                )
                 % {
                     "step": number_text(self.step),
                     "high": number_text(self.high),
@@ -110,7 +112,10 @@ class Scale(Part):
         for name in self.labels:
             if float(name) not in self:
                 raise ValueError(
-                    pgettext("staff", "“labels” contains %(name)s; expected a number of the scale, %(scale)s")
+                    pgettext(
+                        "staff",
+                        "“labels” contains %(name)s; expected a number on the scale, which is %(scale)s",
+                    )
                     % {"name": name, "scale": self.in_words}
                 )
         return self
@@ -158,7 +163,10 @@ class Scale(Part):
         ends = {"low": display_number(self.low), "high": display_number(self.high)}
         if self.step == 1:
             return gettext("%(low)s to %(high)s") % ends
-        return gettext("%(low)s to %(high)s by %(step)s") % {**ends, "step": display_number(self.step)}
+        return gettext("%(low)s to %(high)s by %(step)s") % {
+            **ends,
+            "step": display_number(self.step),
+        }
 
     @property
     def keypad(self) -> str:
@@ -220,7 +228,7 @@ def limits_of(text: str) -> ScaleBounds:
     if high <= low or (step and step[0] <= 0):
         raise ValueError(
             pgettext(
-                "staff", "%(text)r is not a scale; expected a lower end, a higher one, and a step above 0"
+                "staff", "%(text)r is not a scale; expected a lower end, a higher end, and a step above 0"
             )
             % {"text": text[:80]}
         )
@@ -304,8 +312,8 @@ def _scale_between(low: Fraction, high: Fraction, step: Fraction) -> Scale:
         raise ValueError(
             pgettext(
                 "staff",
-                "expected a scale of at most %(most)s points, but these answers need one of %(n)s; round them "
-                "first, for instance to five places from 0 to 1",
+                "expected a scale of at most %(most)s points, but these answers need %(n)s points; "
+                "round the answers first, for instance answers from 0 to 1 to five decimal places",
             )
             % {"most": MOST_POINTS, "n": int((high - low) / step) + 1}
         )

@@ -79,7 +79,7 @@ class StudyDesign(Part):
         title="Name", description="Participants see it on the study’s page."
     )
     slug: Slug = Field(
-        title="Short name", description="In the study's link; left empty, it is made from the name."
+        title="Short name", description="Part of the study's link. If empty, it is made from the name."
     )
     dataset: Slug = Field(title="Dataset")
     protocol: str
@@ -87,9 +87,9 @@ class StudyDesign(Part):
     purpose: Literal["", "systems", "metrics", "labels", "ranking"] = Field(
         "",
         title="Aim",
-        description="Decides which results come first.",
+        description="Determines which results are shown first.",
         json_schema_extra={
-            "words": {"": "Not said", **{name: purpose.title for name, purpose in PURPOSES.items()}}
+            "words": {"": "Not specified", **{name: purpose.title for name, purpose in PURPOSES.items()}}
         },
     )
     seed: Annotated[int, Field(ge=0, le=2**53)] = Field(
@@ -98,7 +98,7 @@ class StudyDesign(Part):
     judgments_per_unit: Annotated[int, Field(ge=1, le=1000)] = Field(
         3,
         title="Participants for each item",
-        description="Judgments per item, each by a different participant.",
+        description="Number of judgments of each item, each by a different participant.",
     )
     units_per_hit: Annotated[int, Field(ge=1, le=200)] = Field(
         20, title="Items on a page of work", description="Number of items on a page of work."
@@ -106,11 +106,11 @@ class StudyDesign(Part):
     images_per_hit: Annotated[int, Field(ge=1, le=50)] = Field(
         6, title="Items on a page of work", description="Number of items on a page of work."
     )
-    captions_per_image: Annotated[int, Field(ge=1, le=50)] = Field(10, title="Texts under an item")
+    captions_per_image: Annotated[int, Field(ge=1, le=50)] = Field(10, title="Texts for each item")
     seconds_per_unit: Annotated[float, Field(gt=0, le=3600)] = Field(
         6.0,
         title="Seconds for an item",
-        description="Expected time, used for durations and wages.",
+        description="Expected time for one item. Durations and hourly wages are computed from it.",
     )
     question: Annotated[str, Field(max_length=500)] = Field(
         "", title="Question", description="Shown above the answers."
@@ -139,7 +139,7 @@ class StudyDesign(Part):
         Field(
             CAPTION,
             title="Item content",
-            description="Decides the wording of the page of work.",
+            description="Determines the wording of the page of work.",
             json_schema_extra={
                 "words": {
                     "caption": "Captions of images",
@@ -174,7 +174,7 @@ class StudyDesign(Part):
     rules: Listed[RuleSetting] = Field(
         (),
         title="Detectors",
-        description="None: answers are not checked by detectors.",
+        description="If the list is empty, no detector checks the answers.",
     )
     writing: Writing = Writing()
     stopping: Stopping = Stopping()
@@ -245,8 +245,8 @@ def contradictions_of_translations(design: StudyDesign) -> Iterator[str]:
             count, expected = len(getattr(texts, name)), len(originals[name])
             if count not in (0, expected):
                 yield gettext(
-                    "translations.%(language)s.%(name)s has %(given)s entries; expected %(wanted)s, as "
-                    "the design has"
+                    "translations.%(language)s.%(name)s has %(given)s entries; expected %(wanted)s, "
+                    "as in the design"
                 ) % {"language": language, "name": name, "given": count, "wanted": expected}
         for number, (translated, question) in enumerate(
             zip(texts.questions, design.quiz.questions, strict=False), start=1
@@ -254,8 +254,8 @@ def contradictions_of_translations(design: StudyDesign) -> Iterator[str]:
             if len(translated.options) != len(question.options):
                 yield (
                     gettext(
-                        "translations.%(language)s.questions: number %(number)s has %(n)s options; expected "
-                        "%(n2)s, as the design has"
+                        "translations.%(language)s.questions: number %(number)s has %(n)s options; "
+                        "expected %(n2)s, as in the design"
                     )
                     % {
                         "language": language,

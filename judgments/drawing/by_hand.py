@@ -72,17 +72,20 @@ class _ChangedDraw:
         page = self._page_of.get(change.item)
         if page is None:
             raise ValueError(
-                gettext("the item is no longer generated; undo the changes, or use the earlier settings")
+                gettext(
+                    "the current settings do not generate this item; undo the changes, or use the "
+                    "earlier settings"
+                )
             )
         unit = next(unit for unit in self._pages[page] if unit.key == change.item)
         texts, image = self._differences(unit, change)
         if "document" in unit.content:
             raise ValueError(gettext("the item is part of a document, and documents are not split"))
         if change.hit and unit.control_kind == REPEATED:
-            raise ValueError(gettext("the item repeats another one of its page; move that one"))
+            raise ValueError(gettext("the item repeats another item on the same page; move the other item"))
         if change.out or not (texts or image):
             if not (change.out or change.hit):
-                raise ValueError(gettext("the item is already shown like this"))
+                raise ValueError(gettext("the change does not alter the item"))
             self._exchange(page, unit, None)
             if not change.out:
                 self._add(-change.hit, unit)
@@ -90,14 +93,14 @@ class _ChangedDraw:
         if unit.control:
             raise ValueError(
                 gettext(
-                    "the item's right answer follows from its content; remove the item, and add a known item "
-                    "under controls.known")
+                    "the right answer of the item depends on its content, so the content cannot "
+                        "be changed; remove the item, and add a known item under controls.known")
             )  # fmt: skip
         for mate in self._units_shown_with(page, unit) if image else [unit]:
             shown = shown_texts(mate) | (texts if mate is unit else {})
             new = self._apply_change(mate, image or self._images[unit.image], shown, change.hit)
             if new.key in self._page_of:
-                raise ValueError(gettext("an equal item already exists"))
+                raise ValueError(gettext("the study already has the same item"))
             if change.hit:
                 self._add(-change.hit, new)
             else:
@@ -203,7 +206,9 @@ class _ChangedDraw:
     def batch(self) -> Batch:
         hits = tuple(self._hits())
         if not hits:
-            raise DesignError(gettext("by_hand: no item is left on any page of work."), field="by_hand")
+            raise DesignError(
+                gettext("by_hand: the changes leave no item on any page of work."), field="by_hand"
+            )
         shown: dict[str, set[str]] = defaultdict(set)
         for unit in (unit for hit in hits for unit in hit.units if unit.pair):
             shown[unit.pair].add(unit.reference.key if unit.reference else "")

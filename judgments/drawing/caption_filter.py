@@ -106,8 +106,8 @@ def apply_filter(design: StudyDesign, drawn: Sequence[tuple[Image, Sequence[Text
         if bare is not None:
             raise DesignError(
                 gettext(
-                    "filter.bleu_pre is %(bleu_pre)s, which compares texts with the item's references, but item "
-                    "%(bare)r has none; expected 0."
+                    "filter.bleu_pre is %(bleu_pre)s, so texts are compared with references, but "
+                    "item %(bare)r has no reference; expected filter.bleu_pre = 0."
                 )
                 % {"bleu_pre": design.filter.bleu_pre, "bare": bare},
                 field="filter.bleu_pre",

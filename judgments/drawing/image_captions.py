@@ -152,8 +152,9 @@ def _listed(design: StudyDesign, material: Material, division: Division) -> Draw
         if name not in judged:
             raise DesignError(
                 gettext(
-                    "sampling.listed: pair %(number)s names item %(name)r, which is not one of the judged items of "
-                    "dataset %(name2)r (split %(split)r, without those reserved for check questions)."
+                    "sampling.listed: pair %(number)s names item %(name)r, but this item is not "
+                    "judged. It must be in dataset %(name2)r and split %(split)r, and not "
+                    "reserved for check questions."
                 )
                 % {"number": number, "name": name, "name2": material.name, "split": design.sampling.split},
                 field="sampling.listed",
@@ -162,8 +163,8 @@ def _listed(design: StudyDesign, material: Material, division: Division) -> Draw
         if named is None:
             raise DesignError(
                 gettext(
-                    "sampling.listed: pair %(number)s names text %(caption)r, which is neither the id "
-                    "nor the wording of a text of dataset %(name)r."
+                    "sampling.listed: pair %(number)s names text %(caption)r, but dataset "
+                    "%(name)r has no text with this id or wording."
                 )
                 % {"number": number, "caption": caption[:80], "name": material.name},
                 field="sampling.listed",
@@ -187,7 +188,7 @@ def _no_captions_error(design: StudyDesign, material: Material) -> DesignError:
     if design.sampling.pairs_from == "top-k" and design.sampling.task == "search":
         return DesignError(
             gettext(
-                "no system of dataset %(name)r ranked an item of split %(split)r among its first "
+                "dataset %(name)r has no ranking with an item of split %(split)r among the first "
                 "%(k)s for a text; import rankings with --task search first."
             )
             % {"name": name, "split": split, "k": design.sampling.k},
@@ -195,8 +196,7 @@ def _no_captions_error(design: StudyDesign, material: Material) -> DesignError:
         )
     return DesignError(
         gettext(
-            "no system of dataset %(name)r gave a text for an item of split %(split)r; "
-            "import candidates first."
+            "dataset %(name)r has no text of a system for an item of split %(split)r; import candidates first."
         )
         % {"name": name, "split": split},
         field="sampling.split",

@@ -77,10 +77,10 @@ def check_waiting(user: User, kind: str) -> None:
     ended = Job.objects.filter(finished_at__gt=Now() - timedelta(minutes=5)).count()
     wait = min(600, max(5, ceil(300 / max(ended, 1))))
     message = ngettext(
-        "%(n)d job of %(name)s is waiting, which is the limit for an account; try again in %(wait)d "
-        "seconds, or cancel it.",
-        "%(n)d jobs of %(name)s are waiting, which is the limit for an account; try again in %(wait)d "
-        "seconds, or cancel some.",
+        "%(n)d job of %(name)s is waiting, and an account cannot have more waiting jobs. Try "
+        "again in %(wait)d seconds, or cancel the job.",
+        "%(n)d jobs of %(name)s are waiting, and an account cannot have more waiting jobs. Try "
+        "again in %(wait)d seconds, or cancel a job.",
         waiting,
     )
     raise TooMany(message % {"n": waiting, "name": user.get_username(), "wait": wait}, wait=wait)
@@ -145,7 +145,7 @@ def cancel_job(job: Job) -> None:
     """
     if is_relied_on(job.kind):
         raise WrongState(
-            gettext("Job %(pk)s cannot be cancelled: others rely on what it does.") % {"pk": job.pk}
+            gettext("Job %(pk)s cannot be cancelled, because others need its result.") % {"pk": job.pk}
         )
     changed = (
         Job.objects.under_way()
@@ -155,7 +155,9 @@ def cancel_job(job: Job) -> None:
     job.refresh_from_db()
     if not changed:
         raise WrongState(
-            gettext("Job %(pk)s has ended (%(state)s); only one that waits or runs can be cancelled.")
+            gettext(
+                "Job %(pk)s has ended (%(state)s). Only a job that is waiting or running can be cancelled."
+            )
             % {"pk": job.pk, "state": gettext(job.get_state_display())}
         )
 
@@ -189,7 +191,9 @@ def retry_job(job: Job) -> None:
             raise WrongState(gettext("The study of job %(pk)s was deleted.") % {"pk": job.pk})
         if not changed:
             raise WrongState(
-                gettext("Job %(pk)s is %(state)s; only one that failed or was cancelled is tried again.")
+                gettext(
+                    "Job %(pk)s is %(state)s. Only a job that failed or was cancelled can be tried again."
+                )
                 % {"pk": job.pk, "state": gettext(job.get_state_display())}
             )
         dispatch(job.queue)

@@ -12,8 +12,8 @@ from judgments.importers.textio import QUIRK_NOTES
 from judgments.models import Job
 
 JOB_TITLES = {
-    "compile": "Compiling metrics and statistics (once only)",
-    "understand_upload": "Inspection of an upload",
+    "compile": "Compiling metrics and statistics (only once)",
+    "understand_upload": "Check of an upload",
     "import_dataset": "Import of a dataset",
     "import_candidates": "Import of candidates",
     "import_rankings": "Import of rankings",
@@ -38,8 +38,8 @@ JOB_TITLES = {
     "compare_releases": "Comparison of releases",
     "select_items": "Choice of items",
     "weigh_back": "Estimates for all items",
-    "choice_savings": "Savings by choosing items",
-    "read_panel_list": "Inspection of a panel's list",
+    "choice_savings": "Measurement of savings by item selection",
+    "read_panel_list": "Check of a participant list from a panel",
     "submit_captions": "Submission to a challenge",
     "finish_erasure": "Removal of files that name an erased participant",
     "end_retention": "Removal of participants' identities",
@@ -49,10 +49,10 @@ RESULT_LABELS = {
     "hits": "pages of work completed",
     "returned": "pages of work returned",
     "hours": "simulated hours of work",
-    "recovered": "items whose right answer was recovered",
+    "recovered": "share of right answers that the consensus found",
     "undecided": "tied items",
-    "controls_careful": "check questions that careful participants got right",
-    "controls_spammers": "check questions that spammers got right",
+    "controls_careful": "share of check questions that careful participants answered right",
+    "controls_spammers": "share of check questions that spammers answered right",
 }
 
 # results that are shares, shown in percent
@@ -94,7 +94,7 @@ def describe_result(job: Job) -> list[tuple[str, str]]:
         if name not in HIDDEN_ENTRIES and value not in (None, "") and not isinstance(value, dict | list)
     ]
     if job.result.get("created") is False:
-        values.append((gettext("changed"), gettext("nothing: already there")))
+        values.append((gettext("changed"), gettext("nothing, because it was imported before")))
     return values
 
 

@@ -432,8 +432,8 @@ class BestWorst(OpenKind):
                 raise DesignError(
                     pgettext(
                         "staff",
-                        "sampling.options is 'all', but the systems of dataset %(name)r gave %(most)d different "
-                        "texts for an item; expected a number, %(limit)d at most.",
+                        "sampling.options is 'all', but an item of dataset %(name)r has %(most)d "
+                        "different texts of systems; expected a number of at most %(limit)d.",
                     )
                     % {"name": material.name, "most": most, "limit": MOST_OPTIONS},
                     field="sampling.options",

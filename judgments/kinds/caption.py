@@ -139,8 +139,8 @@ class CaptionWriting(OpenKind):
     results = PairwiseCaptionResults()
     comparison = MetricComparison(
         refusal=(
-            "nobody has judged the written captions, so no metric can be compared with people; the results "
-            "compare the captions with each other, and “Adopt captions” lets later studies judge them."
+            "the written captions have no judgments. The results compare the captions with each "
+            "other. Use “Adopt captions” to have later studies judge them."
         )
     )
     rehearsal = CaptionRehearsal()
@@ -172,7 +172,7 @@ class CaptionWriting(OpenKind):
 
     def clean_answer(self, answer: Any, *, unit: Any, design: StudyDesign | None) -> str:
         if not isinstance(answer, str):
-            raise ValueError(gettext("expected a text, the caption"))
+            raise ValueError(gettext("expected the caption as a text"))
         if len(answer) > MOST_TYPED:
             raise ValueError(gettext("expected at most %(most)d characters") % {"most": MOST_CHARACTERS})
         text = tidy_text(answer)
@@ -197,7 +197,7 @@ class CaptionWriting(OpenKind):
         quoted = ", ".join(
             f"“{word}” (“{near}”?)" if near else f"“{word}”" for word, near in suggestions.items()
         )
-        return gettext("Check the spelling: %(words)s. What is right may stay.") % {"words": quoted}
+        return gettext("Check the spelling: %(words)s. Leave correct words as they are.") % {"words": quoted}
 
     def describe_consensus(self, answer: Any, *, unit: Any) -> list[str]:
         return [f"“{text}”" for text in answer]

@@ -231,7 +231,7 @@ class ShownBoxes(Shown):
 
 class Grounding(OpenKind):
     name = "grounding"
-    title = "Grounding: which words stand for which boxes?"
+    title = "Grounding: which words refer to which boxes?"
     defaults = {
         "question": "Which words of the caption stand for which boxes?",
         "units_per_hit": 5,
@@ -244,8 +244,8 @@ class Grounding(OpenKind):
     results = NamedBoxes()
     comparison = MetricComparison(
         refusal=(
-            "links say which objects a caption names, not how good it is; the export “grounding” contains "
-            "the data for the content selection measures."
+            "the answers link words of a caption to objects and do not rate the caption. For the content "
+            "selection measures, use the data in the export “grounding”."
         )
     )
     own_formats = ("grounding",)

@@ -225,8 +225,8 @@ class Keywords(OpenKind):
     results = KeywordResults()
     comparison = MetricComparison(
         refusal=(
-            "keywords are not captions; the export “keywords” contains the gold standard for the keyword "
-            "measures."
+            "keywords are not captions. For the keyword measures, use the gold standard in the "
+            "export “keywords”."
         )
     )
     own_formats = ("keywords",)

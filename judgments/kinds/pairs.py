@@ -264,10 +264,13 @@ class PairKind(ChoiceKind):
         )
         keys = tuple(choice.key for choice in changed.choices)
         letters = () if "strength" in changed.extras else tuple(choice.letter for choice in self.choices)
-        of_confidence = ((tuple(choice.key for choice in changed.confidences), _("how sure you are")),)
+        of_confidence = ((tuple(choice.key for choice in changed.confidences), _("choose how sure you are")),)
         changed.page = replace(
             self.page,
-            keys=(((*keys, *letters), _("answer")), *(of_confidence if changed.confidences else ())),
+            keys=(
+                ((*keys, *letters), _("choose an answer")),
+                *(of_confidence if changed.confidences else ()),
+            ),
         )
         return changed
 

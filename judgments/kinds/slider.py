@@ -103,9 +103,9 @@ class Slider(Graded):
         keys=(
             (("0", "…", "9"), _("0, 10, 20 … 90")),
             (("7", "5"), "75"),
-            (("←", "→"), _("down or up by one")),
-            ((_("Page ↓"), _("Page ↑")), _("down or up by ten")),
-            ((_("Home"), _("End")), _("0 and 100")),
+            (("←", "→"), _("decrease or increase by one")),
+            ((_("Page ↓"), _("Page ↑")), _("decrease or increase by ten")),
+            ((_("Home"), _("End")), _("0 or 100")),
         ),
     )
     aggregation = MeanGrade()
@@ -124,7 +124,7 @@ class Slider(Graded):
         inner = inner_names(design.scale, design.scale.labels) if design.scale else []
         if inner:
             yield pgettext(
-                "staff", "scale.labels contains %(name)s, but a slider has labels only at its two ends"
+                "staff", "scale.labels contains %(name)s, but a slider has labels only at both ends"
             ) % {"name": inner[0]}
 
     @property
@@ -136,11 +136,11 @@ class Slider(Graded):
         self.page = replace(
             self.page,
             keys=(
-                (("0", "…", "9"), _("tenths of the scale")),
+                (("0", "…", "9"), _("none to nine tenths of the scale")),
                 (("7", "5"), _("three quarters of the scale")),
-                (("←", "→"), _("down or up by one step")),
-                ((_("Page ↓"), _("Page ↑")), _("down or up by a tenth of the scale")),
-                ((_("Home"), _("End")), _("the two ends")),
+                (("←", "→"), _("decrease or increase by one step")),
+                ((_("Page ↓"), _("Page ↑")), _("decrease or increase by a tenth of the scale")),
+                ((_("Home"), _("End")), _("lowest or highest value")),
             ),
         )
         cuts = (scale.low + scale.length * tenths / 10 for tenths in range(9, 0, -1))

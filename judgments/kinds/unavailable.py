@@ -32,7 +32,9 @@ class UnavailableKind(OpenKind):
         if self.feature:
             return FeatureIsOff(
                 pgettext(
-                    "staff", "The kind %(name)s is off: turn on %(feature)s in the setting CONTRIB_APPS."
+                    "staff",
+                    "The kind %(name)s is not available. Add the feature %(feature)s to the "
+                    "setting CONTRIB_APPS.",
                 )
                 % names
             )

@@ -48,14 +48,14 @@ class StudyEvent(AppendOnlyRow):
 
     study = models.ForeignKey(
         Study, on_delete=models.SET_NULL, related_name="events", null=True, blank=True,
-        help_text="Empty once the study, never opened, was deleted.",
+        help_text="Empty if the study was deleted. Only a study that was never opened can be deleted.",
     )  # fmt: skip
     slug = models.SlugField(max_length=80, blank=True, help_text="The study's short name at that time.")
-    what = models.CharField(max_length=40, help_text="In a word, such as opened or budget-raised.")
-    words = models.CharField(max_length=1000, help_text="In a sentence.")
-    why = models.CharField(max_length=500, blank=True, help_text="The reason that was given.")
+    what = models.CharField(max_length=40, help_text="Kind of event, such as opened or budget-raised.")
+    words = models.CharField(max_length=1000, help_text="Description of the event in a sentence.")
+    why = models.CharField(max_length=500, blank=True, help_text="Reason for the action.")
     details = models.JSONField(default=dict, blank=True)
-    by = account_key(models.PROTECT, "Empty where the platform did it automatically, or a command did.")
+    by = account_key(models.PROTECT, "Empty if the platform or a command did it.")
     at = models.DateTimeField(default=timezone.now)
 
     class Meta:
@@ -74,11 +74,17 @@ class ApiToken(models.Model):
     """A key to the HTTP API that is shown once; ``digest`` is its SHA-256."""
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="api_tokens")
-    name = models.CharField(max_length=100, help_text="What it is for, such as the notebook of the pilot.")
-    prefix = models.CharField(max_length=12, help_text="Its first characters, to tell it from others.")
+    name = models.CharField(
+        max_length=100, help_text="Purpose of the token, such as the notebook of the pilot."
+    )
+    prefix = models.CharField(max_length=12, help_text="The first characters of the token.")
     digest = models.CharField(max_length=64, unique=True)
-    scopes = models.JSONField(default=list, help_text="Of judgments.access.tokens.SCOPES.")
-    limited = models.BooleanField(default=False, help_text="Opens the studies named, and no others.")
+    scopes = models.JSONField(default=list, help_text="Names from judgments.access.tokens.SCOPES.")
+    limited = models.BooleanField(
+        "limited to certain studies",
+        default=False,
+        help_text="The token gives access only to certain studies.",
+    )
     studies = models.ManyToManyField(Study, related_name="+", blank=True)
     created_at = models.DateTimeField(default=timezone.now)
     expires_at = models.DateTimeField(null=True, blank=True)

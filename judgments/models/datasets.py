@@ -91,19 +91,17 @@ def sees_all_datasets(user: Person) -> bool:
 
 class Dataset(models.Model):
     class Sharing(models.TextChoices):
-        MEMBERS = "members", "its members alone"
+        MEMBERS = "members", "only its members"
         INSTALLATION = "installation", "all researchers of this installation"
-        PUBLISHED = "published", "everybody, also without an account"
+        PUBLISHED = "published", "everybody, even without an account"
 
     name = models.SlugField(max_length=80, unique=True)
     source_format = models.CharField(max_length=30)
     fingerprint = models.CharField(
         max_length=64,
-        help_text="SHA-256 over the imported rows; the same file imported again changes nothing.",
+        help_text="SHA-256 of the imported rows. If the same file is imported again, nothing changes.",
     )
-    notes = models.JSONField(
-        default=dict, blank=True, help_text="What the import found and how it was handled."
-    )
+    notes = models.JSONField(default=dict, blank=True, help_text="Notes of the import about the data.")
     attribution = models.TextField(
         blank=True, help_text="Source, licence and authors, shown with the pictures."
     )
@@ -111,7 +109,7 @@ class Dataset(models.Model):
         max_length=12,
         choices=Sharing,
         default=Sharing.MEMBERS,
-        help_text="Who may read it beside its members.",
+        help_text="Who can read the dataset in addition to its members.",
     )
     created_at = models.DateTimeField(auto_now_add=True)
 
@@ -188,22 +186,25 @@ class Item(models.Model):
 
     dataset = models.ForeignKey(Dataset, on_delete=models.CASCADE, related_name="items")
     name = models.CharField(max_length=200)
-    position = models.PositiveIntegerField(help_text="Order in the source; sampling starts from it.")
+    position = models.PositiveIntegerField(
+        help_text="Position in the imported source. Sampling starts from this order."
+    )
     split = models.CharField(max_length=20, blank=True)
     url = models.URLField(max_length=500, blank=True)
     picture = models.FileField(upload_to=picture_path, max_length=300, blank=True)
     scaled = models.JSONField(
+        "picture sizes",
         default=dict,
         blank=True,
-        help_text="The sizes in which its picture is served.",
+        help_text="The sizes in which the picture is available.",
     )
-    text = models.TextField(blank=True, help_text="The text that stands with the image (MC12 §3.2).")
+    text = models.TextField(blank=True, help_text="The text that belongs to the image (MC12 §3.2).")
     boxes = models.JSONField(
         default=list, blank=True, help_text="Labelled boxes: [{id, label, x, y, width, height}] (WG15 §3)."
     )
 
     fields = models.JSONField(
-        default=list, blank=True, help_text="The row of inputs of a HIT template: [[column, text], …]."
+        default=list, blank=True, help_text="Row of inputs for a HIT template: [[column, text], …]."
     )
 
     objects = ItemQuerySet.as_manager()
@@ -265,7 +266,7 @@ class Caption(models.Model):
     text = models.TextField()
     text_key = TextKeyField(max_length=22, editable=False)
     role = models.CharField(max_length=10, choices=Role)
-    position = models.PositiveIntegerField(default=0, help_text="Order among the image's references.")
+    position = models.PositiveIntegerField(default=0, help_text="Position among the references of the image.")
 
     objects = CaptionQuerySet.as_manager()
 
@@ -316,17 +317,23 @@ class System(models.Model):
 
     dataset = models.ForeignKey(Dataset, on_delete=models.CASCADE, related_name="systems")
     name = models.CharField(max_length=80)
-    human = models.BooleanField(default=False, help_text="People's held-out captions, not a machine's.")
+    human = models.BooleanField(
+        "captions by people", default=False, help_text="The captions are by people, not by a system."
+    )
     owner = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="systems", null=True, blank=True,
-        help_text="Who added it; empty for a command, and for what came with the dataset.",
+        help_text="The account that added the system. Empty if a command added it, or if it came "
+                  "with the dataset.",
     )  # fmt: skip
     private = models.BooleanField(
-        default=False, help_text="Not published: its outputs are its owner's alone."
+        default=False, help_text="The system is not published. Only its owner sees its outputs."
     )
     fingerprint = models.CharField(max_length=64, blank=True)
     search_fingerprint = models.CharField(
-        max_length=64, blank=True, help_text="SHA-256 of the rankings of images that were imported."
+        "fingerprint of the rankings",
+        max_length=64,
+        blank=True,
+        help_text="SHA-256 of the imported rankings of images.",
     )
 
     objects = SystemQuerySet.as_manager()
@@ -370,8 +377,8 @@ class Output(models.Model):
     """A caption that a system proposed for an image, or an image that it found for a caption (H13 §4)."""
 
     class Task(models.TextChoices):
-        ANNOTATION = "annotation", "image annotation: an image asks, captions are ranked"
-        SEARCH = "search", "image search: a caption asks, images are ranked"
+        ANNOTATION = "annotation", "image annotation: captions are ranked for an image"
+        SEARCH = "search", "image search: images are ranked for a caption"
 
     system = models.ForeignKey(System, on_delete=models.CASCADE, related_name="outputs")
     item = models.ForeignKey(Item, on_delete=models.CASCADE, related_name="outputs")

@@ -71,7 +71,7 @@ class Job(models.Model):
 
     kind = models.CharField(max_length=64)
     queue = models.CharField(max_length=16, default="heavy", db_default="heavy")
-    args = models.JSONField(default=dict, blank=True)
+    args = models.JSONField("arguments", default=dict, blank=True)
     state = models.CharField(max_length=16, choices=State, default=State.QUEUED)
     progress = models.FloatField(default=0.0)
     words = models.CharField(max_length=200, blank=True, default="")
@@ -82,7 +82,9 @@ class Job(models.Model):
     created_by = account_key()
     created_at = models.DateTimeField(default=timezone.now)
     sent_at = models.DateTimeField(
-        null=True, blank=True, help_text="When its message is due at the broker; empty: none was sent."
+        null=True,
+        blank=True,
+        help_text="Time at which the broker delivers the job's message. Empty: no message was sent.",
     )
     started_at = models.DateTimeField(null=True, blank=True)
     heartbeat = models.DateTimeField(null=True, blank=True)

@@ -47,17 +47,19 @@ class Study(models.Model):
     name = models.CharField(max_length=200)
     dataset = models.ForeignKey(Dataset, on_delete=models.PROTECT, related_name="studies")
     protocol = models.CharField(max_length=20)
-    design = models.JSONField(help_text="The frozen StudyDesign; read it through design_of(study).")
+    design = models.JSONField(help_text="The frozen StudyDesign. Use design_of(study) to read it.")
     state = models.CharField(max_length=10, choices=State, default=State.DRAFT)
     source = models.CharField(max_length=10, choices=Source, default=Source.DESIGNED)
-    simulated = models.BooleanField(default=False, help_text="Holds answers of a rehearsal, not of people.")
+    simulated = models.BooleanField(
+        default=False, help_text="Contains simulated answers of a rehearsal, not answers of people."
+    )
     fingerprint = models.CharField(max_length=64, blank=True, help_text="SHA-256 of imported judgments.")
     platform = models.CharField(
         "crowd",
         db_column="place",
         max_length=20,
         blank=True,
-        help_text="The crowd that it was first opened to, its sandbox or the live one; it never moves to another.",
+        help_text="The crowd at which the study was first opened, live or sandbox. It cannot be changed.",
     )
     notes = models.JSONField(default=dict, blank=True)
     created_by = account_key()
@@ -67,7 +69,8 @@ class Study(models.Model):
     paused_at = models.DateTimeField(
         null=True,
         blank=True,
-        help_text="While an open study gives out no work; pages of work in progress may be finished.",
+        help_text="Time at which the study was paused. A paused study offers no work, but pages of "
+        "work in progress can be finished.",
     )
     closed_at = models.DateTimeField(null=True, blank=True)
 
@@ -92,10 +95,12 @@ class SavedPreset(models.Model):
     Studies made from it store their whole design, so they do not change when it is changed or deleted.
     """
 
-    slug = models.SlugField(max_length=80, unique=True, help_text='Study files name it as preset = "…".')
+    slug = models.SlugField(
+        max_length=80, unique=True, help_text='Study files refer to the preset as preset = "…".'
+    )
     title = models.CharField(max_length=200)
     description = models.CharField(max_length=1000, blank=True)
-    values = models.JSONField(help_text="What a study file would say.")
+    values = models.JSONField(help_text="The settings of the design, as in a study file.")
     made_by = account_key()
     made_at = models.DateTimeField(default=timezone.now)
 

@@ -52,11 +52,11 @@ class Unit(models.Model):
     """The smallest thing that is judged. ``key`` is derived from content and seed, never from a row id."""
 
     class ControlKind(models.TextChoices):
-        DEGRADED = "degraded", "an own caption against a damaged copy of it"
+        DEGRADED = "degraded", "a caption of the item and a damaged copy of it"
         REPEATED = "repeated", "an item of the same page of work, shown again"
         KNOWN_GOOD = "known-good", "an item whose answer the designer knows"
         REFERENCE = "reference", "a person's caption of the image"
-        QUIZ = "quiz", "an item of the quiz, on no page of work"
+        QUIZ = "quiz", "an item of the quiz that is not on a page of work"
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="units", db_index=False)
     key = models.CharField(max_length=80)
@@ -81,32 +81,35 @@ class Unit(models.Model):
     )
     kind = models.CharField(max_length=2, blank=True)
     control = models.BooleanField("check question", default=False)
-    expected = models.JSONField("right answer", null=True, blank=True, help_text="Of a check question.")
+    expected = models.JSONField("right answer", null=True, blank=True, help_text="Only for check questions.")
     control_kind = models.CharField(
         "kind of check question",
         max_length=10,
         choices=ControlKind,
         blank=True,
-        help_text="Empty for judged items.",
+        help_text="Empty if the item is not a check question.",
     )
     content = models.JSONField(
-        default=dict, blank=True, help_text="What else its kind shows, as it was at generation."
+        default=dict, blank=True, help_text="Other content of the item, stored when the item was generated."
     )
     systems = models.JSONField(
         default=list,
         blank=True,
-        help_text="Row ids of the systems that an imported file credits with its text, or a list of them for each of "
-        "its options; 0 for nobody; empty: all that gave it.",
+        help_text="Row ids of the systems that wrote the text, from an imported file. If there are "
+        "options, one list of ids for each option. 0: no system. Empty: all systems with "
+        "this text.",
     )
     filtered = models.BooleanField(
         default=False,
-        help_text="Shown to fill the last ten up: filtered out, or given for another image (H13 §4.3.2).",
+        help_text="Shown only to fill the last group of ten. The filter left it out, or it is a text "
+        "of another image (H13 §4.3.2).",
     )
     audited = models.BooleanField(
-        default=False, help_text="Below the Bleu-pre threshold, sampled to see what the filter misses."
+        default=False,
+        help_text="An item below the Bleu-pre threshold, sampled to measure the errors of the filter.",
     )
     withdrawn = models.BooleanField(
-        default=False, help_text="A check question taken out: it misled careful participants."
+        default=False, help_text="A check question that was withdrawn because it misled careful participants."
     )
 
     class Meta:
@@ -203,27 +206,34 @@ class HIT(models.Model):
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="hits", db_index=False)
     key = models.CharField(max_length=80)
     position = models.PositiveIntegerField()
-    required = models.PositiveSmallIntegerField(help_text="How many different participants it goes to.")
+    required = models.PositiveSmallIntegerField(
+        help_text="Number of different participants who do this page of work."
+    )
     open_slots = models.PositiveSmallIntegerField(
-        "open places", help_text="For how many participants it is still offered."
+        "open places", help_text="Number of places that are still offered."
     )
     spared = models.PositiveSmallIntegerField(
         "places saved",
         default=0,
-        help_text="Places that are not offered any more: the consensus on its items is decided, or they expired.",
+        help_text="Places that are no longer offered, because the outcome of the items is decided or "
+        "the offer expired.",
     )
     extra = models.PositiveSmallIntegerField(
-        default=0, help_text="How many were added to what the design says, since it was frozen."
+        "added places", default=0, help_text="Number of places that were added after the design was frozen."
     )
-    external_id = models.CharField(max_length=80, blank=True, help_text="Its id at the study's crowd.")
+    external_id = models.CharField(
+        max_length=80, blank=True, help_text="Id of the page of work at the study's crowd."
+    )
     version = models.PositiveIntegerField(
         default=0,
-        help_text="How often its items changed: check questions were withdrawn, or an arena sampled them.",
+        help_text="Number of changes to its items. Items change if check questions are withdrawn, or "
+        "if an arena samples new items.",
     )
     drawn_from = models.ForeignKey(
         DrawState, verbose_name="sampled by", on_delete=models.RESTRICT, related_name="hits", null=True, blank=True,
         db_index=False,
-        help_text="In an arena, the answers that its items were sampled by; empty until somebody takes it.",
+        help_text="In an arena: the answers from which the items were sampled. Empty until a "
+                  "participant takes the page.",
     )  # fmt: skip
     units: Any = models.ManyToManyField(Unit, through="HITUnit", related_name="hits", verbose_name="items")
 

@@ -46,19 +46,33 @@ def why_not_discarded(study: Study) -> str:
     """Return a sentence that says why the pages of work cannot be discarded; "" if they can."""
     about = {"slug": study.slug}
     if study.source != Study.Source.DESIGNED:
-        return gettext("Study %(slug)r holds imported judgments; it has no pages of work to discard.") % about
+        return (
+            gettext("Study %(slug)r has imported judgments, so it has no pages of work to discard.") % about
+        )
     if study.state == Study.State.DRAFT:
-        return gettext("Study %(slug)r is a draft; it has no pages of work to discard.") % about
+        return gettext("Study %(slug)r is a draft, so it has no pages of work to discard.") % about
     for _receiver, reason in pages_in_use.send(sender=Study, study=study):
         if reason:
             return str(reason)
     if study.state not in UNOPENED_STATES or study.opened_at is not None:
-        return gettext("Study %(slug)r was opened to participants; duplicate the study instead.") % about
+        return (
+            gettext(
+                "Study %(slug)r was opened to participants, so its pages of work must stay. Duplicate the "
+                "study instead."
+            )
+            % about
+        )
     if is_registered(study):
-        return gettext("The design of study %(slug)r was registered; duplicate the study instead.") % about
+        return (
+            gettext(
+                "The design of study %(slug)r was registered, so its pages of work must stay. Duplicate "
+                "the study instead."
+            )
+            % about
+        )
     under_way = Job.objects.under_way().filter(of_studies(study.slug)).exclude(kind__in=QUIET_JOBS)
     if under_way.exists():
-        return gettext("A job of study %(slug)r is under way; try again when it is done.") % about
+        return gettext("A job of study %(slug)r is running; try again when it has finished.") % about
     return ""
 
 

@@ -54,7 +54,7 @@ STATE_COLOURS = {
 @admin.register(Study)
 class StudyAdmin(QuorumAdmin):
     help = "designing.md"
-    empty_words = "A study asks people to judge what is in a dataset."
+    empty_words = "In a study, people judge the texts of a dataset."
     list_display = ("study", "state_label", "protocol_title", "dataset", "progress", "created_by", "created")
     list_display_links = None
     add_label = "New study"
@@ -157,7 +157,9 @@ class StudyAdmin(QuorumAdmin):
         try:
             if not can_be_stored(dict(request.POST.lists())):
                 raise QuorumError(
-                    gettext("Nothing was changed: a text holds U+0000, which cannot be stored.")
+                    gettext(
+                        "Nothing was changed, because a text contains the character U+0000, which cannot be stored."
+                    )
                 )
             answer = step.run(request, study)
         except QuorumError as error:

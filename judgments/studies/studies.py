@@ -48,7 +48,8 @@ def find_dataset(name: str, *, user: User | None = None) -> Dataset:
         names = list(datasets.values_list("name", flat=True))
         known = ", ".join(names) or "none yet"
         raise ObjectNotFound(
-            gettext("There is no dataset %(name)r; there are: %(known)s.") % {"name": name, "known": known}
+            gettext("There is no dataset %(name)r; expected one of %(known)s.")
+            % {"name": name, "known": known}
             + did_you_mean(name, names)
         )
     return dataset
@@ -76,7 +77,7 @@ def create_study(*, design: StudyDesign, user: User | None = None) -> Study:
             )
     except IntegrityError:
         raise DataConflict(
-            gettext("There is a study %(slug)r already; choose another slug.") % {"slug": design.slug}
+            gettext("A study %(slug)r already exists; choose another slug.") % {"slug": design.slug}
         ) from None
     if user is not None:
         StudyRole.objects.create(study=study, user=user, role=StudyRole.Role.OWNER, given_by=user)
@@ -97,14 +98,14 @@ def change_design(
         WrongState: HITs were generated.
         DesignError, DataConflict: as for ``create_study``, or the registered plan differs.
     """
-    require_state(study, Study.State.DRAFT, gettext("its design is frozen"))
+    require_state(study, Study.State.DRAFT, gettext("its design can no longer be changed"))
     if not (all_by_hand or design.by_hand) and (by_hand := study.design.get("by_hand")):
         design = make_design(design.model_dump(mode="json") | {"by_hand": by_hand})
     design = with_code(_with_the_registered_plan(study, design), before=design_of(study).access)
     dataset = _dataset_to_draw_from(design, user)
     if Study.objects.filter(slug=design.slug).exclude(pk=study.pk).exists():
         raise DataConflict(
-            gettext("There is a study %(slug)r already; choose another slug.") % {"slug": design.slug}
+            gettext("A study %(slug)r already exists; choose another slug.") % {"slug": design.slug}
         )
     before, after = study.design, design.model_dump(mode="json")
     if design.slug != study.slug:
@@ -139,10 +140,7 @@ def _with_the_registered_plan(study: Study, design: StudyDesign) -> StudyDesign:
         return design
     if design.registration is not None:
         raise DesignError(
-            gettext(
-                "registration: the plan of study %(slug)r was registered, and a registration is "
-                "never changed."
-            )
+            gettext("registration: the plan of study %(slug)r is registered, so it cannot be changed.")
             % {"slug": study.slug},
             field="registration",
         )
@@ -195,7 +193,7 @@ def delete_study(*, study: Study) -> None:
     lock_study(study)
     if study.state not in (Study.State.DRAFT, Study.State.GENERATED) or study.assignments.exists():
         raise WrongState(
-            gettext("Study %(slug)r is %(state)s; only a study that was never opened can be deleted.")
+            gettext("Study %(slug)r is %(state)s. Only a study that was never opened can be deleted.")
             % {"slug": study.slug, "state": gettext(study.state)}
         )
     note_event(
@@ -206,7 +204,7 @@ def delete_study(*, study: Study) -> None:
         study.delete()
     except ProtectedError:
         raise WrongState(
-            gettext("Study %(slug)r holds answers and cannot be deleted.") % {"slug": study.slug}
+            gettext("Study %(slug)r has answers, so it cannot be deleted.") % {"slug": study.slug}
         ) from None
 
 
@@ -239,7 +237,7 @@ def refuse_opening(*, study: Study) -> None:
         )
     if study.source == Study.Source.IMPORTED:
         raise WrongState(
-            gettext("Study %(slug)r has imported judgments; it has no pages of work to open.")
+            gettext("Study %(slug)r has imported judgments, so it has no pages of work to open.")
             % {"slug": study.slug}
         )
     if draws_at_claim(study):
@@ -272,7 +270,7 @@ def lock_study(study: Study, *, no_key: bool = True) -> None:
     claims, which lock their HIT before their commit checks the foreign key to the study.
     """
     if Study.objects.select_for_update(no_key=no_key).filter(pk=study.pk).first() is None:
-        raise ObjectNotFound(gettext("There is no study %(slug)r any more.") % {"slug": study.slug})
+        raise ObjectNotFound(gettext("Study %(slug)r no longer exists.") % {"slug": study.slug})
     study.refresh_from_db()
 
 

@@ -1,7 +1,7 @@
 """Scores of people's captions, and of unrelated texts, by a metric (WG16).
 
 Every caption of an image is held out in turn and scored against the image's other captions. Replacements of the
-caption are scored in the same way: a caption of another image or dataset, a sentence of a corpus, or words drawn
+caption are scored in the same way: a caption of another image or dataset, a sentence from a corpus, or words drawn
 one by one.
 """
 

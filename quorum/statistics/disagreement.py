@@ -49,7 +49,7 @@ _LOGITS = 10.0
 _IMAGINED = 1.0
 # Largest difference from 1 of a row of probabilities.
 _SUM = 1e-6
-FEW_GROUPS = "all raters are of one group, expected two or more to compare"
+FEW_GROUPS = "all raters are in the same group; expected at least two groups"
 NO_PAIRS = "no two raters {of} have a unit in common"
 # Added to every cell of a group's table of errors, so that answers not seen do not become impossible.
 _SMOOTHING = 0.5

@@ -61,10 +61,12 @@ PASSES = 0.5
 SHORTEST_CURVE = 5
 DENSE_CELLS = 20_000_000  # most cells (units times labels) that are counted in a dense array
 NOBODY = "no person judged {least} or more of the units that the judge and somebody else judged"
-TOO_FEW_CLUSTERS = "no person's units lie in enough clusters to be tested"
+TOO_FEW_CLUSTERS = "no person judged units in enough clusters for the test"
 NO_LABELS = "people judged {n} of the units, expected two or more"
-NO_OTHERS = "people judged every unit, so nothing is left that the judge alone answered"
-SAME_ANSWER = "people said the same of every unit, so their spread is unknown"
+NO_OTHERS = "people judged every unit, so there are no units that only the judge answered"
+SAME_ANSWER = (
+    "people gave the same answer to every unit, so the variance of their answers cannot be estimated"
+)
 
 
 @dataclass(frozen=True, slots=True)

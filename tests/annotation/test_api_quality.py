@@ -134,7 +134,7 @@ def test_what_cannot_be_sent_is_said_and_nothing_is_sent(disputed: Study, design
     of_role(disputed, "viewer")
     unit = Unit.objects.filter(study=disputed, control=False)[0].key
     for change, status, said in (
-        ({"adjudicator": "the-viewer"}, 409, "'the-viewer' may not adjudicate"),
+        ({"adjudicator": "the-viewer"}, 409, "'the-viewer' is not allowed to adjudicate"),
         ({"units": ["none"]}, 404, "has no item 'none'"),
         ({"units": []}, 400, "units: "),
         ({"study": "none"}, 404, "no study 'none'"),
@@ -409,7 +409,7 @@ def test_a_unit_is_shown_blind_and_decided_with_its_provenance(split_study: Stud
     text = page.content.decode()
     assert one.unit.first is not None
     assert one.unit.first.text in text
-    assert "2 items waiting" in text
+    assert "2 items left" in text
     for hidden in ("ada", "bea", "1 for “1”", one.unit.key):
         assert hidden not in text
     answer = signed_in(rita).post(address(one), {"u1": "1", "reason": "C names the wrong animal"})
@@ -443,8 +443,8 @@ def test_what_cannot_be_decided_is_refused_and_the_last_decision_leads_back_to_t
     assert "characters that cannot be stored" in answer.content.decode()
     assert waiting_adjudications(rita).count() == 1
     answer = signed_in(rita).post(address(one), {"u1": "2"}, follow=True)
-    assert "Nothing else waits for you" in answer.content.decode()
-    assert "You decided 1 item so far" in answer.content.decode()
+    assert "There are no more items for you to decide" in answer.content.decode()
+    assert "You have decided 1 item so far" in answer.content.decode()
 
 
 def test_deciding_twice_is_harmless_and_otherwise_refused(split_study: Study) -> None:
@@ -458,7 +458,7 @@ def test_deciding_twice_is_harmless_and_otherwise_refused(split_study: Study) ->
         decide_adjudication(adjudication=one, answer=2)
     answer = signed_in(rita).post(address(one), {"u1": "2"}, follow=True)
     assert "already decided" in answer.content.decode()
-    assert "This item is decided" in signed_in(rita).get(address(one), follow=True).content.decode()
+    assert "This item is already decided" in signed_in(rita).get(address(one), follow=True).content.decode()
 
 
 def test_strangers_see_nothing(split_study: Study) -> None:
@@ -515,7 +515,7 @@ def test_what_cannot_be_sent_is_refused_by_name(split_study: Study) -> None:
             send_to_adjudicator(study=elsewhere, units=units, adjudicator=rita)
     keys = list(Unit.objects.filter(study=split_study).values_list("key", flat=True)[:1])
     for user in (person("nick", may=False), person("guest", staff=False)):
-        with pytest.raises(WrongState, match="may not adjudicate"):
+        with pytest.raises(WrongState, match="not allowed to adjudicate"):
             send_units.run(split_study, {"units": keys, "adjudicator": user.username}, by=rita)
 
 

@@ -185,7 +185,7 @@ def test_the_page_shows_a_box_for_each_image_and_tells_nothing_that_others_wrote
     assert html.count("data-rules") == 1
     assert "zoe" not in html
     assert "says that shape" not in html  # the references of the dataset
-    assert "What is refused" in html
+    assert "Sentences that are refused" in html
 
 
 def test_a_form_without_scripts_submits_captions() -> None:

@@ -150,7 +150,7 @@ class TestPlacesOfPeopleWhoAnsweredNothing:
         mine = take(study, real)
         assert mine.hit == held[0].hit
         assert slots_add_up(study)
-        with pytest.raises(TooLate, match="needed"):
+        with pytest.raises(TooLate, match="got your place"):
             save_answers(assignment=held[0], answers=answers_of(held[0]))
         hand_in(mine)
         assert len(finish_all(study, real)) == len(held) - 1
@@ -389,7 +389,7 @@ def test_who_took_another_page_meanwhile_finishes_that_one_first() -> None:
     let_it_end(lost)
     other = take(study, worker)
     assert other.hit_id != lost.hit_id
-    with pytest.raises(SlotTaken, match="hold another page"):
+    with pytest.raises(SlotTaken, match="have another page"):
         retake_assignment(assignment=lost)
 
 
@@ -397,7 +397,7 @@ def test_nothing_is_taken_up_again_in_a_closed_study() -> None:
     study, _, held = holding(make_study())
     let_it_end(held)
     close_study(study=study)
-    with pytest.raises(SlotTaken, match="takes"):
+    with pytest.raises(SlotTaken, match="accepts"):
         retake_assignment(assignment=held)
 
 

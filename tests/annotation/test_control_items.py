@@ -309,8 +309,8 @@ def test_the_designer_sees_the_alarm_the_suspects_and_how_each_item_fared() -> N
     assert "1 of 1 right" in shown
     for page in ("results", "hits"):
         other = designer.get(reverse(f"admin:judgments_study_{page}", args=[study.pk])).content.decode()
-        assert "check questions used up" in other
-    assert "used up the check questions" in designer.get(reverse("admin:index")).content.decode()
+        assert "all check questions used" in other
+    assert "has seen all check questions" in designer.get(reverse("admin:index")).content.decode()
     assert Client().get(address).status_code == 302
 
 

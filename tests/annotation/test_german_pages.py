@@ -228,7 +228,7 @@ def test_a_report_and_a_language_are_chosen_without_scripts() -> None:
     study, jutta = with_person(study_of("pairwise"), "jutta")
     _, assignment = work_of(study, jutta)
     report = f"/s/{study.slug}/work/{assignment.pk}/report/1/"
-    assert "What is wrong with number 1?" in jutta.client.get(report).content.decode()
+    assert "What is wrong with item 1?" in jutta.client.get(report).content.decode()
     chosen = jutta.client.post("/language/", {"language": "de", "next": report})
     assert (chosen.status_code, chosen["Location"]) == (302, report)
     assert "Das Bild ist nicht zu sehen" in seen(jutta.client, report)
@@ -286,7 +286,7 @@ def do_page(study: Study, client: Client) -> None:
 def test_the_way_from_the_panel_s_link_to_the_last_page_is_german() -> None:
     study = panel_study(hits=2, consent=CONSENT, **NAMED)
     page = entry_of(study, ADA)
-    assert "2 Arbeitsseiten zu je" in page
+    assert "2 Arbeitsseiten mit je" in page
     assert "<dd>1,00 GBP</dd>" in page
     seal = seal_on(browser().get(f"/s/{study.slug}/panel/", ADA))
     seen(browser(), f"/s/{study.slug}/panel/", 403, seal=seal)  # did not agree
@@ -296,7 +296,7 @@ def test_the_way_from_the_panel_s_link_to_the_last_page_is_german() -> None:
     assert "1 von 2 Arbeitsseiten abgegeben" in seen(ada, f"/s/{study.slug}/panel/end/")
     assert "Willkommen zurück" in entry_of(study, ADA)
     do_page(study, ada)
-    assert "von der Sie kamen, Ihre Arbeit zählt" in seen(ada, f"/s/{study.slug}/panel/end/")
+    assert "von der Sie kamen, damit sie Ihre Arbeit zählt" in seen(ada, f"/s/{study.slug}/panel/end/")
     seal = seal_on(browser().get(f"/s/{study.slug}/panel/", BOB))
     left = seen(browser(), f"/s/{study.slug}/panel/", seal=seal, decline="1")
     assert "Über Sie wurde nichts aufgezeichnet" in left
@@ -328,7 +328,7 @@ def test_whose_time_is_over_and_who_took_part_before_are_told_in_german() -> Non
     Assignment.objects.update(expires_at=F("expires_at") - gone, accepted_at=F("accepted_at") - gone)
     study.crowd_sessions.update(arrived_at=F("arrived_at") - gone)
     do_page(study, sent(study, BOB))
-    assert "Die Zeit war um" in seen(ada, f"/s/{study.slug}/panel/end/")
+    assert "Ihre Zeit ist um" in seen(ada, f"/s/{study.slug}/panel/end/")
     again = sent(study, BOB | {"SESSION_ID": "6f0c5e55000000000000000f"})
     assert "Sie haben an dieser Studie schon teilgenommen" in seen(again, f"/s/{study.slug}/panel/end/")
 
@@ -397,7 +397,7 @@ def test_a_hit_that_is_given_back_or_passed_on_is_told_in_german() -> None:
     seen(ada.client, work.at(), 409)
     eve = turker(study, worker_id="A1EVE", assignment_id="3ASSIGNMENT2")
     given = eve.begin()
-    assert "Knopf von Mechanical Turk" in seen(
+    assert "auch bei Mechanical Turk zurück, mit dem Knopf dort" in seen(
         eve.client, given.form.replace("/submit/", "/return/"), confirm="1"
     )
 
@@ -420,7 +420,7 @@ def test_a_word_against_a_rejection_is_asked_for_and_answered_in_german() -> Non
     assert submit(study, jutta, assignment, first_answers(html)).status_code == 303
     seen(jutta.client, f"/me/appeal/{assignment.pk}/", 409, text="Das stimmt nicht.")  # not rejected
     Assignment.objects.filter(pk=assignment.pk).update(state="rejected", reason="Zu schnell.")
-    assert "Stimmt das nicht?" in seen(jutta.client, "/me/")
+    assert "Wenn Sie das für falsch halten" in seen(jutta.client, "/me/")
     seen(jutta.client, f"/me/appeal/{assignment.pk}/", 409, text=" ")
     for number in range(5):
         sent_ = jutta.client.post(

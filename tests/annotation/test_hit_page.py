@@ -265,7 +265,7 @@ def test_the_page_shows_the_hit_its_holders_and_answers(designer: Client) -> Non
     claim = claim_assignment(study=study, worker=worker)
     assert claim is not None
     assert claim.assignment.hit is not None
-    for hit, name in ((assignment.hit, "w-done: "), (claim.assignment.hit, "Held now by 1 w-holding")):
+    for hit, name in ((assignment.hit, "w-done: "), (claim.assignment.hit, "In progress with 1 w-holding")):
         assert hit is not None
         response = designer.get(f"/admin/judgments/hit/{hit.pk}/change/", follow=True)
         text = words(response)
@@ -273,7 +273,9 @@ def test_the_page_shows_the_hit_its_holders_and_answers(designer: Client) -> Non
         assert name in text
         assert f'src="/s/{study.slug}/preview/?number={hit.position + 1}"' in response.content.decode()
         assert "check question: reference" in text
-        assert "These items cannot be changed any more: 2 participants have taken pages of work" in text
+        assert (
+            "The items of this page can no longer be changed: 2 participants have taken pages of work" in text
+        )
         assert "Remove from the page" not in text
 
 
@@ -282,7 +284,7 @@ def test_a_draft_is_paged_through_and_who_may_not_change_it_sees_no_form(designe
     study = study_of("pairwise")
     text = words(designer.get(page(study, "hit") + "?number=2"))
     assert "Page of work 2 of" in text
-    assert "Change, or write a similar one" in text
+    assert "Change this item, or write a new one like it" in text
     assert not HIT.objects.exists()
     viewer = User.objects.create_user("viewer", is_staff=True)
     give_role(study=study, user=viewer, role="viewer", by=None)

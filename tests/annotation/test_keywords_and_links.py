@@ -44,7 +44,7 @@ def test_a_page_with_a_missing_answer_comes_back_with_what_was_given() -> None:
     response = submit(study, ada, assignment, {"u1": "dog, oak", "u2": "barn"})
     html = response.content.decode()
     assert response.status_code == 422
-    assert "Not submitted yet. Your answers are saved." in html
+    assert "Your answers are saved, but they are not submitted yet." in html
     assert ">dog, oak</textarea>" in html
     assert ">barn</textarea>" in html
     assert submit(study, ada, assignment, {"u1": "dog, oak", "u2": "barn", "u3": "farm"}).status_code == 303

@@ -39,7 +39,7 @@ def test_a_draft_is_told_in_words_what_is_missing_and_where_it_is_mended(designe
     study = make_study(opened=False, controls={"per_hit": 0})
     points = checked(designer, study)
     assert next(iter(points)) == "Pages of work"  # what blocks comes first
-    assert points["Pages of work"][0] == "blocks"
+    assert points["Pages of work"][0] == "prevents opening"
     assert f'href="{page(study, "launch")}#ready-texts"' in points["Consent"][1]
     missing = {"Contact": "contact", "Quiz or check questions": "controls-per_hit"}
     for title, field in missing.items():
@@ -97,10 +97,14 @@ def test_what_is_there_is_ready_and_money_has_its_currency(designer: Client) -> 
     ("controls", "standing", "sentences"),
     [
         # 1 - .95^2 and 1 - .5^2; P(X < 6) of 8 at .95 and at .5; P(X < 5) of 7
-        ({"per_hit": 2, "least": 1}, "to improve", "10 of 100 careful|75 of 100 who guess|question 7|enough"),
-        ({"per_hit": 4}, "ready", "question 8|1 of 100 careful|86 of 100 who guess"),
-        ({"per_hit": 7}, "ready", "question 7|0 of 100 careful|77 of 100 who guess"),
-        ({"per_hit": 1}, "to improve", "0 of 100 careful|can get is 2,"),
+        (
+            {"per_hit": 2, "least": 1},
+            "to improve",
+            "10 of 100 careful|75 of 100 participants who guess|7 check questions|enough",
+        ),
+        ({"per_hit": 4}, "ready", "8 check questions|1 of 100 careful|86 of 100 participants who guess"),
+        ({"per_hit": 7}, "ready", "7 check questions|0 of 100 careful|77 of 100 participants who guess"),
+        ({"per_hit": 1}, "to improve", "0 of 100 careful|at most 2 check questions"),
         (
             {"per_hit": 2, "threshold": 1.0},
             "to improve",
@@ -144,7 +148,7 @@ def test_what_blocks_is_said_in_the_sentence_of_the_api_and_nothing_opens(design
     )
     shown = designer.get(page(study, "launch"))
     refused = designer.post(f"/api/studies/{study.slug}/open/", {}, content_type="application/json").json()
-    assert "of its budget (1.20 USD) 1.20 USD are left" in refused["detail"]
+    assert "only 1.20 USD of its budget of 1.20 USD are left" in refused["detail"]
     assert refused["detail"] in words(shown)
     assert re.search(r"<button[^>]* disabled[^>]*>Open to participants", shown.content.decode())
     assert "cannot be opened yet" in words(shown)
@@ -155,9 +159,9 @@ def test_what_blocks_is_said_in_the_sentence_of_the_api_and_nothing_opens(design
 def test_cost_and_pay_of_a_design_that_cannot_be_drawn_are_not_being_counted(designer: Client) -> None:
     study = make_study(opened=False, crowd={"reward_cents": 10}, sampling={"pairs": {"HC": 1000}})
     points = checked(designer, study)
-    assert points["Pages of work"][0] == "blocks"
+    assert points["Pages of work"][0] == "prevents opening"
     for title in ("Cost", "Pay"):
-        assert points[title] == ("not known yet", "Known once the design can generate pages of work.")
+        assert points[title] == ("not known yet", "This is known once the design can generate pages of work.")
 
 
 def test_an_open_study_shows_its_link_to_copy_and_to_scan_and_what_comes_next(designer: Client) -> None:

@@ -56,8 +56,8 @@ def test_pages_answers_time_and_pay_are_those_of_the_rows() -> None:
     assert fact(html, "Pages of work") == ["2"]
     assert fact(html, "Answers") == ["8", "8"]
     assert fact(html, "Active time") == ["about 4 min", "about 4 min"]
-    assert fact(html, "Pay, pending") == ["0.25 EUR", "0.25 EUR"]
-    assert fact(html, "Pay, approved") == ["0.25 EUR", "0.25 EUR"]
+    assert fact(html, "Pending pay") == ["0.25 EUR", "0.25 EUR"]
+    assert fact(html, "Approved pay") == ["0.25 EUR", "0.25 EUR"]
     assert first.pk != second.pk
 
 
@@ -70,8 +70,8 @@ def test_pay_of_two_currencies_is_not_added_up() -> None:
     work(euros, ada)
     work(dollars, ada)
     html = seen(ada)
-    assert fact(html, "Pay, pending")[0] == "0.25 EUR, 0.40 USD"
-    assert fact(html, "Pay, approved")[0] == "0.00 EUR, 0.00 USD"
+    assert fact(html, "Pending pay")[0] == "0.25 EUR, 0.40 USD"
+    assert fact(html, "Approved pay")[0] == "0.00 EUR, 0.00 USD"
 
 
 def test_what_was_approved_stays_owed_after_an_exclusion() -> None:
@@ -81,8 +81,8 @@ def test_what_was_approved_stays_owed_after_an_exclusion() -> None:
     worker = Worker.objects.get(pk=pending.worker_id)
     exclude_worker(study=study, worker=worker, why="Always left.")
     html = seen(ada)
-    assert fact(html, "Pay, approved")[0] == "0.25"
-    assert fact(html, "Pay, pending")[0] == "0.00"
+    assert fact(html, "Approved pay")[0] == "0.25"
+    assert fact(html, "Pending pay")[0] == "0.00"
 
 
 def test_who_is_excluded_in_the_middle_of_a_page_submitted_nothing_and_is_not_sent_in_a_circle() -> None:
@@ -104,7 +104,7 @@ def test_a_rejected_page_is_told_with_its_reason() -> None:
     html = seen(ada)
     assert "1 page was rejected" in html
     assert "Every answer was the &lt;left&gt; one." in html
-    assert fact(html, "Pay, pending")[-1] == "0.00"
+    assert fact(html, "Pending pay")[-1] == "0.00"
 
 
 def test_accuracy_is_shown_only_where_the_study_shows_it_and_once_enough_was_seen() -> None:
@@ -117,12 +117,12 @@ def test_accuracy_is_shown_only_where_the_study_shows_it_and_once_enough_was_see
     ada.client.post(f"/s/{hidden.slug}/", {"name": "ada"})
     work(hidden, ada)
     work(shown, ada)
-    assert "Known answers right" not in seen(ada)
+    assert "Check questions answered correctly" not in seen(ada)
     work(shown, ada)
     (own,) = [one for one in studies_of_worker(ada.worker) if one.study == shown]
     assert own.controls is not None
     assert own.controls.seen == 2
-    assert fact(seen(ada), "Known answers right") == [
+    assert fact(seen(ada), "Check questions answered correctly") == [
         f"{own.controls.right * 50} % ({own.controls.right} of 2)"
     ]
 
@@ -164,15 +164,15 @@ def test_what_is_open_to_everybody_and_not_joined_yet_is_offered() -> None:
 def test_a_stranger_is_asked_for_name_and_resume_code_and_comes_back_with_them() -> None:
     ada = joined(make_study(make_dataset()))
     stranger = Client()
-    assert "You are not signed in in this browser" in stranger.get("/me/").content.decode()
+    assert "You are not signed in on this browser" in stranger.get("/me/").content.decode()
     wrong = stranger.post("/me/", {"name": "ada", "resume": "guess"})
     assert wrong.status_code == 409
-    assert "do not belong together" in wrong.content.decode()
+    assert "do not match" in wrong.content.decode()
     assert stranger.post("/me/", {"name": "ada"}).status_code == 400
     back = stranger.post("/me/", {"name": "ada", "resume": f" {ada.resume} "})
     assert (back.status_code, back["Location"]) == (303, "/me/")
     assert "<bdi>ada</bdi>" in stranger.get("/me/").content.decode()
-    assert "not signed in in this browser" in ada.client.get("/me/").content.decode()  # the old token ended
+    assert "not signed in on this browser" in ada.client.get("/me/").content.decode()  # the old token ended
 
 
 def test_a_new_resume_code_is_shown_and_ends_the_old_one() -> None:
@@ -253,7 +253,7 @@ def test_every_worker_s_page_leads_to_their_own() -> None:
 def test_a_worker_without_studies_is_told_what_to_do() -> None:
     ada = joined(make_study(make_dataset()))
     Participation.objects.all().delete()
-    assert "You take part in no study yet." in seen(ada)
+    assert "You are not taking part in any study yet." in seen(ada)
     assert Worker.objects.count() == 1
 
 
@@ -261,11 +261,11 @@ def test_changing_answers_one_by_one_does_not_tell_which_were_control_items() ->
     study = make_study(make_dataset(), workers={"show_accuracy": True}, controls={"per_hit": 1, "after": 1})
     ada = joined(study)
     sent = work(study, ada)
-    before = fact(seen(ada), "Known answers right")
+    before = fact(seen(ada), "Check questions answered correctly")
     assert before
     for position in range(1, 5):
         assert revise_judgments(assignment=sent, answers=[{"position": position, "value": 2}]) == [position]
-        assert fact(seen(ada), "Known answers right") == before
+        assert fact(seen(ada), "Check questions answered correctly") == before
 
 
 def test_a_study_s_link_says_what_it_is_how_long_a_page_takes_and_what_it_pays(client: Client) -> None:
@@ -343,7 +343,7 @@ def test_a_resume_code_brings_a_worker_back_in_another_browser(client: Client) -
     _, held = work_of(study, ada)
     wrong = client.post(f"/s/{study.slug}/resume/", {"name": "ada", "resume": "not-it"})
     assert wrong.status_code == 409
-    assert "do not belong together" in wrong.content.decode()
+    assert "do not match" in wrong.content.decode()
     assert WORKER_COOKIE not in wrong.cookies
     back = client.post(f"/s/{study.slug}/resume/", {"name": "ada", "resume": f" {ada.resume} "}, follow=True)
     assert str(held.pk) in back.content.decode()
@@ -386,7 +386,7 @@ def test_a_worker_of_one_study_joins_another_under_the_same_name(client: Client)
     [
         ("generated", "This study is not open yet."),
         ("closed", "This study is closed."),
-        ("simulated", "answered by a simulated crowd"),
+        ("simulated", "answers in this study are simulated"),
     ],
 )
 def test_a_study_nobody_can_join_says_why(client: Client, state: str, words: str) -> None:
@@ -441,7 +441,7 @@ def test_the_last_page_thanks_and_gives_the_completion_code() -> None:
     assert f"{pages} pages of work" in page
     assert f"took part in “{study.name}”." in page
     assert f"<dd>{Judgment.objects.count()}</dd>" in page
-    assert "Nothing is left for you in this study." in page
+    assert "There is no more work for you in this study." in page
 
 
 def test_the_last_page_says_when_others_hold_what_is_left() -> None:
@@ -450,15 +450,15 @@ def test_the_last_page_says_when_others_hold_what_is_left() -> None:
     work_of(study, bob)
     finish_everything(study, ada)
     page = ada.client.get(f"/s/{study.slug}/done/").content.decode()
-    assert "Nothing is left for you right now" in page
-    assert "Look again" in page
+    assert "There is no work for you right now" in page
+    assert "Check again" in page
 
 
 def test_nobody_gets_a_completion_code_for_nothing() -> None:
     study, ada = with_person(make_study(make_dataset()))
     page = ada.client.get(f"/s/{study.slug}/done/").content.decode()
     assert ada.participation.completion_code not in page
-    assert "Nothing is submitted yet" in page
+    assert "You have not submitted any work yet" in page
 
 
 CREDIT = "pagoda.jpg: A pagoda, <b>Somebody</b>, CC BY 2.0 (example.org/pagoda)"

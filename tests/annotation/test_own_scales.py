@@ -156,15 +156,15 @@ class TestDesign:
     @pytest.mark.parametrize(
         ("protocol", "scale", "said"),
         [
-            pytest.param("graded", {"low": 5, "high": 1}, "it goes from 5 to 1; expected a higher end", id="ends"),
-            pytest.param("graded", {"low": 1, "high": 2, "step": 0.3}, "step is 0.3, by which 2 cannot", id="step"),
+            pytest.param("graded", {"low": 5, "high": 1}, "from 5 to 1; expected a second number above", id="ends"),
+            pytest.param("graded", {"low": 1, "high": 2, "step": 0.3}, "step is 0.3, but steps", id="step"),
             pytest.param("graded", {"low": 0, "high": 20}, "has 21 points; expected at most 11", id="many"),
             pytest.param("slider", {"low": 0, "high": 1}, "scale has 2 points; expected at least 3 points", id="few"),
             pytest.param("slider", {"low": 0, "high": 1, "step": 1e-6}, "expected 100001 at most", id="too-many"),
             pytest.param("graded", {"low": 1, "high": 5, "labels": {"6": "x"}}, "“labels” contains 6", id="no-point"),
             pytest.param("graded", {"low": 1, "high": 5, "labels": {"1": {"5": "x"}}}, "quotation marks", id="dotted"),
             pytest.param("graded", {"low": 1, "high": 3, "labels": {"1": "x", "3": "x"}}, "text twice", id="twice"),
-            pytest.param("slider", {"low": 0, "high": 9, "labels": {"3": "x"}}, "only at its two ends", id="inner"),
+            pytest.param("slider", {"low": 0, "high": 9, "labels": {"3": "x"}}, "only at both ends", id="inner"),
             pytest.param("triplet", {"low": 1, "high": 5}, "triplet has no scale", id="kind"),
             pytest.param("graded", {"high": 5}, "scale.low is missing", id="missing"),
             pytest.param("graded", {"low": "1", "high": 5}, "scale.low is '1'; expected a valid number", id="text"),
@@ -196,7 +196,7 @@ class TestDesign:
         assert form.is_valid(), form.errors
         assert form.design.model_dump(mode="json")["scale"] == BETTER | {"step": 1}
         wrong = DesignForm(sent | {"scale-labels": "much worse"}, base=base, datasets=["shapes"])
-        assert "and its words" in str(wrong.errors["scale-labels"])
+        assert "and a label" in str(wrong.errors["scale-labels"])
 
     def test_a_scale_changes_no_unit_but_what_check_questions_expect(self) -> None:
         dataset = make_dataset()

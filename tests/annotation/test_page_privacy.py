@@ -201,7 +201,7 @@ def test_a_large_picture_is_served_scaled_to_its_worker_alone_and_opens_as_it_is
         item.picture.save("large.jpg", picture_file(large))
     Item.objects.filter(position=7).update(picture="", url="https://pictures.example/x.jpg")
     sentence = OPERATIONS["scale-pictures"].carry_out(dataset=dataset, by=None)
-    assert sentence == "A job now scales the pictures of shapes."
+    assert sentence == "The pictures of shapes are now being scaled in the background."
     with pytest.raises(WrongState, match="already running"):
         OPERATIONS["scale-pictures"].carry_out(dataset=dataset, by=None)
     assert run_job(Job.objects.get().pk)
@@ -338,7 +338,7 @@ def test_a_designer_sees_the_worker_s_page_before_anything_is_stored(
         response = admin_client.get(f"/s/{study.slug}/preview/")
         html = response.content.decode()
         assert response.status_code == 200
-        assert "nothing here is stored" in html
+        assert "Nothing that you do here is stored" in html
         assert "data-save" not in html
         assert "formaction" not in html
         assert first_answers(html)

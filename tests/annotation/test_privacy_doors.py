@@ -60,7 +60,7 @@ def test_a_participant_asks_and_an_owner_erases(study: Study, ada: Person, desig
     assert ada.client.post(f"/s/{study.slug}/leave/", {}).status_code == 400
     ada.client.post(f"/s/{study.slug}/leave/", {"sure": "1"})
     ada.client.post(f"/s/{study.slug}/leave/", {"sure": "1"})
-    assert "You asked to be erased on" in ada.client.get(f"/s/{study.slug}/leave/").content.decode()
+    assert "you asked us to erase your data" in ada.client.get(f"/s/{study.slug}/leave/").content.decode()
     assert ErasureRequest.objects.get().worker == ada.worker
     assert not Assignment.objects.filter(state="accepted").exists()
     assert StudyEvent.objects.filter(study=study, what="erasure-asked").count() == 1
@@ -68,14 +68,16 @@ def test_a_participant_asks_and_an_owner_erases(study: Study, ada: Person, desig
     seen = words(designer.get(page(study, "privacy"), {"worker": "Ada Lovelace"}))
     assert "Deleted permanently" in seen
     wrong = {"worker": "Ada Lovelace", "confirm": "ada", "way": "identity", "page": "privacy"}
-    assert "typed again is different" in words(designer.post(do(study, "erase-person"), wrong, follow=True))
+    assert "that you typed are different" in words(
+        designer.post(do(study, "erase-person"), wrong, follow=True)
+    )
     done = designer.post(do(study, "erase-person"), wrong | {"confirm": "Ada Lovelace"})
     assert "Receipt, shown only once" in words(done)
     assert Erasure.objects.get().content["asked_at"]
     assert not ErasureRequest.objects.exists()
     assert ada.client.get("/me/").context.get("worker") is None
     again = designer.get(page(study, "privacy"), {"worker": "Ada Lovelace"})
-    assert "erased already" in words(again)
+    assert "already erased" in words(again)
 
 
 def test_a_declined_request_is_answered_and_work_goes_on(study: Study, ada: Person, designer: Client) -> None:

@@ -54,7 +54,7 @@ def test_a_worker_says_where_they_live_and_the_study_takes_those_it_asks_for(cli
     assert client.post(f"/s/{study.slug}/", {"name": "ada"}).status_code == 403
     elsewhere = client.post(f"/s/{study.slug}/", {"name": "ada", "country": "DE"})
     assert elsewhere.status_code == 403
-    assert "other countries than Germany" in elsewhere.content.decode()
+    assert "who do not live in Germany" in elsewhere.content.decode()
     assert '<option value="DE" selected>' in elsewhere.content.decode()
     assert not Worker.objects.exists()
     assert client.post(f"/s/{study.slug}/", {"name": "ada", "country": "CA"}).status_code == 303
@@ -101,7 +101,7 @@ def test_the_share_approved_must_lie_above_the_mark_when_work_is_asked_for_too()
         claim_assignment(study=study, worker=ada.worker)
     told = ada.client.get(f"/s/{study.slug}/work/")
     assert told.status_code == 403
-    assert "more than 50 % of their work" in told.content.decode()
+    assert "more than 50 % of your work" in told.content.decode()
 
 
 def test_who_may_take_no_more_still_submits_what_they_hold() -> None:
@@ -125,7 +125,7 @@ def test_nobody_takes_more_hits_than_one_person_may() -> None:
     assert following is None
     assert claim_assignment(study=study, worker=ada.worker) is None
     told = ada.client.get(f"/s/{study.slug}/work/", follow=True).content.decode()
-    assert "as many pages as one person may do" in told
+    assert "all the pages that one person can do" in told
     assert ">Go on</a>" not in told
     assert claim_assignment(study=study, worker=joined(study, "bob").worker) is not None
 

@@ -36,7 +36,7 @@ def post(client: Client, study: Study, step: str, **values: Any) -> str:
 def test_a_case_stands_with_its_evidence_and_a_picture_of_the_answers(designer: Client, study: Study) -> None:
     shown = designer.get(page(study, "review"))
     text = words(shown)
-    assert "spam Side bias after 20 answers" in text
+    assert "spam Side bias flagged after 20 answers" in text
     assert "20 of 20 answers chose the left option" in text
     assert "Paused participants 1" in text
     assert "ada" not in text
@@ -58,7 +58,7 @@ def test_a_dismissed_case_lets_the_worker_go_on_and_stays_to_be_seen(designer: C
     assert "Dismissed" in said
     assert "Paused participants 0" in said
     twice = post(designer, study, "confirm-case", case=Case.objects.get().pk, why="After all.")
-    assert "flag was dismissed" in twice
+    assert "flag is already dismissed" in twice
 
 
 def test_a_study_without_cases_says_so(designer: Client) -> None:
@@ -75,12 +75,12 @@ def test_a_rule_is_switched_on_with_settings_of_its_own(designer: Client) -> Non
         "action": "flag",
     }
     said = words(designer.post(do(study, "save-rule"), {**values, "enabled": "on"}, follow=True))
-    assert "The detector “Alternating answers” is on." in said
+    assert "The detector “Alternating answers” is saved and turned on." in said
     row = QualityRule.objects.get()
     assert (row.enabled, row.settings, row.action) == (True, {"least": 40}, "flag")
     assert row.changed_by is not None
     off = words(designer.post(do(study, "save-rule"), values, follow=True))
-    assert "is saved and off." in off
+    assert "is saved and turned off." in off
 
 
 def test_a_rule_is_tried_on_the_finished_work_before_it_is_switched_on(designer: Client) -> None:
@@ -98,8 +98,8 @@ def test_a_rule_is_tried_on_the_finished_work_before_it_is_switched_on(designer:
         follow=True,
     )
     text = words(tried)
-    assert "It would have flagged 1 of 1 participants, in 30 judgments." in text
-    assert "invalidate 30 judgments and open 3 places" in text
+    assert "The detector checked 30 judgments. It would have flagged 1 of 1 participants." in text
+    assert "30 judgments are invalidated and 3 places become open." in text
     assert "tolerance 0.2" in text
     assert not Case.objects.exists()
     assert not QualityRule.objects.exists()
@@ -115,7 +115,7 @@ def test_the_rules_of_a_design_are_shown_before_the_study_is_opened(designer: Cl
     text = words(shown)
     assert "1 detector of the design starts when the study is opened." in text
     assert "No detector is on." not in text
-    assert text.count("on once opened") == 1
+    assert text.count("turns on when the study is opened") == 1
     assert 'name="settings.least" type="number" step="1" value="30"' in shown.text
 
 
@@ -166,7 +166,7 @@ def test_a_worker_appeals_and_is_answered_and_paid_after_all(designer: Client, f
     ada = joined(flagged_study)
     (mine,) = work(flagged_study, ada.worker, careful)
     reject_assignments(study=flagged_study, assignments=[mine.pk], reason="Too fast.")
-    assert "Is that wrong? Say why" in seen(ada)
+    assert "If you think that this is wrong, say why" in seen(ada)
     for _ in range(2):  # pressed twice
         ada.client.post(f"/me/appeal/{mine.pk}/", {"text": "I read <b>every</b> sentence."})
     assert AppealNote.objects.count() == 1

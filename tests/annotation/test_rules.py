@@ -127,7 +127,7 @@ def test_the_same_box_over_and_over_is_found_where_others_differ() -> None:
     others = {unit: [(float(yes), 5.0)] * 2 for unit, yes in enumerate(truth)}
     found = make_rule("straight-lining", {}).examine(of([0.0] * 60, answers=RELEVANCE, others=others))
     assert found is not None
-    assert "The same answer 60 times in a row" in found.sentence
+    assert "Of 60 answers, 60 in a row are the same" in found.sentence
 
 
 def test_the_same_box_is_no_fault_where_everybody_ticks_it() -> None:
@@ -494,8 +494,8 @@ def test_a_hand_is_no_sign() -> None:
 
 @pytest.mark.parametrize(("signals", "said"), [
     # 57 gaps in 1.9 s are 30 keys a second; the record is 18
-    ({"typing_ms": 1900, "gap_ms": 33, "gap_spread_ms": 20}, "5 of them faster than 20 characters per second"),
-    ({"gap_ms": 100, "gap_spread_ms": 2, "typing_ms": 5700}, "5 of them with nearly equal gaps between keys"),
+    ({"typing_ms": 1900, "gap_ms": 33, "gap_spread_ms": 20}, "5 were faster than 20 characters per second"),
+    ({"gap_ms": 100, "gap_spread_ms": 2, "typing_ms": 5700}, "5 had nearly equal gaps between keys"),
 ])  # fmt: skip
 def test_keys_that_no_hand_presses_are_found(signals: dict[str, int], said: str) -> None:
     found = make_rule("typing", {}).examine(typed(**signals))
@@ -546,7 +546,7 @@ def test_others_sentences_of_other_items_are_found_beside_each_other() -> None:
     assert found is not None
     assert (found.evidence["alike"], found.evidence["n"], found.evidence["people"]) == (3, 5, 2)
     assert {"own": OURS[1], "other": others[1].text, "by": 8, "similar": 1.0} in found.evidence["texts"]
-    assert "3 of 5 answers (60\N{NO-BREAK SPACE}%) nearly equal" in found.sentence
+    assert "3 of 5 answers (60\N{NO-BREAK SPACE}%) are nearly equal" in found.sentence
 
 
 def test_the_same_sentence_about_the_same_item_is_no_sign() -> None:
@@ -581,7 +581,7 @@ def test_the_hidden_lines_word_is_found_as_a_word_of_its_own_page() -> None:
         )
     )
     assert found is not None
-    assert "1 of 2 answers use the word" in found.sentence
+    assert "1 of 2 answers contain the word" in found.sentence
     assert "(albeit)" in found.sentence
     # the word of another page, and a part of a word
     assert rule.examine(writes([WrittenAnswer(f"{OURS[0]}, albeit slowly.", {}, "cogent")])) is None

@@ -135,7 +135,7 @@ def test_who_is_refused_is_told_why_and_when_to_try_again() -> None:
     late = [(person, person.accept()) for person in crowd(study, 7, ATTACKER)][-1][0]
     reply = late.browser.post(f"/api/studies/{study.slug}/assignments/", headers=late.headers)
     assert (reply.status_code, reply["Retry-After"]) == (429, "60")
-    assert "from one internet address" in reply.json()["detail"]
+    assert "from your internet address" in reply.json()["detail"]
     browser = Client(REMOTE_ADDR=ATTACKER)
     browser.cookies["quorum_worker"] = late.headers["Authorization"].removeprefix("Token ")
     page = browser.get(f"/s/{study.slug}/work/")
@@ -343,14 +343,14 @@ def test_who_stays_gets_the_page_of_one_who_only_looked(clock: Clock) -> None:
             one.stay(clock)
         assert slots_add_up(study)
     for one in people:
-        assert "A page of work came free; it is yours now." in one.page.content.decode()
+        assert "A page of work became free. It is yours now." in one.page.content.decode()
         assert one.send("submit").status_code == 200
     given = {str(one.pk): one for one in Assignment.objects.filter(state="expired")}
     assert len(given) == 3  # whoever handed in got the third
     lost = lookers[0]
     reply = lost.send("submit")
     assert reply.status_code == 409
-    assert "else needed" in reply.content.decode()
+    assert "else got your place" in reply.content.decode()
     draft = given[lost.work.rpartition("/")[2]]
     draft.refresh_from_db()
     assert draft.answers  # kept, though they came too late
@@ -402,7 +402,7 @@ def test_who_lost_a_page_with_answers_and_wants_another_gets_it_by_staying(clock
     assert "?another" in lost.page.content.decode()  # also by hand
     clock.pass_by(minutes=61)
     lost.stay(clock)
-    assert "A page of work came free; it is yours now." in lost.page.content.decode()
+    assert "A page of work became free. It is yours now." in lost.page.content.decode()
     assert lost.work
 
 

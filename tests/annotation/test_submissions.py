@@ -82,7 +82,7 @@ def test_a_problem_is_kept_with_its_item(assignment: Assignment) -> None:
     report = report_problem(assignment=assignment, position=2, what="text", comment=" broken ")
     assert report.unit == page_units_of(assignment)[1].unit
     assert report.comment == "broken"
-    with refuses(AnswerProblem, "is no position", "77"):
+    with refuses(AnswerProblem, "no item at position", "77"):
         report_problem(assignment=assignment, position=77, what="text")
     with refuses(AnswerProblem, "nothing"):
         report_problem(assignment=assignment, position=1, what="nothing")

@@ -194,7 +194,7 @@ def test_a_case_is_decided_once_and_with_a_reason(designer: User) -> None:
     with pytest.raises(ValidationError, match="A reason is missing"):
         operations.confirm_case.read({"why": "  "}, row=str(case.pk))
     dismiss_flag(case=case, why="Fine.", by=designer)
-    with pytest.raises(WrongState, match="was dismissed before"):
+    with pytest.raises(WrongState, match="is already dismissed"):
         confirm_flag(case=case, why="After all.", by=designer)
     assert standing(study, "spam") == "active"
 
@@ -312,15 +312,15 @@ def test_wrong_steps_are_refused_and_change_nothing() -> None:
     study = make_watched()
     pages = work(study, "ada", careful, pages=2)
     held = claimed(study, pages[0].worker)
-    with pytest.raises(WrongState, match="not finished work"):
+    with pytest.raises(WrongState, match="no submitted assignment"):
         approve_assignments(study=study, assignments=[pages[0].pk, held.assignment.pk])
     with pytest.raises(ValidationError, match="needs a reason"):
         operations.reject.read({"assignments": [str(pages[0].pk)], "reason": " "})
     approve_assignments(study=study, assignments=[pages[0].pk])
-    with pytest.raises(WrongState, match="approved before"):
+    with pytest.raises(WrongState, match="is already approved"):
         reject_assignments(study=study, assignments=[pages[0].pk], reason="Late.")
     other = make_watched("Another")
-    with pytest.raises(WrongState, match="not finished work"):
+    with pytest.raises(WrongState, match="no submitted assignment"):
         approve_assignments(study=other, assignments=[pages[1].pk])
     assert states(pages) == ["approved", "submitted"]
 

@@ -70,7 +70,7 @@ def test_a_half_filled_page_comes_back_with_what_is_missing_and_nothing_lost() -
     response = submit(study, ada, assignment, {"u1": "2", "u3": "1"})
     page = response.content.decode()
     assert response.status_code == 422
-    assert "Not submitted yet. Your answers are saved." in page
+    assert "Your answers are saved, but they are not submitted yet." in page
     assert 'href="#u2"' in page
     assert 'href="#u1"' not in page
     assert 'name="u1" value="2" data-key="2" checked' in page
@@ -124,7 +124,7 @@ def test_other_answers_after_the_submission_change_nothing_and_the_page_says_so(
     assert len(before) == len(first_answers(html))
     response = submit(study, ada, assignment, dict.fromkeys(first_answers(html), "2"))
     assert response.status_code == 409
-    assert "before and stay" in response.content.decode()
+    assert "have already submitted your answers" in response.content.decode()
     assert list(Judgment.objects.values_list("value", flat=True)) == before
 
 
@@ -204,7 +204,7 @@ def test_a_problem_is_reported_and_the_answers_of_the_page_are_kept() -> None:
     assignment.refresh_from_db()
     assert assignment.answers["1"]["value"] == 2
     page = ada.client.get(address).content.decode()
-    assert "What is wrong with number 2?" in page
+    assert "What is wrong with item 2?" in page
     assert "picture" not in page  # a triplet shows none
     assert ada.client.post(address, {"what": "nonsense"}).status_code == 400
     sent = ada.client.post(address, {"what": "text", "comment": "A word is cut off."})

@@ -52,7 +52,7 @@ def test_units_are_decided_by_keyboard_alone(page: Page, court: Installation) ->
     first = page.url
     page.keyboard.press("2")
     expect(page.get_by_role("radio").nth(1)).to_be_checked()
-    page.get_by_label("Why").focus()
+    page.get_by_label("Reason").focus()
     page.keyboard.type("12 o'clock")  # figures in a text choose nothing
     expect(page.get_by_role("radio").nth(1)).to_be_checked()
     page.keyboard.press("Enter")

@@ -138,7 +138,7 @@ def test_a_person_writes_captions_by_keyboard_alone(page: Page, captions: Instal
     page.keyboard.type("A red")
     page.keyboard.press("Enter")
     advice = page.locator("[data-advice]:visible")
-    expect(advice).to_contain_text("Not yet: Write a whole sentence: at least three words.")
+    expect(advice).to_contain_text("Please correct: Write a whole sentence with at least three words.")
     expect(box).to_have_attribute("aria-invalid", "true")
     expect(page.locator("[data-count]")).to_contain_text("1 of 3")
     page.keyboard.type(" shape lies on a table.")
@@ -176,7 +176,7 @@ def test_advice_comes_after_a_pause_and_holds_nobody_up(
     expect(advice).to_contain_text("Advice: Begin with what you see, not with “There is”.")
     assert advice.get_attribute("role") == "status"
     page.keyboard.type("autiful shape. It is red.")
-    expect(advice).to_contain_text("Not yet: Write one sentence only.")
+    expect(advice).to_contain_text("Please correct: Write one sentence only.")
     expect(advice).not_to_contain_text("Advice")  # one thing at a time
     expect(page.locator("[data-state]")).not_to_contain_text("Saved")  # half of it was, and that is no answer
     for _ in range(11):
@@ -198,7 +198,9 @@ def test_a_misspelt_word_can_be_mended_before_the_captions_are_submitted(
         page.keyboard.press("Enter")
     expect(page.locator("[data-state]")).to_contain_text("Not yet submitted: look at the advice first.")
     expect(page.locator("[data-count]")).to_contain_text("1 of 3")
-    expect(advice).to_contain_text("Advice: Check the spelling: “hrose” (“horse”?). What is right may stay.")
+    expect(advice).to_contain_text(
+        "Advice: Check the spelling: “hrose” (“horse”?). Leave correct words as they are."
+    )
     box.fill("A man rides a horse.")
     expect(advice).to_be_empty()
     page.keyboard.press("Enter")
@@ -328,8 +330,8 @@ def test_axe_finds_nothing_on_a_page_of_writing(page: Page, captions: Installati
     join(page, captions, "writing", person)
     page.keyboard.type("A shape")
     page.keyboard.press("Enter")
-    expect(page.locator("[data-advice]:visible")).to_contain_text("Not yet:")
+    expect(page.locator("[data-advice]:visible")).to_contain_text("Please correct:")
     assert problems_in_both_looks(page) == []
     page.get_by_role("button", name="Instructions").click()
-    page.get_by_text("What is refused, with examples").click()
+    page.get_by_text("Sentences that are refused, with examples").click()
     assert problems_in_both_looks(page, within="#instructions") == []

@@ -99,7 +99,9 @@ def test_a_study_at_mechanical_turk_from_opening_to_the_last_cent(
     page.get_by_role("link", name="Crowd", exact=True).first.click()
     expect(fact(page, "Reserved")).to_have_text(f"{pieces * 12 / 100:.2f} USD")
     done(page)
-    expect(page.get_by_text(f"Participants find it at {desk.emulator.endpoint_url}")).not_to_have_count(0)
+    expect(
+        page.get_by_text(f"Participants find the study at {desk.emulator.endpoint_url}")
+    ).not_to_have_count(0)
 
     worker = new_page()
     worker.goto(f"{desk.emulator.endpoint_url}/worker/hits?worker=A1ADA")

@@ -43,7 +43,7 @@ def begin(page: Page, office: Installation, *, preset: str = "vedantam-2015-trip
 
 def small(page: Page) -> None:
     """Twelve triplets."""
-    for kind in ("Two people", "Another item", "Two systems"):
+    for kind in ("Two people", "Different items", "Two systems"):
         page.get_by_label(kind).fill("2")
     page.get_by_label("Person and system").fill("0")
     advanced(page, "Data")
@@ -133,7 +133,7 @@ def test_what_is_wrong_is_said_beside_its_field_while_it_is_typed_and_in_the_lis
     small(page)
     page.get_by_label("Check questions on each page").fill("50")
     field = page.locator('[data-field="controls-per_hit"]')
-    expect(field.locator(".q-error")).to_contain_text("page of work of 20")
+    expect(field.locator(".q-error")).to_contain_text("page of work is 20")
     expect(page.locator('[data-index="s-quality"]')).to_have_class("q-wrong")
     page.get_by_label("Name", exact=True).fill("")
     page.get_by_role("button", name="Update").click()
@@ -214,7 +214,7 @@ def test_without_scripts_look_again_shows_the_same(new_page: NewPage, office: In
     small(page)
     page.get_by_label("Check questions on each page").fill("50")
     page.get_by_role("button", name="Update").click()
-    expect(page.locator('[data-field="controls-per_hit"]')).to_contain_text("page of work of 20")
+    expect(page.locator('[data-field="controls-per_hit"]')).to_contain_text("page of work is 20")
     expect(page.locator("#problems")).to_contain_text("Check questions on each page")
     page.get_by_label("Check questions on each page").fill("1")
     page.get_by_label("Name", exact=True).fill("Without scripts")
@@ -247,7 +247,7 @@ def test_a_design_is_kept_as_a_preset_copied_and_compared(page: Page, office: In
     page.get_by_label("Name", exact=True).fill("A copy")
     page.get_by_label("Short name").first.fill("a-copy")
     page.get_by_role("button", name="Duplicate").click()
-    expect(page.get_by_text("is a draft with the same design")).to_be_visible()
+    expect(page.get_by_text("was created with the same design")).to_be_visible()
     page.goto(f"{office.url}/admin/judgments/study/add/")
     expect(page.get_by_role("link", name="Seven at a time")).to_be_visible()
     assert designs(office)["a-copy"]["units_per_hit"] == 7

@@ -99,7 +99,7 @@ def test_a_page_of_a_large_study_fills_in_without_a_reload(page: Page, installat
         installation.start_server()
         sign_in(page, installation)
         page.goto(f"{installation.url}/admin/judgments/study/{pk}/results/")
-        waiting = page.get_by_role("heading", name="Being computed")
+        waiting = page.get_by_role("heading", name="Computing the results")
         expect(waiting).to_be_visible()
         assert problems(page, within=".q-page", impacts=SERIOUS) == []
         page.evaluate("window.stayed = true")

@@ -220,6 +220,6 @@ def test_the_design_page_scrolls_as_a_whole_and_shows_its_button_and_the_answers
     page.get_by_text("Advanced").nth(3).click()
     page.get_by_label("Check questions on each page").fill("60")
     expect(page.locator('[data-field="controls-per_hit"] .q-error')).to_contain_text(
-        "“Check questions on each page” is 60, which leaves no item"
+        "“Check questions on each page” is 60, but the number of items on a page of work is"
     )
     expect(page.get_by_label("Participants for each item")).to_have_value("0")

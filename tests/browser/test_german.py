@@ -16,7 +16,7 @@ def over(page: Page) -> int:
 def mitmachen(page: Page, site: Installation, slug: str, name: str) -> None:
     """From the study's link to the first page of work, by German words."""
     page.goto(f"{site.url}/s/{slug}/")
-    page.get_by_label("Ihr Name hier").first.fill(name)
+    page.get_by_label("Ihr Name auf dieser Website").first.fill(name)
     page.get_by_role("button", name="An der Studie teilnehmen").click()
     page.wait_for_url("**/start/")
     assert over(page) == 0

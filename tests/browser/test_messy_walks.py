@@ -110,7 +110,12 @@ class MessyWalk:
 
 WALKS = {
     "pairwise, Excel": MessyWalk(
-        excel, "systems", "Pairwise", 12, "The header is row 3", "No winner yet: BLIP and GPT-4V"
+        excel,
+        "systems",
+        "Pairwise",
+        12,
+        "The header is row 3",
+        "No winner yet. There is no significant difference between BLIP and GPT-4V",
     ),
     "graded, CSV": MessyWalk(wide, "systems", "Graded", 24, "The header is row 2", "The winner is Modell A"),
     "triplet, Excel": MessyWalk(
@@ -128,16 +133,16 @@ def walk_through(me: Walked, walk: MessyWalk, folder: Path) -> str:
     me.click(page.locator("form[data-upload] .q-primary"))
     expect(page.locator("[name=_design]")).to_be_visible(timeout=30_000)
     expect(page.locator(".q-understood")).to_contain_text(walk.says)
-    expect(page.locator(".q-understood")).to_contain_text("12 pictures are spelled otherwise in the table")
+    expect(page.locator(".q-understood")).to_contain_text(
+        "The names of 12 pictures have another spelling in the table"
+    )
     me.click(page.locator("[name=_design]"))
     answer = page.get_by_role("region", name=PURPOSES[walk.purpose].title)
     expect(answer).to_be_visible(timeout=30_000)
     me.click(answer.get_by_role("link", name=walk.card))
     expect(page.locator("[data-question]")).to_contain_text(f"All {walk.asked} items")
     me.click(page.locator("button[value=rehearse]"))
-    expect(page.locator(".q-point", has_text="simulated participants recovered")).to_be_visible(
-        timeout=60_000
-    )
+    expect(page.locator(".q-point", has_text="simulated participants found")).to_be_visible(timeout=60_000)
     me.press("Fill in the texts")
     expect(page.get_by_text("Participants agree to your text before they begin.")).to_be_visible()
     me.press("Generate pages of work")

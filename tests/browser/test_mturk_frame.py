@@ -144,7 +144,7 @@ def test_back_from_an_error_finds_the_last_step_with_its_button(
 @pytest.mark.long
 def test_consent_is_asked_in_the_frame(page: Page, turk: FramedSite, worker: str) -> None:
     frame = turk.preview(page, "consent", worker)
-    expect(frame.get_by_text("You are asked whether you agree")).to_be_visible()
+    expect(frame.get_by_text("You will be asked to agree")).to_be_visible()
     frame = turk.accept(page, "consent", worker)
     assert turk.sessions(worker) == []
     assert problems_in(page, frame) == []

@@ -142,7 +142,7 @@ def test_answers_are_sent_nowhere_else(page: Page) -> None:
         "",
     ):
         turk.open(DRAWN, host)
-        expect(page.get_by_text("sends nothing anywhere")).to_be_visible()
+        expect(page.get_by_text("sends no answers")).to_be_visible()
         expect(page.get_by_role("button", name="Submit")).to_have_count(0)
         assert page.locator("form[action]").count() == 0, host
     assert (turk.posted, turk.elsewhere) == ([], [])
@@ -230,7 +230,7 @@ def test_a_form_of_one_s_own_is_filled_in_or_left_as_it_is_on_purpose(page: Page
 def test_without_scripts_a_page_says_that_it_cannot_send_and_offers_no_button(new_page: NewPage) -> None:
     page = new_page(java_script_enabled=False)
     Turk(page, "triplet").open()
-    expect(page.get_by_text("needs scripts to submit them")).to_be_visible()
+    expect(page.get_by_text("needs scripts to submit your answers")).to_be_visible()
     expect(page.get_by_role("button", name="Submit")).to_have_count(0)
     answer_triplets(page)
     assert page.locator('[name="layout"]').input_value() == "0"

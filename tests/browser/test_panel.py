@@ -158,7 +158,7 @@ def test_the_panel_s_list_is_compared_and_booked_by_whoever_pays(
     expect(page.get_by_text("No participant of this study has this id.")).to_be_visible()
     looked_at(page)
     assert status(studies, person) == "submitted"
-    page.get_by_label("Also approve here the sessions to pay").check()
+    page.get_by_label("Also approve these sessions on this site").check()
     page.get_by_role("button", name="Record").click()
     expect(page.get_by_text("Recorded: 1 approved")).to_be_visible()
     assert status(studies, person) == "approved"

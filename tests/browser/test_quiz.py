@@ -41,7 +41,7 @@ def quizzed(site: Installation) -> Installation:
 def join(page: Page, site: Installation, slug: str, name: str) -> None:
     """From the study's link to the page before the work."""
     page.goto(f"{site.url}/s/{slug}/")
-    page.get_by_label("Your name here").first.fill(name)
+    page.get_by_label("Your name on this site").first.fill(name)
     if page.get_by_label("Where you live").count():
         page.get_by_label("Where you live").select_option(label="Germany")
     page.get_by_role("button", name="Join the study").click()
@@ -150,7 +150,7 @@ def walk(page: Page, site: Installation, name: str) -> Iterator[str]:
         page.locator(".option").nth(place_of(page, "wrong") - 1).click()
         page.get_by_role("button", name="Check").click()
         page.locator("[data-on]").click()
-    page.get_by_role("heading", name="The test is not passed").wait_for()
+    page.get_by_role("heading", name="You did not pass the test").wait_for()
     yield "result"
     page.goto(f"{site.url}/s/tried/")
     page.get_by_role("button", name="Join the study").click()

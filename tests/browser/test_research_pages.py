@@ -66,7 +66,7 @@ def test_pages_with_results_fit_every_screen_and_can_be_read_by_everybody(page: 
     sign_in(page, office, "rosa")
     for address, words in {
         f"{office.pets}/closer-look/?id=p2&metric=bleu-1": "text 1 w-3 (excluded)",
-        f"{office.live}/planning/": "Cheapest design",
+        f"{office.live}/planning/": "cheapest design",
         f"{office.rehearsed}/rehearsal/": "Exclusions and pauses",
         f"{office.live}/webhooks/": "Nobody listens.",
     }.items():

@@ -67,22 +67,22 @@ def brings_data(researcher: Counted) -> None:
     expect(page.get_by_label("Name of the system").nth(1)).to_have_value("gardener")
     looked_at(page)
     researcher.press("Import")
-    researcher.follow("Design a study with it")
+    researcher.follow("Design a study with this dataset")
 
 
 def designs_a_study(researcher: Counted) -> None:
     """From a list of protocols, without saying what is to be known; the preset is cut to the data."""
     page = researcher.page
     expect(page.locator(".q-protocol-off", has_text="Grounding").first).to_contain_text(
-        "0 of 8 items have it"
+        "In this dataset: 0 of 8 items"
     )
     fits(page)
-    skipping = page.get_by_role("region", name="Skip: show all protocols")
+    skipping = page.get_by_role("region", name="Skip this question: show all protocols")
     researcher.follow("Pairwise: which is the better description?", skipping)
     expect(page.get_by_label("Two systems")).to_have_value(str(len(ANIMALS)))
     expect(page.locator(".q-cut")).to_contain_text("8 × two systems (MM)")
     expect(page.get_by_label("Two people")).to_be_hidden()  # no caption would be left to compare them with
-    for kind in ("Another item", "Person and system"):
+    for kind in ("Different items", "Person and system"):
         researcher.fill(kind, "0")
     researcher.fill("Participants for each item", "2")
     expect(page.locator("[data-numbers]").get_by_text("Judgments", exact=True).locator("..")).to_contain_text(
@@ -96,9 +96,7 @@ def rehearses_and_launches(researcher: Counted, empty_installation: Installation
     """Simulated participants answer a copy first; then people are let in."""
     page = researcher.page
     researcher.press("Save and rehearse")
-    expect(
-        page.locator(".q-point", has_text="The consensus of simulated participants recovered")
-    ).to_be_visible()
+    expect(page.locator(".q-point", has_text="The consensus of simulated participants found")).to_be_visible()
     fits(page)
     researcher.press("Generate pages of work")
     opens(researcher)
@@ -115,7 +113,7 @@ def lets_two_people_judge(page: Page, new_page: NewPage, empty_installation: Ins
     ada, ben = (new_page() for _ in range(2))
     for worker, name in ((ada, "ada"), (ben, "ben")):
         worker.goto(link)
-        worker.get_by_label("Your name here").first.fill(name)
+        worker.get_by_label("Your name on this site").first.fill(name)
         worker.get_by_role("button", name="Join the study").click()
         expect(worker.get_by_role("link", name="Start")).to_be_visible()
     ada.get_by_role("link", name="Start").click()

@@ -46,7 +46,7 @@ def test_axe_finds_nothing_on_any_of_the_worker_s_pages(
     page.goto(f"{site.url}/s/consent/")
     page.locator("summary").click()
     looks.at("join")
-    page.get_by_label("Your name here").first.fill(person)
+    page.get_by_label("Your name on this site").first.fill(person)
     page.get_by_label("I have read the text above").check()
     page.get_by_role("button", name="Join the study").click()
     looks.at("start")
@@ -74,7 +74,7 @@ def test_axe_finds_nothing_on_any_of_the_worker_s_pages(
     page.get_by_role("link", name="Back to the work").click()
     page.get_by_role("button", name="Return this page of work").click()
     looks.at("return")
-    page.get_by_role("button", name="Return it").click()
+    page.get_by_role("button", name="Return the page").click()
     looks.at("returned")
     page.goto(f"{site.url}/s/consent/done/")
     looks.at("stopped")
@@ -363,7 +363,9 @@ def test_what_is_asked_besides_moves_nothing_where_it_is_in_view(
     page.keyboard.press("9")
     expect(page.locator("[data-count]")).to_have_text("2 of 4")
     page.keyboard.press("Enter")
-    complaint = page.get_by_text("Choose an answer, and how sure you are, to go on.").locator("visible=true")
+    complaint = page.get_by_text("To go on, choose an answer and say how sure you are.").locator(
+        "visible=true"
+    )
     expect(complaint).to_be_visible()
     page.keyboard.press("u")  # where everything is answered, nothing is complained of
     expect(page.locator("[data-count]")).to_have_text("1 of 4")

@@ -14,7 +14,7 @@ from tests.installations import Installation
 def test_a_person_finishes_a_page_of_triplets_by_mouse(page: Page, site: Installation, person: str) -> None:
     page.goto(site.url)
     page.get_by_role("link", name="With consent").click()
-    page.get_by_label("Your name here").first.fill(person)
+    page.get_by_label("Your name on this site").first.fill(person)
     page.get_by_label("I have read the text above").check()
     page.get_by_role("button", name="Join the study").click()
     expect(page.get_by_role("heading", name="Keep this code to come back later")).to_be_visible()
@@ -41,7 +41,7 @@ def test_a_person_finishes_a_page_of_triplets_by_keyboard_alone(
     page: Page, site: Installation, person: str
 ) -> None:
     page.goto(f"{site.url}/s/triplet/")
-    field = page.get_by_label("Your name here").first
+    field = page.get_by_label("Your name on this site").first
     for _ in range(10):
         page.keyboard.press("Tab")
         if field.evaluate("field => field === document.activeElement"):
@@ -161,7 +161,7 @@ def test_a_page_of_triplets_is_finished_with_scripts_switched_off(
     assert cards.count() == 8
     page.locator("#u1 .choice").first.click()
     page.keyboard.press("Enter")  # must not press some other button of the form
-    expect(page.get_by_text("Not submitted yet. Your answers are saved.")).to_be_visible()
+    expect(page.get_by_text("Your answers are saved, but they are not submitted yet.")).to_be_visible()
     expect(page.locator("#u1 input").first).to_be_checked()
     page.locator("#u2 .choice").nth(1).click()
     page.locator("#u2").get_by_role("button", name="Report a problem").click()
@@ -178,9 +178,9 @@ def test_a_page_of_triplets_is_finished_with_scripts_switched_off(
 def test_a_page_of_work_is_returned_after_asking(page: Page, site: Installation, person: str) -> None:
     join(page, site, "triplet", person)
     page.get_by_role("button", name="Return this page of work").click()
-    page.get_by_role("link", name="Keep it and go on").click()
+    page.get_by_role("link", name="Keep the page and go on").click()
     page.get_by_role("button", name="Return this page of work").click()
-    page.get_by_role("button", name="Return it").click()
+    page.get_by_role("button", name="Return the page").click()
     expect(page.get_by_role("heading", name="The page of work is returned")).to_be_visible()
     page.get_by_role("link", name="Take another page").click()
     expect(page.locator("[data-count]")).to_have_text("1 of 4")
@@ -297,7 +297,7 @@ def test_nothing_moves_when_pictures_come_and_answers_are_given(
     join(page, site, protocol, person)
     page.wait_for_load_state("networkidle")
     assert page.evaluate(SHIFTS) == pytest.approx(0, abs=0.001)
-    switch = page.get_by_label("Next question automatically")
+    switch = page.get_by_label("Go to the next question automatically")
     if switch.count():
         switch.uncheck()
     page.evaluate("scrollTo(0, 0)")

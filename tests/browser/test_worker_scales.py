@@ -123,7 +123,7 @@ def test_lists_are_judged_without_scripts(plain: Page, site: Installation, perso
     plain.locator("#u4 .best").nth(0).click()
     plain.locator("#u4 .worst").nth(0).click()
     plain.get_by_role("button", name="Submit").click()
-    expect(plain.get_by_text("Not submitted yet. Your answers are saved.")).to_be_visible()
+    expect(plain.get_by_text("Your answers are saved, but they are not submitted yet.")).to_be_visible()
     expect(plain.locator("#u2 input:checked")).to_have_count(2)
     plain.locator("#u4 .best").nth(3).click()
     plain.locator("#u4 .worst").nth(1).click()
@@ -212,7 +212,7 @@ def test_a_slider_without_scripts_is_a_field_for_a_number(
     for number, value in ((1, "0"), (2, "64"), (3, "100")):
         plain.locator(f"#u{number}").get_by_label("Your answer").fill(value)
     plain.get_by_role("button", name="Submit").click()
-    expect(plain.get_by_text("Not submitted yet. Your answers are saved.")).to_be_visible()
+    expect(plain.get_by_text("Your answers are saved, but they are not submitted yet.")).to_be_visible()
     expect(plain.locator("#u1 [data-number]")).to_have_value("0")
     plain.locator("#u4").get_by_label("Your answer").fill("1")
     plain.get_by_role("button", name="Submit").click()

@@ -18,7 +18,7 @@ def test_two_tabs_show_the_same_answers_and_the_last_one_counts(
     other.goto(page.url)
     count_of(other)
     for tab in (page, other):
-        expect(tab.get_by_text("is open in another tab too")).to_be_visible()
+        expect(tab.get_by_text("is also open in another tab")).to_be_visible()
     page.bring_to_front()
     page.keyboard.press("1")
     expect(other.locator("#u1 input").first).to_be_checked()
@@ -129,7 +129,7 @@ def test_a_killed_server_costs_no_answer(page: Page, fragile: Installation, pers
     expect(page.locator("[data-state]")).to_have_text("Saved")
     fragile.stop()  # by SIGKILL
     page.keyboard.press("1")
-    expect(page.locator("[data-state]")).to_contain_text("your answers are kept in this browser")
+    expect(page.locator("[data-state]")).to_contain_text("Your answers are kept in this browser")
     page.keyboard.press("2")
     fragile.start_server(workers=1, port=urlsplit(fragile.url).port or 0)
     expect(page.locator("[data-state]")).to_have_text("Saved")
@@ -193,7 +193,7 @@ def test_keys_answer_take_back_choose_and_can_be_switched_off(
     expect(count).to_have_text("4 of 4")
 
     page.keyboard.press("?")
-    page.get_by_label("Use single keys").uncheck()
+    page.get_by_label("Use single-key shortcuts").uncheck()
     page.keyboard.press("Escape")
     page.keyboard.press("1")
     expect(page.locator("[data-step]:visible input:checked")).to_have_count(0)
@@ -203,11 +203,11 @@ def test_who_does_not_want_it_goes_on_by_enter_and_the_choice_is_remembered(
     page: Page, site: Installation, person: str
 ) -> None:
     join(page, site, "triplet", person)
-    page.get_by_label("Next question automatically").uncheck()
+    page.get_by_label("Go to the next question automatically").uncheck()
     page.keyboard.press("1")
     expect(page.locator("[data-count]")).to_have_text("1 of 4")
     page.reload()
-    expect(page.get_by_label("Next question automatically")).not_to_be_checked()
+    expect(page.get_by_label("Go to the next question automatically")).not_to_be_checked()
 
 
 def test_what_is_left_for_later_comes_back_before_the_end(

@@ -40,7 +40,7 @@ def test_a_warning_five_minutes_before_the_end_offers_more_time(
     expect(warning).to_be_visible()
     expect(page.locator("[role=status]", has=warning)).to_be_visible()
     page.get_by_role("button", name="More time").click()
-    expect(page.get_by_text("there is more time once you answer the next item")).to_be_visible()
+    expect(page.get_by_text("You can get more time after you answer the next item")).to_be_visible()
     page.keyboard.press("2")
     page.get_by_role("button", name="More time").click()
     expect(warning).to_be_hidden()
@@ -80,7 +80,7 @@ def test_an_ended_page_keeps_its_answers_and_is_taken_up_again(
     page.keyboard.press("1")
     expect(page.get_by_text("The time for this page of work is over.")).to_be_visible()
     expect(page.locator("[data-state]")).to_have_text("Not saved")
-    page.get_by_role("button", name="Take it up again").click()
+    page.get_by_role("button", name="Take this page again").click()
     expect(page.get_by_text("You have this page of work again, with your answers.")).to_be_visible()
     expect(page.locator("[data-step] input:checked")).to_have_count(2)  # the unsaved one as well
     expect(page.locator("[data-state]")).to_have_text("Saved")
@@ -101,7 +101,7 @@ def test_who_comes_back_after_the_end_is_asked_whether_to_take_it_up_again(
     let_end_in(site, person, 0)
     page.goto(f"{site.url}/s/triplet/work/")
     expect(page.get_by_role("heading", name="The time for your page of work is over")).to_be_visible()
-    expect(page.get_by_text("Your answer on it is kept.")).to_be_visible()
+    expect(page.get_by_text("Your answer on this page is kept.")).to_be_visible()
     page.get_by_role("link", name="Take another page").click()
     expect(page.locator("[data-step] input:checked")).to_have_count(0)
     assert [one["state"] for one in rows(site, person)] == ["expired", "accepted"]
@@ -118,7 +118,7 @@ def test_somebody_else_s_page_is_not_taken_up_again(page: Page, site: Installati
         "HIT.objects.filter(pk=one.hit_id).update(open_slots=0)"
     )
     page.keyboard.press("1")
-    page.get_by_role("button", name="Take it up again").click()
+    page.get_by_role("button", name="Take this page again").click()
     expect(page.get_by_text("Somebody else has this page of work now.")).to_be_visible()
     page.get_by_role("link", name="Go on with another page").click()
     expect(page.locator("[data-count]")).to_have_text("1 of 4")
@@ -153,7 +153,7 @@ def test_answers_outlast_a_lost_connection_and_a_reload(page: Page, site: Instal
     page.route("**/save/", cut)
     page.keyboard.press("2")
     expect(page.locator("[data-state]")).to_have_text(
-        "Not saved: no connection; your answers are kept in this browser"
+        "Not saved: no connection. Your answers are kept in this browser."
     )
     page.reload()
     expect(page.locator("[data-step]:visible input").nth(1)).to_be_checked()
@@ -203,7 +203,7 @@ def test_a_stopped_submission_can_be_tried_again(page: Page, site: Installation,
     for _ in range(4):
         page.keyboard.press("1")
     page.keyboard.press("Enter")
-    expect(page.locator("[data-state]")).to_contain_text("your answers stay here. Try again.")
+    expect(page.locator("[data-state]")).to_contain_text("Your answers stay on this page. Try again.")
     page.unroute("**/submit/")
     page.get_by_role("button", name="Submit").click()
     submitted(page)

@@ -115,9 +115,7 @@ def test_qrels_and_metrics_take_the_decision(relevance: Study, tmp_path: Path) -
 
 def test_the_page_lists_what_is_disputed_and_sends_it(designer: Client) -> None:
     study = triplets().study
-    assert "Disputed items are known once the consensus is computed" in words(
-        designer.get(page(study, "disputes"))
-    )
+    assert "The consensus must be computed first" in words(designer.get(page(study, "disputes")))
     aggregate_study(study=study)
     person()
     tied = Unit.objects.get(key="u1")
@@ -125,17 +123,18 @@ def test_the_page_lists_what_is_disputed_and_sends_it(designer: Client) -> None:
     assert "1 for “1”, 1 for “2”" in words(shown)
     assert "2 for “1”" not in words(shown)
     assert "2 for “1”" in words(designer.get(page(study, "disputes"), {"show": "all"}))
-    assert "No such items" in words(designer.get(page(study, "disputes"), {"show": "ties", "unit": "zz"}))
+    shown = words(designer.get(page(study, "disputes"), {"show": "ties", "unit": "zz"}))
+    assert "There are no items of this kind" in shown
     sent = designer.post(do(study, "adjudicate"), {"units": [tied.key], "adjudicator": "rita"}, follow=True)
     assert "1 item sent to rita" in words(sent)
     again = designer.post(do(study, "adjudicate"), {"units": [tied.key], "adjudicator": "rita"}, follow=True)
-    assert "0 items sent to rita. Already sent: 1." in words(again)
+    assert "0 items sent to rita. Items that were already sent: 1." in words(again)
     (one,) = Adjudication.objects.all()
     decide_adjudication(adjudication=one, answer=1, reason="C is a cat")
     shown_again = words(designer.get(page(study, "disputes")))
     assert "C is a cat" in shown_again
     taken = designer.post(do(study, "withdraw"), {"adjudication": one.pk}, follow=True)
-    assert "the participants' answers count again" in words(taken)
+    assert "the participants' answers decide this item" in words(taken)
 
 
 def test_sending_without_a_person_or_a_unit_is_refused(designer: Client) -> None:

@@ -164,7 +164,7 @@ def test_what_cannot_be_adopted_is_refused_in_one_sentence(
 
 def test_a_closed_study_without_captions_has_nothing_to_adopt() -> None:
     study = mark_closed(study=writing_study(images=3, dataset_name="unwritten", slug="unwritten"))
-    with pytest.raises(WrongState, match="used"):
+    with pytest.raises(WrongState, match="results use"):
         adopt_captions(study=study)
 
 
@@ -179,7 +179,7 @@ def test_the_command_says_what_became_of_the_captions(
 ) -> None:
     call_command("adopt_captions", written.slug)
     said = capsys.readouterr().out
-    assert "6 captions by 2 writers became references of dataset 'shapes'; 0 had been adopted before." in said
+    assert "6 captions by 2 writers were added to dataset 'shapes' as references." in said
 
 
 @pytest.mark.parametrize(
@@ -296,7 +296,7 @@ def test_staff_adopt_captions_with_a_button_and_strangers_cannot(
     shown = admin_client.get(page(written, "results")).content.decode()
     assert "Adopt captions" in shown
     reply = admin_client.post(path, {"page": "results"}, follow=True)
-    assert "6 captions by 2 writers became references of dataset" in reply.content.decode()
+    assert "6 captions by 2 writers were added to dataset" in reply.content.decode()
     assert WrittenCaption.objects.count() == 6
 
 

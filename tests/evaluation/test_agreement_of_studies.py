@@ -110,7 +110,7 @@ def test_the_model_of_workers_stands_beside_the_consensus_and_never_replaces_it(
     assert min(accuracy["mixed-0"], accuracy["mixed-1"]) > 0.9 > 0.75 > accuracy["mixed-2"]
     assert model["converged"]
     shown = words(designer.get(page(study, "results")))
-    assert "Does the consensus depend on the aggregation method?" in shown
+    assert "Does the consensus depend on how the answers are combined?" in shown
     assert "mixed-outvoted more" in shown
 
 

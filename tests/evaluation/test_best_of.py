@@ -86,8 +86,8 @@ def test_a_design_of_pairs_with_more_answers_is_written_as_before() -> None:
     [
         ({"protocol": "pairwise", "answers": {"worst": False}}, "pairwise"),
         ({"protocol": "slider", "answers": {"worst": False}}, "slider"),
-        ({"answers": {"neither": True}}, "is for protocols that compare pairs"),
-        ({"answers": {"worst": False, "strength": True}}, "is for protocols that compare pairs"),
+        ({"answers": {"neither": True}}, "is only for protocols that compare pairs"),
+        ({"answers": {"worst": False, "strength": True}}, "is only for protocols that compare pairs"),
         ({"sampling": {"options": 2}}, "sampling.options is 2"),
         ({"sampling": {"options": "some"}}, "sampling.options is 'some'"),
         ({"stopping": {"rule": "settled"}, "answers": {"worst": False}}, "stopping.rule"),

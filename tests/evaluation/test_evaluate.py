@@ -499,7 +499,7 @@ def test_the_results_page_shows_what_people_reach_and_asks_for_no_evaluation(
     assert set(Job.objects.values_list("kind", flat=True)) == {"aggregate"}
     aggregate_study(study=study)
     shown = admin_client.get(page(study, "results")).content.decode()
-    assert "What scores do people reach?" in shown
+    assert "What scores do captions by people get?" in shown
     assert "How metrics rank the captions of an item" in shown
     assert "number of words" in shown.lower()
     assert "Each of 12 captions is scored against the other captions of its item (items: 4)" in shown

@@ -114,7 +114,7 @@ def test_figures_in_one_page_share_no_ids() -> None:
 
 def test_the_accuracy_figure_names_chance_people_kinds_and_metrics() -> None:
     found = words(accuracy_figure(ACCURACY))
-    for word in ("chance", "one judge", "HC", "HI", "all", "cider", "bleu-1", "n = 100", "n = 200"):
+    for word in ("chance", "one participant", "HC", "HI", "all", "cider", "bleu-1", "n = 100", "n = 200"):
         assert word in found, word
 
 
@@ -144,7 +144,7 @@ def test_a_metric_with_options_is_named_with_each_option_on_a_line_of_its_own() 
 
 
 def test_without_judgments_behind_the_consensus_no_level_of_people_is_drawn() -> None:
-    assert "one judge" not in words(accuracy_figure(ACCURACY | {"people": {}}))
+    assert "one participant" not in words(accuracy_figure(ACCURACY | {"people": {}}))
 
 
 def test_the_sentences_say_what_the_figures_mean() -> None:
@@ -153,23 +153,27 @@ def test_the_sentences_say_what_the_figures_mean() -> None:
         .replace("\N{NO-BREAK SPACE}", " ")
         .replace("\N{NARROW NO-BREAK SPACE}", " ")
     )
-    assert said.startswith("No metric is ahead: cider and bleu-1 cannot be told apart (")
-    assert said.endswith("Chance is 50 %. One participant agrees with the majority of the others on 82 %.")
+    assert said.startswith(
+        "No metric is ahead. There is no significant difference between cider and bleu-1 ("
+    )
+    assert said.endswith(
+        "Chance is 50 %. A single participant agrees with the majority of the others on 82 % of the pairs."
+    )
     said = accuracy_sentence(CORRELATION)
-    assert said.startswith("bleu-1 is ahead of rouge-l (t tests by item, Holm’s correction): it orders 100 ")
-    assert "Chance is 0; 1 is the same order." in said
+    assert said.startswith("bleu-1 is ahead of rouge-l (t tests by item, Holm’s correction): its tau-b with ")
+    assert "0 is chance, and 1 is the same order as people." in said
     assert said.endswith("Intervals and tests generalise to other items, but not to other participants.")
     assert "Compute now" in accuracy_sentence({"metrics": ACCURACY["metrics"]})
     assert agreement_sentence(AGREEMENT) == (
-        "Judges agree with alpha .62 (95 % interval .57 to .67, nominal) on 100 items with two judgments or "
-        "more; 0 is chance, 1 full agreement. Agreement is highest on HI pairs (.92)."
+        "Krippendorff's alpha is .62 (95 % interval .57 to .67, nominal) on 100 items with at least two judgments. "
+        "0 is chance, and 1 is full agreement. Agreement is highest on HI pairs (.92)."
     )
     close = {"HC": cell(0.9) | ALPHA, "HI": cell(0.92) | ALPHA}
     assert "highest" not in agreement_sentence(AGREEMENT | {"by_kind": close})
     assert progress_sentence(PROGRESS) == "Judgments: 40 of 120 (33 %). Pages of work complete: 1 of 6."
     assert workers_sentence(WORKERS, 0.7) == (
-        "2 participants; of 2 who answered check questions, 1 reached the pass mark of 70 %. The judgments of 1 "
-        "participant are not used. The median participant takes 3.0 s per item."
+        "2 participants. Of 2 participants who answered check questions, 1 reached the pass mark of 70 %. The "
+        "judgments of 1 participant are not used. The median participant takes 3.0 s per item."
     )
 
 
@@ -179,7 +183,7 @@ def test_workers_who_saw_no_control_item_are_shown_by_their_pace() -> None:
         for row in WORKERS
     ]
     assert "median seconds per item" in words(workers_figure(rows, 0.7))
-    assert "none of them answered a check question" in workers_sentence(rows, 0.7)
+    assert "None of them answered a check question" in workers_sentence(rows, 0.7)
 
 
 def test_a_hundred_workers_are_drawn_without_names() -> None:
@@ -199,8 +203,10 @@ def test_where_there_is_nothing_to_draw_there_is_only_a_sentence() -> None:
     assert progress_figure(empty) == ""
     assert accuracy_sentence({}) == "No metric has been compared with people's judgments yet."
     assert agreement_sentence(nothing) == "No item has two judgments yet."
-    assert workers_sentence([], 0.7) == "No page of work submitted yet."
-    assert progress_sentence(empty) == "No judgments yet, of 120. Pages of work: 6."
+    assert workers_sentence([], 0.7) == "No page of work has been submitted yet."
+    assert progress_sentence(empty) == (
+        "There are no judgments yet. The study needs 120 judgments on 6 pages of work."
+    )
 
 
 @pytest.mark.django_db

@@ -90,9 +90,9 @@ def test_nothing_is_claimed_after_one_person_or_where_systems_look_alike() -> No
     assert larger_study([Contrast(0.001, Spread(0.03, 99, items=100))], 100, 20) == nothing
     verdict: dict[str, Any] = {"settled": False, "leaders": ["a", "b"], "p": 0.3, "items": 9, **nothing}
     assert larger_study_sentence(verdict | {"raters": 1}).startswith(
-        "The answers of one participant cannot show"
+        "Only one participant answered, so it is unknown"
     )
-    assert "even 20 times as many items and participants" in larger_study_sentence(verdict | {"raters": 3})
+    assert "Even 20 times as many items and participants" in larger_study_sentence(verdict | {"raters": 3})
 
 
 def test_the_verdict_says_how_many_people_it_takes() -> None:
@@ -100,8 +100,8 @@ def test_the_verdict_says_how_many_people_it_takes() -> None:
     assert not verdict["settled"]
     items, people = verdict["more"], verdict["more_raters"]
     assert (
-        f"{items} new items and {people} more participants would decide it in four of five"
+        f"{items} new items and {people} more participants would find a winner with a probability of 80 %"
         in verdict["sentence"]
     )
-    assert "With the same 8 participants, no number of items would decide it." in verdict["sentence"]
+    assert "With the same 8 participants, no number of items is enough." in verdict["sentence"]
     assert verdict_on_systems(graded(50, 8, gap=3.0, taste=0.5, seed=0).standings(MEAN))["more"] is None

@@ -285,7 +285,7 @@ def test_imported_cases_say_the_same_at_every_door(
     assert verdict["scope"] == "items and people"
     if case == "four-raters":
         assert not verdict["settled"]
-        assert verdict["sentence"].startswith("No winner yet: ")
+        assert verdict["sentence"].startswith("No winner yet. ")
         assert "winner is" not in verdict["sentence"]
     else:
         assert verdict["settled"]

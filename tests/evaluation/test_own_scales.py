@@ -146,8 +146,8 @@ class TestImport:
             pytest.param("1:4", "found 4.5, expected 1 to 4 (graded)", id="outside") ,
             pytest.param("1:5:1", "found 4.5, expected 1 to 5 (graded)", id="between-its-points"),
             pytest.param("1-5", "'1-5' is not a scale", id="no-scale"),
-            pytest.param("5:1", "expected a lower end, a higher one", id="ends-exchanged"),
-            pytest.param("1:5:0.3", "step is 0.3, by which 5 cannot be reached from 1", id="odd-step"),
+            pytest.param("5:1", "expected a lower end, a higher end", id="ends-exchanged"),
+            pytest.param("1:5:0.3", "step is 0.3, but steps of this size do not lead from 1 to 5", id="odd-step"),
         ],
     )  # fmt: skip
     def test_a_parse_scale_that_does_not_fit_is_refused(
@@ -193,7 +193,7 @@ class TestImport:
         text = HALVES.replace("cap", "output").replace("sys", "model").replace("score", "Rating")
         address = judgments(designer, dataset, text).headers["Location"]
         shown = words(designer.get(address))
-        assert "The first answers are read as points of the scale 1 to 5 by 0.5." in shown
+        assert "The preview reads the answers as points of the scale 1 to 5 by 0.5." in shown
         names = [column["name"] for column in designer.get(address).context["table"]["columns"]]
         chosen = {
             "output": "first_text",
@@ -300,7 +300,10 @@ def test_the_share_that_describes_is_said(
     designer: Client, dataset: Dataset, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     study = brought(tmp_path, [-3, 1, 3])
-    said = "Answers are on the scale −3 to 3. “describes”: the share of outputs with a mean in its upper half, above 0."
+    said = (
+        "Answers are on the scale −3 to 3. “describes” is the share of outputs with a mean answer in the upper half of "
+        "the scale, above 0."
+    )
     call_command("aggregate", "own")
     assert said in capsys.readouterr().out
     assert said in words(designer.get(page(study, "results")))

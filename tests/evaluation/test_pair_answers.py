@@ -132,7 +132,7 @@ def test_votes_are_weighed_by_confidence_where_that_is_asked_for(client: Client)
     assert all(row["weight"] >= 0 for row in levels)
     client.force_login(User.objects.create_superuser("root", password="a long phrase of words"))
     shown = client.get(f"/admin/judgments/study/{study.pk}/results/").content.decode()
-    assert "Agreement with the majority of the others, by confidence: A guess: " in shown
+    assert "Agreement with the majority of the other participants, by confidence: A guess: " in shown
 
     plain = make_study(protocol="pairwise", units_per_hit=7, name="Plain")
     rehearse(study=plain, crowd=RehearsalCrowd(workers=8, spammers=0.0, seed=4))

@@ -147,7 +147,7 @@ def test_no_median_is_said_where_half_of_the_originals_were_not_returned(designe
     assert row["original"]["R@10"]["value"] == 0.5
     assert row["S@1"]["value"] is None  # nothing relevant is known
     assert "No median rank: half of the lists" in rankings_tables(result)[1].note
-    assert "No median: at least half of the lists" in words(designer.get(page(made.study, "results")))
+    assert "no median, because at least half of the lists" in words(designer.get(page(made.study, "results")))
 
 
 @pytest.mark.usefixtures("undrawn")
@@ -177,7 +177,9 @@ def test_people_and_the_original_can_order_systems_otherwise(designer: Client, t
     assert by_median["systems"] == 3
     (table,) = [one for one in rankings_tables(result) if one.name == "rankings-orders"]
     assert table.rows[-1][:2] == ("R-precision", "median rank")
-    assert "Do these measures order systems as people do?" in words(designer.get(page(made.study, "results")))
+    assert "Do these measures rank systems in the same order as people?" in words(
+        designer.get(page(made.study, "results"))
+    )
     path = tmp_path / "orders.zip"
     release_study(study=made.study, terms=Terms("1.0", "CC0-1.0"), output=path, salt=b"not a secret here")
     assert verify_bundle(path).differences == ()
@@ -193,7 +195,7 @@ def test_one_system_has_no_order(designer: Client) -> None:
     ranked(made, "alone", {"0.jpg": ["1.jpg#0", "0.jpg#0"]})
     judge(made, {("0.jpg", "1.jpg#0"): 1})
     assert "system_orders" not in aggregate_study(study=made.study)
-    assert "Do these measures order systems" not in words(designer.get(page(made.study, "results")))
+    assert "Do these measures rank systems" not in words(designer.get(page(made.study, "results")))
 
 
 def test_of_a_missing_median_nothing_is_said_where_all_are_there(designer: Client) -> None:
@@ -357,7 +359,7 @@ def test_the_missed_share_has_wilson_s_interval_and_a_weight() -> None:
     assert audit["recall"]["value"] == pytest.approx(20 / 270)
     assert audit["recall"]["low"] < audit["recall"]["value"] < audit["recall"]["high"]
     sentence = audit_sentence(audit)
-    assert "Of 1,000 pairs" in sentence
+    assert "The filter left out 1,000 pairs" in sentence
     assert "25\N{NO-BREAK SPACE}% (95" in sentence
 
 
@@ -370,13 +372,13 @@ def test_h13_s_audit_of_its_filter_reads_as_published() -> None:
     assert audit["unanimous_no"] / audit["judged"] == 0.983
     assert audit["missed"] == 0
     assert audit["recall"]["value"] is None
-    assert "nobody said so" in audit_sentence(audit)
+    assert "In 983 of them, all participants said that it does not." in audit_sentence(audit)
 
 
 def test_nothing_is_said_before_anything_is_judged() -> None:
     audit = audit_filter(relevance_of("graded"), {}, passed=[1], audited=[2, 3], pairs=10, passed_pairs=1)
     assert (audit["share"], audit["recall"]["value"], audit["missed_in_all"]["high"]) == (None, None, None)
-    assert "None has been judged yet" in audit_sentence(audit)
+    assert "None of the pairs that the filter left out has been judged yet" in audit_sentence(audit)
 
 
 @pytest.mark.parametrize(("mean", "good"), [(2.5, False), (2.6, True), (4.0, True), (1.0, False)])
@@ -406,8 +408,8 @@ def test_the_results_say_what_the_filter_misses(designer: Client) -> None:
     assert result["filter_audit"]["share"] == 0.5
     assert [unit.get("weight") for unit in result["units"]] == [None, 4.0, 4.0]
     shown = words(designer.get(page(made.study, "results")))
-    assert "What does the filter miss?" in shown
-    assert "Of 8 pairs of item and text that the filter left out, 2 drawn at random were judged" in shown
+    assert "How many good texts does the filter miss?" in shown
+    assert "The filter left out 8 pairs of item and text. Of these, 2 random pairs were judged." in shown
 
 
 @pytest.mark.django_db
@@ -417,7 +419,7 @@ def test_without_an_audit_nothing_is_said_of_it(designer: Client) -> None:
     result: dict[str, Any] = aggregate_study(study=made.study)
     assert "filter_audit" not in result
     assert "weight" not in result["units"][0]
-    assert "What does the filter miss?" not in words(designer.get(page(made.study, "results")))
+    assert "How many good texts does the filter miss?" not in words(designer.get(page(made.study, "results")))
 
 
 @pytest.mark.django_db

@@ -61,7 +61,7 @@ def a_release(study: Study, version: str) -> None:
 def test_a_release_is_made_taken_home_and_verified(
     designer: Client, study: Study, settings: Settings
 ) -> None:
-    assert "No releases yet" in words(designer.get(page(study)))
+    assert "There are no releases yet" in words(designer.get(page(study)))
     do(designer, study, "release", **TERMS, title="Dogs & cats", citation="Us (2026)")
     assert work("release").state == Job.State.DONE
     release = Release.objects.get()
@@ -80,7 +80,7 @@ def test_a_release_is_made_taken_home_and_verified(
     assert designer.get(page(study, "release-file") + "?version=2.0").status_code == 404
     do(designer, study, "verify-release", version="1.0")
     work("verify_release")
-    assert "values follow from its rows" in words(designer.get(page(study)))
+    assert "values agree with the judgments in the release" in words(designer.get(page(study)))
     path = Path(settings.EXPORT_ROOT) / release.file
     data = bytearray(path.read_bytes())
     data[data.index(b"judgments.jsonl") + 60] ^= 1
@@ -99,7 +99,7 @@ def test_a_release_is_made_taken_home_and_verified(
 def test_a_study_that_is_open_is_not_released(designer: Client, study: Study) -> None:
     Study.objects.filter(pk=study.pk).update(state=Study.State.OPEN)
     assert "expected a closed one" in words(do(designer, study, "release", **TERMS))
-    assert "once it is closed" in words(designer.get(page(study)))
+    assert "only when it is closed" in words(designer.get(page(study)))
     assert not Job.objects.exists()
 
 

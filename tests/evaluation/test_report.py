@@ -816,7 +816,7 @@ def test_readings_and_naive_intervals_of_pairs(designer: Client, capsys: pytest.
     ]  # fmt: skip
     assert agreement["alpha"]["clusters"]
     assert "clusters" not in newest(study, Analysis.Kind.AGGREGATION).result["agreement"]["alpha"]
-    assert "These are naive intervals" in words(designer.get(address(study, "results")))
+    assert "These intervals are naive" in words(designer.get(address(study, "results")))
     with pytest.raises(CommandError, match="clusters"):
         call_command("aggregate", study.slug, clusters="by-moon")
 

@@ -96,7 +96,7 @@ def test_metrics_are_held_against_people_with_interval_and_n(study: Study, desig
     assert low < 9 < 91 < high
     assert re.search(rf"bleu-1( 50 \[{low}, {high}\], n = 2)+ ", shown)
     assert "rouge-l 50" in shown
-    assert "50 % is chance" in shown
+    assert "Chance is 50 %" in shown
     assert "bleu-1|" in words(response)
 
 
@@ -139,7 +139,7 @@ def test_results_older_than_the_data_say_so(made: StudyOf, study: Study, designe
     made.answer(hit, "w-1", [1])
     shown = words(designer.get(address(study)))
     assert "out of date" in shown
-    assert "from 9 judgments, and there are now 10" in shown
+    assert "from 9 judgments. There are now 10 judgments." in shown
     assert "before the newest data" in shown
     aggregate_study(study=study)
     shown = words(designer.get(address(study)))

@@ -168,7 +168,7 @@ def test_a_file_of_boxes_becomes_a_table_by_two_commands(street: StudyOf, tmp_pa
     assert [row["name"] for row in content["rows"][:3]] == ["beta", "alpha", "one person against the others"]
     assert result["systems_verdict"]["measure"] == "f1"
     assert set(result["systems_verdict"]["compared"]) == {"alpha"}
-    assert "No winner yet: beta and alpha cannot be told apart" in said
+    assert "No winner yet. There is no significant difference between beta and alpha" in said
     assert "Boxes that systems name, against people" in said
     assert "content-selection|empty:zero|v:1.0" in content["signatures"]
 
@@ -227,16 +227,16 @@ def test_the_results_page_and_the_report_hold_the_table(
         return designer.get(page(street.study, "results")).content.decode()
 
     aggregated(street, tmp_path)
-    assert "Do systems name what people name?" not in results()
+    assert "Do systems name the same things as people?" not in results()
     imported(street, tmp_path, "alpha", "image,boxes\na.jpg,2 3\nb.jpg,0\n")
     assert "These results are out of date" in results()
     imported(street, tmp_path, "beta", "image,boxes\na.jpg,2\n")
     aggregated(street, tmp_path)
     shown = results()
-    assert "Do systems name what people name?" in shown
+    assert "Do systems name the same things as people?" in shown
     assert "older than the data" not in shown
     assert "boxes near the centre" in shown
-    assert "No winner yet: alpha and beta cannot be told apart" in shown
+    assert "No winner yet. There is no significant difference between alpha and beta" in shown
     sections = {section.name: section for section in build_report(street.study).sections}
     section = sections["system-content"]
     assert section.sentences[0].startswith(

@@ -106,10 +106,10 @@ def test_one_item_is_too_few_to_say() -> None:
         outputs(np.random.default_rng(7).normal([3.0, 0.0], 0.1, (1, 2))).standings(MEAN)
     )
     assert verdict["sentence"].startswith(
-        "No winner yet: system-0 and system-1 cannot be told apart (too few data to test)."
+        "No winner yet. There is no significant difference between system-0 and system-1 (too few data to test)."
     )
     assert (
-        "Their differences cannot be tested, so the number of items needed to decide it is unknown."
+        "Their differences cannot be tested, so it is unknown how many items are needed to find a winner."
         in verdict["sentence"]
     )
 

@@ -64,13 +64,13 @@ def test_where_tests_do_not_part_the_best_no_sentence_names_one_of_them_alone() 
     assert found["leaders"] == ["best", "same"]
     assert found["p"] == pytest.approx(2 * 2 / 2**20)  # Holm: the smaller of two with the best
     assert found["sentence"] == (
-        "No metric is ahead of all others: best and same share the top, naming people’s winner on 98 to 100 % of 40 "
-        "pairs; poor is behind (p < .001, exact McNemar tests, Holm’s correction)."
+        "No metric is ahead of all others. best and same share the top: they name people’s winner on 98 to 100 % of 40 "
+        "pairs. Behind is poor (p < .001, exact McNemar tests, Holm’s correction)."
     )
     tied = of_pairs(one=range(3), two=range(1, 4))
     assert tied["sentence"] == (
-        "No metric is ahead: one and two cannot be told apart (p > .999, exact McNemar tests, Holm’s correction), "
-        "naming people’s winner on 92 % of 40 pairs."
+        "No metric is ahead. There is no significant difference between one and two (p > .999, exact McNemar tests, "
+        "Holm’s correction). They name people’s winner on 92 % of 40 pairs."
     )
     alone = of_pairs(one=range(3))
     assert not alone["settled"]
@@ -97,15 +97,14 @@ def test_correlations_are_parted_by_tests_of_their_differences() -> None:
     assert (ahead["settled"], ahead["leaders"], ahead["rest"]) == (True, ["b"], ["a"])
     assert ahead["compared"] == {"a": ahead["p"]}
     assert ahead["sentence"].startswith(
-        "b is ahead of a (p < .001, t tests by item, Holm’s correction): it orders 300 texts like people do with "
-        "tau-b ."
+        "b is ahead of a (p < .001, t tests by item, Holm’s correction): its tau-b with people is ."
     )
     close = of_captions(people, a=people + noise[0], b=people + noise[1], c=-people + noise[2])
     assert (close["settled"], set(close["leaders"]), close["rest"]) == (False, {"a", "b"}, ["c"])
-    assert "No metric is ahead of all others: " in close["sentence"]
-    assert "; c is behind (p < .001, t tests by item, Holm’s correction). " in close["sentence"]
+    assert "No metric is ahead of all others. " in close["sentence"]
+    assert " Behind is c (p < .001, t tests by item, Holm’s correction). " in close["sentence"]
     assert close["sentence"].endswith(
-        f"as it looks, {close['more']:,} new items would decide it in four of five studies."
+        f"a study with {close['more']:,} new items would find a winner with a probability of 80 %."
     )
     undefined = {"value": None, "low": None, "high": None, "n": 2, "reason": "all scores are equal"}
     scores, nobody = {"a": np.zeros(2)}, np.full(2, np.nan)
@@ -193,7 +192,7 @@ def test_a_release_of_before_keeps_its_words_and_verifies(tmp_path: Path) -> Non
     assert "names the winner people name most often: on 50.0 %" in sentence(tmp_path / "old.zip")
     assert verify_bundle(tmp_path / "old.zip").differences == ()
     released(study, tmp_path / "new.zip", version="1.1")
-    assert sentence(tmp_path / "new.zip").startswith("No metric is ahead:")
+    assert sentence(tmp_path / "new.zip").startswith("No metric is ahead.")
     assert verify_bundle(tmp_path / "new.zip").differences == ()
 
     def say_image(files: dict[str, bytes]) -> None:

@@ -73,7 +73,7 @@ class TestDesigning:
         [
             ("units_per_hit", "0", "greater than or equal to 1"),
             ("sampling-references", "some", "expected 'all' or a whole number"),
-            ("controls-per_hit", "50", "leaves no item on a page of work of 5"),
+            ("controls-per_hit", "50", "the number of items on a page of work is 5"),
             ("controls-threshold", "1.5", "less than or equal to 1"),
             ("slug", "no spaces please", "“Short name” is 'no spaces please'"),
         ],

@@ -65,7 +65,7 @@ class TestUploading:
         assert dataset.captions.count() == 3
         shown = words(designer.get(response.headers["Location"]))
         assert "done" in shown
-        assert "Design a study with it" in shown
+        assert "Design a study with this dataset" in shown
         assert "images 2 captions 3" in shown
         assert "True" not in shown
 
@@ -168,7 +168,7 @@ class TestUploading:
     @pytest.mark.parametrize(
         ("name", "content", "said"),
         [
-            ("sheet.ods", b"PK\x03\x04", "sheet.ods is a spreadsheet; save it as CSV"),
+            ("sheet.ods", b"PK\x03\x04", "sheet.ods is a spreadsheet. Save it as CSV"),
             ("sheet.csv", b"image,,\na.jpg,A dog .,A cat .\n", "expected a name for each column"),
         ],
         ids=["a file of LibreOffice", "columns without a name"],
@@ -211,7 +211,7 @@ class TestUploading:
         page = self.look(designer, upload("c.csv", "image,caption\na.jpg,Łódź\n".encode("cp1250")))
         again = self.confirm(designer, page, encoding="windows-1250", name="mine")
         assert "Łódź" in words(again)
-        assert "Not imported yet" in words(again)
+        assert "Nothing is imported yet" in words(again)
         assert not Job.objects.exists()
         self.confirm(designer, again)
         assert Job.objects.get().args["parts"][0]["encoding"] == "windows-1250"
@@ -231,7 +231,7 @@ class TestUploading:
         uploads.discard_upload(page.context["upload"])
         answer = self.confirm(designer, page, _again="1")
         assert answer.headers["Location"] == reverse("admin:judgments_dataset_add")
-        assert "please upload them again" in words(designer.get(answer.headers["Location"]))
+        assert "Please upload the files again" in words(designer.get(answer.headers["Location"]))
 
     def test_enter_in_a_field_means_import(self, designer: Client) -> None:
         shown = self.look(designer, upload("c.csv", CSV)).content.decode()

@@ -258,7 +258,7 @@ def test_a_known_relevance_group_is_filled_up_so_that_it_looks_like_the_others()
         (
             "graded",
             {"image": "gone.jpg"},
-            "item 1 is about item 'gone.jpg', which dataset 'made-up' does not have",
+            "item 1 names item 'gone.jpg', but dataset 'made-up' has no such item",
         ),
         ("graded", {"first": ""}, "item 1 needs the caption under first"),
         (

@@ -135,7 +135,7 @@ def test_roles_open_it_and_do_what_they_say_at_every_door(dataset: Dataset) -> N
     entries = LogEntry.objects.values_list("user__username", "object_id", "change_message")
     assert list(entries.order_by("pk")) == [  # also of what was done over HTTP
         ("owner", str(dataset.pk), "newcomer is now viewer of dataset photos."),
-        ("owner", str(dataset.pk), "Dataset photos can now be read by its members alone."),
+        ("owner", str(dataset.pk), "Dataset photos can now be read by only its members."),
     ]
 
 
@@ -240,7 +240,7 @@ class TestSystems:
         assert "Secret words" in signed_in(bela).get("/api/outputs/").content.decode()
         page = signed_in(ada).get(reverse("admin:judgments_dataset_change", args=[adas.dataset_id]))
         assert "Publish newest" not in page.content.decode()  # publication is final
-        with pytest.raises(WrongState, match="somebody else's"):
+        with pytest.raises(WrongState, match="belongs to another account"):
             publish_system(dataset=adas.dataset, name="newest", by=bela)
 
     def test_a_study_draws_from_those_of_its_maker_and_says_nothing_of_others(self, adas: System) -> None:

@@ -51,7 +51,8 @@ def test_name_dataset_and_protocol_are_enough() -> None:
         (
             {"units_per_hit": 3, "controls": {"per_hit": 3}},
             "controls.per_hit",
-            "controls.per_hit is 3, which leaves no item on a page of work of 3.",
+            "controls.per_hit is 3, but the number of items on a page of work is 3; expected a smaller number of check "
+            "questions.",
         ),
         ({"slug": "a/b"}, "slug", "slug is 'a/b'; expected letters, digits, hyphens and underscores."),
         (

@@ -50,7 +50,7 @@ class TestLook:
         assert "Items 12" in shown
         assert "Judgments 36" in shown
         preview = designer.get(seen["preview"])
-        assert "nothing here is stored" in words(preview)
+        assert "Nothing that you do here is stored" in words(preview)
         assert not Study.objects.exists()
 
     def test_the_currency_of_the_amounts_follows_the_crowd_and_what_is_typed(self, designer: Client) -> None:
@@ -138,7 +138,7 @@ class TestLook:
     @pytest.mark.parametrize(
         ("changes", "field", "said"),
         [
-            ({"sampling-pairs-MM": 5000}, "sampling-pairs-MM", "asks for 5000 MM pairs"),
+            ({"sampling-pairs-MM": 5000}, "sampling-pairs-MM", "needs 5000 MM pairs"),
             ({"crowd-backend": "mturk", "crowd-reward_cents": "0.10"}, "crowd-budget_cents", "short"),
             ({"crowd-reward_cents": "0.01", "crowd-floor_cents_per_hour": "9"}, "crowd-reward_cents", "the floor"),
             ({"crowd-backend": "external", "workers-approved_at_least": 5}, "workers-approved_at_least", "external"),
@@ -320,7 +320,7 @@ class TestImpossible:
 
     def test_generate_waits_and_leads_to_the_field(self, designer: Client) -> None:
         study = make_study(opened=False, sampling={"pairs": {"HC": 1000}})
-        said = "The design asks for 1000 HC pairs"
+        said = "The design needs 1000 HC pairs"
         button = re.compile(r"<button[^>]*>Generate pages of work</button>")
 
         def shown(address: str) -> str:
@@ -336,7 +336,9 @@ class TestImpossible:
         assert desk.count(said) == 1
         assert re.search(rf'id="id_sampling-pairs-HC_error">{said}', desk) is not None
         assert " disabled" in button.findall(desk)[0]
-        title = "This can be saved, but pages of work cannot be generated until it is changed"
+        title = (
+            "The design can be saved, but pages of work cannot be generated until these points are changed"
+        )
         assert re.search(rf"<h3 data-problems-title>{title}</h3>", desk) is not None
         refused = designer.post(do(study, "generate"), {"page": "people"})  # where no plan is counted
         assert refused.headers["Location"] == place

@@ -56,9 +56,9 @@ def test_pairs_and_references_are_cut_and_the_sentence_says_so() -> None:
     values, said = cut("vedantam-2015-triplet", make_dataset())
     assert values["sampling"]["references"] == "all"
     assert 0 < values["sampling"]["pairs"]["MM"] < 1000
-    assert any("The preset has 1,000 of each kind." in one for one in said)
-    assert any("fewer than the 48 of the preset" in one for one in said)
-    assert any("The paper's requirements" in one for one in said)
+    assert any("The preset has 1,000 pairs of each kind." in one for one in said)
+    assert any("The preset asks for 48 references, but there are fewer." in one for one in said)
+    assert any("The requirements of the paper" in one for one in said)
     assert values["workers"]["approved_at_least"] == 0
 
 
@@ -66,7 +66,7 @@ def test_the_form_begins_filled_cut_and_named(designer: Client) -> None:
     make_dataset()
     make_study("triplet", slug="triplets-animals")
     shown = designer.get(reverse(NEW) + "?preset=vedantam-2015-triplet&dataset=animals")
-    assert "Adjusted to your data" in words(shown)
+    assert "Changes for your data" in words(shown)
     assert shown.context["form"]["name"].value() == "Triplets, animals (2)"
     design = shown.context["form"].sketch()
     assert plan_study(design, Dataset.objects.get()).units
@@ -75,7 +75,7 @@ def test_the_form_begins_filled_cut_and_named(designer: Client) -> None:
 def test_a_card_says_what_the_dataset_lacks_and_leads_nowhere(designer: Client) -> None:
     make_dataset()
     shown = designer.get(reverse(NEW))
-    assert "Needs pictures with labelled boxes and a caption; 0 of 12 items have it." in words(shown)
+    assert "Needs pictures with labelled boxes and a caption. In this dataset: 0 of 12 items." in words(shown)
     assert "preset=wang-gaizauskas-2015-grounding" not in shown.content.decode()
     assert "preset=vedantam-2015-pairwise&amp;dataset=animals" in shown.content.decode()
 
@@ -146,7 +146,7 @@ def test_what_needs_pictures_is_not_offered_for_texts(designer: Client, texts: D
     response = designer.get(reverse(NEW))
     kinds = {card["preset"].values["protocol"] for card in response.context["published"]}
     assert kinds == {"triplet", "pairwise", "relevance", "graded", "best-worst", "slider", "spans"}
-    assert "Needs references to compare with; 0 of 36 items have it." in words(response)
+    assert "Needs references to compare with. In this dataset: 0 of 36 items." in words(response)
 
 
 @pytest.mark.parametrize(

@@ -50,12 +50,12 @@ def asked_by(form: DesignForm) -> tuple[tuple[str, ...], float, int]:
 def test_what_a_paper_asks_of_workers_is_in_the_form_and_marked() -> None:
     form = filled(TRIPLETS)
     assert asked_by(form) == (("US",), 0.95, 500)
-    marked = {name for name, field in form.fields.items() if "From the paper" in str(field.help_text)}
+    marked = {name for name, field in form.fields.items() if "from the paper" in str(field.help_text)}
     people = {"workers-countries", "workers-approval_above", "workers-approved_at_least"}
     assert marked == people | {"workers-requirements"}
     assert "footnote 3" in str(form.fields["workers-requirements"].help_text)
     writing = filled(WRITING)
-    marked = {name for name, field in writing.fields.items() if "From the paper" in str(field.help_text)}
+    marked = {name for name, field in writing.fields.items() if "from the paper" in str(field.help_text)}
     assert marked == {"workers-requirements", "workers-countries", "quiz-preset"}
 
 
@@ -153,21 +153,21 @@ def test_more_rows_than_a_page_holds_stay_as_they_are() -> None:
     [
         (QUESTIONS | {"quiz-questions-3-answer": "3"}, "quiz-questions", "“answer” is 3"),
         (QUESTIONS | {"quiz-questions-3-answer": "yes"}, "quiz-questions", "Row 1, Answer: found 'yes'"),
-        (QUESTIONS | {"quiz-questions-3-answer": ""}, "quiz-questions", "Row 1: nothing under “Answer”"),
+        (QUESTIONS | {"quiz-questions-3-answer": ""}, "quiz-questions", "Row 1: “Answer” is empty"),
         ({"rules-0-rule": "too-fast", "rules-0-settings": "10"}, "rules", "expected a name, = and a value"),
         (SPANISH, "translations", "translations.es.examples has 2 entries; expected 0"),
         (
             SPANISH | {"translations-1-language": "es", "translations-1-name": "Perros"},
             "translations",
-            "Row 2: there is a row of Spanish already",
+            "Row 2: there is already a row for Spanish",
         ),
         (
             SPANISH | {"translations_questions-4-number": "2"},
             "translations",
             "Questions of the quiz, Spanish: number 1 is missing",
         ),
-        (SPANISH | {"translations-0-language": ""}, "translations", "Row 1: nothing under “Language”"),
-        ({"workers-countries": "UK"}, "workers-countries", "'UK' is not a country"),
+        (SPANISH | {"translations-0-language": ""}, "translations", "Row 1: “Language” is empty"),
+        ({"workers-countries": "UK"}, "workers-countries", "'UK' is not an ISO 3166-1 code"),
     ],
 )
 def test_what_cannot_be_is_said_beside_its_field(changes: dict[str, str], field: str, said: str) -> None:

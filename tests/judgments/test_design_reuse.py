@@ -55,9 +55,7 @@ class TestCopies:
         assert {f"{study.slug}-2", f"{study.slug}-3"} < set(Study.objects.values_list("slug", flat=True))
         assert f'value="{study.slug}-4"' in designer.get(page(study, "reuse")).content.decode()
 
-    @pytest.mark.parametrize(
-        ("slug", "said"), [("no spaces", "“Short name” is"), ("taken", "There is a study")]
-    )
+    @pytest.mark.parametrize(("slug", "said"), [("no spaces", "“Short name” is"), ("taken", "A study")])
     def test_a_refused_slug_is_said_beside_the_form_with_what_was_typed(
         self, designer: Client, slug: str, said: str
     ) -> None:
@@ -147,9 +145,9 @@ class TestPresets:
     def test_only_its_maker_renames_and_deletes_it(self) -> None:
         maker, other = somebody("maker"), somebody("other", "add_study", "view_study")
         store_preset(design=design(), slug="mine", title="Mine", by=maker)
-        with pytest.raises(WrongState, match="only its maker"):
+        with pytest.raises(WrongState, match="only this person"):
             rename_preset(slug="mine", title="Theirs", description="", by=other)
-        with pytest.raises(WrongState, match="only its maker"):
+        with pytest.raises(WrongState, match="only this person"):
             delete_preset(slug="mine", by=other)
         assert rename_preset(slug="mine", title="Better", description="", by=maker).title == "Better"
 

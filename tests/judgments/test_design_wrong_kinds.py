@@ -138,7 +138,7 @@ def test_a_preset_that_is_no_name_is_said(base: dict[str, Any], preset: Any) -> 
     if base is WHOLE and isinstance(preset, str):  # complete without its preset, which may be deleted
         assert not problem_of(values)
     else:
-        assert problem_of(values).startswith(f"preset is {preset!r}; there are vedantam-2015-triplet")
+        assert problem_of(values).startswith(f"preset is {preset!r}; expected one of vedantam-2015-triplet")
 
 
 @pytest.mark.parametrize(

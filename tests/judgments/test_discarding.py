@@ -141,12 +141,12 @@ def simulated(study: Study) -> None:
 OBSTACLES: dict[str, tuple[Callable[[Study], object], str]] = {
     "work": (taken, "taken"),
     "people": (joined, "joined"),
-    "opened": (lambda study: open_study(study=study), "participants.*duplicate"),
+    "opened": (lambda study: open_study(study=study), "participants.*Duplicate"),
     "registered": (registered, "registered"),
     "rehearsed": (simulated, "rehearsal crowd"),
     "job": (
         lambda study: enqueue(kind="export", args={"study": study.slug, "format": "csv"}),
-        "it is done",
+        "it has finished",
     ),
 }
 
@@ -180,7 +180,7 @@ def test_the_pages_lead_back_and_say_what_goes(designer: Client) -> None:
     assert "check question" in asked
     answer = designer.post(do(study, "discard-hits"), {"page": "discard"}, follow=True)
     assert answer.redirect_chain[-1][0] == page(study, "change")
-    assert escape("discarded; the design is a draft again.") in answer.content.decode()
+    assert escape("discarded. The design is a draft again.") in answer.content.decode()
     assert 'id="design"' in answer.content.decode()  # the form
 
 
@@ -267,7 +267,7 @@ def test_discarding_and_letting_people_in_at_the_same_moment_follow_one_another(
         "draft", False, 0,
     )  # fmt: skip
     assert races["opened"]["first"] == "done"
-    assert "duplicate the study instead" in races["opened"]["second"]
+    assert "Duplicate the study instead" in races["opened"]["second"]
     assert (races["opened"]["state"], races["opened"]["hits"], races["opened"]["taken"]) == ("open", True, 1)
     assert (races["twice"]["first"], races["twice"]["state"]) == ("done", "draft")
-    assert "is a draft; it has no pages of work" in races["twice"]["second"]
+    assert "is a draft, so it has no pages of work" in races["twice"]["second"]

@@ -75,12 +75,12 @@ def test_what_was_done_is_said_in_german_and_stored_in_english(german: Client) -
     share = reverse("admin:judgments_dataset_do", args=[dataset.pk, "share"])
     assert "ist offen für: nur die Beteiligten" in seen(german, share, sharing="members")
     kept = LogEntry.objects.values_list("change_message", flat=True)[0]
-    assert kept == "Dataset animals can now be read by its members alone."
+    assert kept == "Dataset animals can now be read by only its members."
     assert german.get(address("study-file", study)).content.decode().startswith('name = "A triplet study"')
     calls = Client(headers={"accept-language": "de"})
     calls.force_login(User.objects.get())
     refused = calls.post(f"/api/studies/{study.slug}/pause/", {}, content_type="application/json").json()
-    assert refused["detail"] == "why: A reason is missing; it will be shown in the study's log."
+    assert refused["detail"] == "why: Enter a reason. It will be shown in the study's log."
 
 
 def test_datasets_tokens_jobs_and_tables_are_german(german: Client) -> None:
@@ -120,7 +120,7 @@ def test_a_failure_of_a_staff_page_is_said_in_the_admins_frame_without_a_query(
     assert response.status_code == 500
     html = response.content.decode()
     assert english_on(html, staff=True) == []
-    assert "Der Server ist an dieser Seite gescheitert" in html
+    assert "Der Server konnte diese Seite nicht anzeigen" in html
     assert 'href="/admin/"' in html
     assert "css/board" in html
     assert "Ihre Arbeitsseite" not in html

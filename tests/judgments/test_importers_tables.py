@@ -210,8 +210,8 @@ def test_repeated_lines_and_unused_columns_are_counted(tmp_path):
     assert [row.caption_id for row in source.references()] == ["1", "2"]
     assert source.notes.sentences() == [
         "Column “author” is not used.",
-        "Lines that repeat an earlier line word for word, left out: 2.",
-        "Texts equal to another text of their item, kept: 1.",
+        "Lines that are identical to an earlier line, left out: 2.",
+        "Texts that are identical to another text of the same item (imported): 1.",
     ]
 
 
@@ -283,7 +283,7 @@ def test_a_candidate_line_that_stands_twice_is_counted_once(tmp_path):
     source = open_candidates("csv", written(tmp_path, "c.csv", "image,caption,system\na,One,s\na,One,s\n"))
     assert list(source.candidates()) == [CandidateRow("a", "One")]
     assert source.notes["repeated-line"] == 1
-    assert "The file names its own system “s”." in source.notes.sentences()
+    assert "The file names the system “s”." in source.notes.sentences()
 
 
 def test_ranks_count_from_1(tmp_path):

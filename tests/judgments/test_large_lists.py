@@ -68,12 +68,12 @@ def test_a_filter_offers_the_newest_rows_and_the_chosen_one_and_says_so(
         one = next(spec for spec in found.filter_specs if isinstance(spec, BoundedChoices))
         return str(one.title), [str(name) for _, name in one.lookup_choices]
 
-    assert offered() == ("dataset, the newest 2", ["newest", "older"])
+    assert offered() == ("dataset (only the newest 2)", ["newest", "older"])
     assert offered(dataset__id__exact=str(oldest.pk)) == (
-        "dataset, the newest 2",
+        "dataset (only the newest 2)",
         ["newest", "older", "oldest"],
     )
-    assert offered(dataset__id__exact=str(older.pk)) == ("dataset, the newest 2", ["newest", "older"])
+    assert offered(dataset__id__exact=str(older.pk)) == ("dataset (only the newest 2)", ["newest", "older"])
     found = designer.get(address, {"dataset__id__exact": oldest.pk}).context["cl"]
     assert found.result_count == oldest.captions.count() > 0
 
@@ -96,8 +96,8 @@ def test_a_filter_by_a_value_looks_at_the_newest_rows_and_says_so(
     assert title == "split"
     assert {"early", "late"} <= set(values)
     monkeypatch.setattr(BoundedValues, "rows_searched", 1)
-    assert offered() == ("split, of the newest 1", ["late"])
-    assert offered(split="early") == ("split, of the newest 1", ["late", "early"])
+    assert offered() == ("split (only the newest 1)", ["late"])
+    assert offered(split="early") == ("split (only the newest 1)", ["late", "early"])
     assert designer.get(address, {"split": "early"}).context["cl"].result_count == 1
 
 

@@ -42,7 +42,7 @@ def test_the_header_is_found_below_a_title_and_its_row_is_said(
     source = open_dataset(form, table(tmp_path, form, above))
     assert [row.text for row in source.references()] == ["A dog .", "A cat ."]
     said = source.notes.sentences()
-    assert said == ([f"The header is row {row}; what stands above it was not read."] if row > 1 else [])
+    assert said == ([f"The header is row {row}. The rows above it were not read."] if row > 1 else [])
 
 
 @pytest.mark.parametrize(
@@ -117,5 +117,5 @@ def test_a_command_takes_the_messy_table_with_its_pictures(tmp_path: Path, setti
 def test_a_picture_that_two_files_may_be_is_refused_by_a_command(tmp_path: Path) -> None:
     for name in ("A.jpg", "a.JPEG"):
         (tmp_path / name).write_bytes(picture_bytes())
-    with pytest.raises(PictureProblem, match=r"'a.jpg' is too similar to A.jpg, a.JPEG|a.JPEG, A.jpg"):
+    with pytest.raises(PictureProblem, match=r"'a.jpg' and (A.jpg, a.JPEG|a.JPEG, A.jpg) are too similar"):
         checked_pictures(tmp_path, [("a", "a.jpg")])

@@ -71,12 +71,12 @@ def test_every_preset_speaks_of_parameters_and_outcomes_that_there_are() -> None
         ({"addresses": {"completed": "https://me@evil.example/"}}, "expected https://"),
         ({"addresses": {"completed": "https://a.example/{code.__class__}"}}, "contains {code.__class__}"),
         ({"addresses": {"completed": "https://a.example/{}"}}, "contains {}"),
-        ({"addresses": {"completed": "https://a.example/{code"}}, "is not an address"),
-        ({"addresses": {"completed": SONA.replace("{worker}", "XXXX")}}, "write {worker} in their place"),
+        ({"addresses": {"completed": "https://a.example/{code"}}, "is not a web address"),
+        ({"addresses": {"completed": SONA.replace("{worker}", "XXXX")}}, "replace them with {worker}"),
         ({"addresses": {"done": "https://a.example/"}}, "panel.addresses.done"),
         ({"codes": {"completed": "SAME", "full": "SAME"}}, "the same code for two outcomes"),
         ({"codes": {"completed": "a b"}}, "panel.codes.completed"),
-        ({"worker": "id", "session": "id"}, "cannot hold two"),
+        ({"worker": "id", "session": "id"}, "cannot have the same"),
         ({"worker": "a b"}, "panel.worker"),
         ({"hits": 0}, "panel.hits"),
     ],
@@ -172,7 +172,7 @@ def test_groups_for_one_crowd_say_so() -> None:
         ({"preset": "prolific", "signature": "sig"}, "Prolific"),
         ({"preset": "prolific", "personal_codes": True}, "outcome"),
         ({"personal_codes": True, "codes": {"completed": "DONE"}}, "personal_codes"),
-        ({"worker": "id", "signature": "id"}, "cannot hold two"),
+        ({"worker": "id", "signature": "id"}, "cannot have the same"),
     ],
 )
 def test_what_a_panel_cannot_do_is_refused(panel: dict[str, Any], said: str) -> None:
@@ -183,8 +183,8 @@ def test_what_a_panel_cannot_do_is_refused(panel: dict[str, Any], said: str) -> 
 def test_panels_and_links_are_offered_before_mechanical_turk_which_is_said_to_be_closed() -> None:
     form = filled({})
     first, second, last = [str(choice) for choice in form["crowd-backend"].subwidgets]
-    assert "Prolific, CloudResearch Connect, SONA, links of your own" in first
+    assert "Prolific, CloudResearch Connect, SONA, or your own links" in first
     assert "link" in second
-    assert "which Amazon closed on 30 September 2026" in last
+    assert "closed by Amazon on 30 September 2026" in last
     assert form["crowd-backend"].value() == "local"
     assert {"prolific", "connect", "sona", "plain"} == set(PANEL_PRESETS)

@@ -98,10 +98,10 @@ def test_what_only_this_site_s_record_can_meet_is_said(
     ("workers", "said"),
     [
         ({"requirements": "v15"}, "vedantam-2015"),
-        ({"countries": ["UK"]}, "'UK' is not a country"),
+        ({"countries": ["UK"]}, "'UK' is not an ISO 3166-1 code of a country"),
         ({"approval_above": 95.0}, "equal"),
         ({"quotas": [{"by": "age", "value": "old"}]}, "old"),
-        ({"quotas": [{"by": "country", "value": "UK"}]}, "'UK' is not a country"),
+        ({"quotas": [{"by": "country", "value": "UK"}]}, "'UK' is not an ISO 3166-1 code of a country"),
         ({"quotas": [{"by": "sex", "value": "Male"}] * 2}, "Male"),
         (
             {"quotas": [{"by": "age", "value": "18-29"}, {"by": "age", "value": "40-49"}]},

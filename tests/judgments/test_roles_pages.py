@@ -106,7 +106,7 @@ class TestLog:
         answer = client.get(page(study, "log"))
         shown = words(answer)
         assert shown.index("Shut <b>now</b>.") < shown.index("role-given viewer is viewer now.")
-        assert "Why: Enough." in shown
+        assert "Reason: Enough." in shown
         assert "hits: 3" in shown
         assert "<b>now</b>" not in answer.content.decode()
 

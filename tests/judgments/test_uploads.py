@@ -87,7 +87,7 @@ def test_what_was_unpacked_is_gone_afterwards_and_the_upload_once_it_is_discarde
     ] == []
     uploads.discard_upload(upload)
     assert list((data_folder / "uploads").iterdir()) == []
-    with pytest.raises(UploadRefused, match="upload them again"), uploads.open_upload(upload):
+    with pytest.raises(UploadRefused, match="upload the files again"), uploads.open_upload(upload):
         pass
 
 
@@ -172,7 +172,7 @@ def test_only_pictures_are_taken_as_pictures() -> None:
 
 @pytest.mark.parametrize("name", [".hidden.csv", "a\nb.csv", "\u4e2d" * 90 + ".csv"])
 def test_a_file_name_that_cannot_be_kept_is_refused(name: str) -> None:
-    with pytest.raises(UploadRefused, match="cannot be kept"):
+    with pytest.raises(UploadRefused, match="cannot be stored"):
         uploads.check_name(name)
 
 

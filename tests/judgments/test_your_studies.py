@@ -60,11 +60,11 @@ def test_progress_is_counted_and_what_waits_comes_before_everything_else(designe
         ("2 messages to the crowd failed", page(study, "crowd")),
         ("one flag to review", page(study, "review")),
         ("one page of work to approve and pay", page(study, "work")),
-        ("one participant has used up the check questions", page(study, "controls")),
+        ("one participant has seen all check questions", page(study, "controls")),
     ]
-    assert (entry["next"].label, entry["next"].link) == ("See what failed", page(study, "crowd"))
+    assert (entry["next"].label, entry["next"].link) == ("View the failed messages", page(study, "crowd"))
     mark_closed(study=study)
-    assert entry_of(designer, study)["next"].label == "See what failed"
+    assert entry_of(designer, study)["next"].label == "View the failed messages"
 
 
 def test_work_that_is_not_paid_waits_for_nobody(designer: Client) -> None:
@@ -97,7 +97,7 @@ def test_what_waits_is_shown_to_those_who_may_do_it(client: Client) -> None:
 
     assert next_as("viewer") == "Open the dashboard"
     assert next_as("reviewer") == "Approve work"
-    assert next_as("designer") == "See what failed"
+    assert next_as("designer") == "View the failed messages"
     assert next_as("designer", simulated=True) == "Open the dashboard"
     assert next_as("designer", state="generated") == "See the rehearsal"
     assert next_as("viewer", simulated=False) == "View the checklist"

@@ -169,7 +169,7 @@ def test_known_groups_are_tested_by_shuffling_who_is_of_which() -> None:
 
 def test_groups_that_cannot_be_compared_say_why() -> None:
     one = known_groups([1, 1], ["a", "b"], [1, 0], ["x", "x"])
-    assert "one group" in one.reason
+    assert "same group" in one.reason
     assert np.isnan(one.p)
     apart = known_groups([1, 1, 2, 2], ["a", "b", "c", "d"], [1, 0, 1, 1], ["x", "x", "y", "y"])
     assert "different groups" in apart.reason

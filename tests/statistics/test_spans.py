@@ -176,14 +176,14 @@ def test_what_says_nothing_says_why() -> None:
     assert "two raters" in nobody.reason
     empty = span_alpha([0, 0], [1, 2], [9, 9], [[], []])
     assert math.isnan(empty.value)
-    assert "nobody marked" in empty.reason
+    assert "no rater marked" in empty.reason
     single = span_f1([0, 0], [1, 2], [9, 9], [[(0, 2)], [(0, 2)]])
     assert (single.value, math.isnan(single.low)) == (1, True)
     assert "of one item" in single.reason
     # a span of the whole text has one place, where it meets itself alone
     whole = span_alpha([0, 0], [1, 2], [1, 1], [[(0, 1)], [(0, 1)]])
     assert math.isnan(whole.value)
-    assert "expected to agree" in whole.reason
+    assert "expected disagreement is zero" in whole.reason
     some = span_f1([0, 0, 1, 1], [1, 2] * 2, [9] * 4, [[(0, 2)], [(0, 2)], [], []])
     assert some.undefined_resamples > 0
     assert (some.low, some.high) == (1, 1)

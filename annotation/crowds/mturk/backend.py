@@ -72,13 +72,15 @@ class MTurkBackend(CrowdBackend):
         platform = study.platform or self.platform(design_of(study))
         if not settings.MTURK_ENDPOINT:
             return _(
-                "Amazon closed Mechanical Turk on 30 September 2026: set AWS_ENDPOINT_URL_MTURK to an emulator or "
-                "another server with its API."
+                "Amazon closed Mechanical Turk on 30 September 2026. To use this crowd, set "
+                "AWS_ENDPOINT_URL_MTURK to the address of an emulator or of another server with the same API."
             )
         if platform == LIVE:
-            sentence = _("Participants find it at %(site)s; their work there costs real money.")
+            sentence = _("Participants find the study at %(site)s. Their work there costs real money.")
         else:
-            sentence = _("Participants find it at %(site)s, the sandbox, where no money is paid.")
+            sentence = _(
+                "Participants find the study at %(site)s. This is the sandbox, where no money is paid."
+            )
         return sentence % {"site": sites_of(platform)[0]}
 
     def price(self, design: StudyDesign, *, places: int) -> Price:
@@ -106,8 +108,8 @@ class MTurkBackend(CrowdBackend):
         if publication.places < HIGHER_FEE_SLOTS <= publication.places + places:
             raise WrongState(
                 _(
-                    "Nothing was changed: a HIT that was published at Mechanical Turk with fewer than %(many)s places "
-                    "(%(places)s) can never have %(many)s or more; open the study again to publish another one."
+                    "Nothing was changed: Mechanical Turk cannot extend a HIT with fewer than %(many)s places "
+                    "(here: %(places)s) to %(many)s or more. To publish another HIT, open the study again."
                 )
                 % {"many": HIGHER_FEE_SLOTS, "places": publication.places}
             )
@@ -117,17 +119,17 @@ class MTurkBackend(CrowdBackend):
         crowd = design.crowd
         if crowd.live and not settings.MTURK_LIVE and study.platform == LIVE:
             raise WrongState(
-                _("Study %(slug)r is live, and the setting MTURK_LIVE is off; nothing was published.")
+                _("Nothing was published: study %(slug)r is live, but the setting MTURK_LIVE is off.")
                 % {"slug": study.slug}
             )
         if crowd.reward_cents < 1:
             raise WrongState(
-                _("Study %(slug)r pays nothing; Mechanical Turk wants crowd.reward_cents of 1 or more.")
+                _("Study %(slug)r pays nothing. Mechanical Turk requires a crowd.reward_cents of at least 1.")
                 % {"slug": study.slug}
             )
         if not crowd.budget_cents:
             raise WrongState(
-                _("Study %(slug)r has no budget; set crowd.budget_cents, the most that all of it may cost.")
+                _("Study %(slug)r has no budget. Set crowd.budget_cents, the maximum cost of the study.")
                 % {"slug": study.slug}
             )
         if not title_of(design).strip() or not description_of(design).strip():
@@ -141,8 +143,8 @@ class MTurkBackend(CrowdBackend):
         if crowd.question == "html" and design.quiz.items:
             raise WrongState(
                 _(
-                    "Study %(slug)r has known items in its quiz (quiz.items), which pages stored at Mechanical "
-                    "Turk cannot show; expected quiz.items = 0, or crowd.question = 'external'."
+                    "The quiz of study %(slug)r has known items (quiz.items). Pages stored at Mechanical Turk "
+                    "cannot show them. Set quiz.items = 0 or crowd.question = 'external'."
                 )
                 % {"slug": study.slug}
             )

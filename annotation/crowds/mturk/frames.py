@@ -77,8 +77,8 @@ def _allowed_site(address: str, sites: Collection[str]) -> str:
     if site not in sites or address.rstrip("/") != site:
         raise ArrivalRefused(
             _(
-                "Nothing was recorded: the address sends your answers to %(address)s, which is not Mechanical Turk. "
-                "Open the HIT from your worker’s page, or return it."
+                "Nothing was recorded: the address sends your answers to %(address)s, and this is not "
+                "Mechanical Turk. Open the HIT from your worker’s page, or return it."
             )
             % {"address": repr(address[:100])}
         )

@@ -121,8 +121,8 @@ def _publication(study: Study, arrival: Arrival) -> Publication:
     if publication is None:
         raise ArrivalRefused(
             _(
-                "Nothing was recorded: this study has no such HIT at the moment. If you just accepted it, load the "
-                "page again in a minute; else please return it."
+                "Nothing was recorded: this study does not have this HIT at the moment. If you have just "
+                "accepted the HIT, load the page again in a minute. Otherwise, please return it."
             )
         )
     return publication
@@ -209,8 +209,8 @@ def work_in_frame(request: HttpRequest, frame: Frame) -> HttpResponse:
 def late_page(request: HttpRequest, assignment: Assignment) -> HttpResponse:
     apart = assignment.state == Assignment.State.APART
     message = late_note() if apart else _(
-        "Mechanical Turk’s time for this HIT is over. Your answers are kept, but do not count unless you "
-        "submitted them before."
+        "The time that Mechanical Turk allows for this HIT is over. Your answers are kept, but they count "
+        "only if you submitted them in time."
     )  # fmt: skip
     context = {"title": _("The time is over"), "message": message}
     return render(request, "annotation/ended.html", context, status=409)

@@ -96,7 +96,8 @@ class ExternalBackend(CrowdBackend):
     def describe_entrance(self, study: Study) -> str:
         sentence = pgettext(
             "staff",
-            "The panel sends participants to /s/%(slug)s/panel/ on this server; the study's page has the link.",
+            "The panel sends participants to /s/%(slug)s/panel/ on this server. The page of the study shows the "
+            "link.",
         ) % {"slug": study.slug}
         return sentence if design_of(study).panel.knows_its_people else f"{sentence} {describe_unsigned()}"
 
@@ -124,7 +125,9 @@ class ExternalBackend(CrowdBackend):
 
 
 def describe_unsigned() -> str:
-    return pgettext("staff", "Its links are not signed: anyone who has one can take places with made-up ids.")
+    return pgettext(
+        "staff", "The links of the panel are not signed. Anyone with a link can take places with made-up ids."
+    )
 
 
 def entry_path(study: Study, design: StudyDesign) -> str:

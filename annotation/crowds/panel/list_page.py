@@ -55,16 +55,20 @@ READ_LIST = "read_panel_list"  # the kind of job
 MOST_LINES_SHOWN = 300  # lines of each group on the page; the list to download has all
 # verdict on a session, title and explanation of the group, in the order of the page
 VERDICT_GROUPS = (
-    ("pay", gettext_noop("To pay"), gettext_noop("Finished here, not yet approved at the panel.")),
-    ("no", gettext_noop("Not to pay"), gettext_noop("The reason is given for each.")),
+    ("pay", gettext_noop("To be paid"), gettext_noop("Finished here, not yet approved at the panel.")),
+    ("no", gettext_noop("Not to be paid"), gettext_noop("Each row gives the reason.")),
     ("wait", gettext_noop("In progress"), gettext_noop("Nothing to do yet.")),
     ("paid", gettext_noop("Paid"), gettext_noop("Approved at the panel.")),
     (
         "only-there",
         gettext_noop("Only in the panel’s list"),
-        gettext_noop("No session of this study matches them."),
+        gettext_noop("No session of this study matches these submissions."),
     ),
-    ("only-here", gettext_noop("Only here"), gettext_noop("Missing from the list.")),
+    (
+        "only-here",
+        gettext_noop("Only on this site"),
+        gettext_noop("These sessions are missing from the panel’s list."),
+    ),
 )
 
 
@@ -176,9 +180,7 @@ def _sealed_list(request: HttpRequest, study: Study) -> list[PanelListLine]:
             return [PanelListLine(*row) for row in rows]
     except (signing.BadSignature, ValueError, TypeError):
         pass
-    raise WrongState(
-        _("Nothing was changed: the list that was shown is more than an hour old; upload it again.")
-    )
+    raise WrongState(_("Nothing was changed: the list was uploaded more than an hour ago. Upload it again."))
 
 
 def _book(request: HttpRequest, study: Study) -> HttpResponse:
@@ -205,7 +207,7 @@ def _book(request: HttpRequest, study: Study) -> HttpResponse:
             message % asdict(booked),
         )
     else:
-        messages.info(request, _("Nothing was changed: everything in the list was recorded before."))
+        messages.info(request, _("Nothing was changed: everything in the list is already recorded."))
     return redirect(study_page_address(study, "panel"))
 
 

@@ -82,9 +82,7 @@ def _pay_pages(request: HttpRequest, study: Study) -> HttpResponse:
 
 def _forget(request: HttpRequest, study: Study) -> HttpResponse:
     if request.POST.get("typed", "").strip() != study.slug:
-        raise WrongState(
-            _("Nothing was deleted: type %(slug)s to say that you mean it.") % {"slug": study.slug}
-        )
+        raise WrongState(_("Nothing was deleted: to confirm, type %(slug)s.") % {"slug": study.slug})
     gone = forget_raw_ids(study=study, by=signed_in(request))
     message = ngettext("One raw id is deleted.", "%(gone)s raw ids are deleted.", gone)
     messages.success(request, message % {"gone": gone})
@@ -94,6 +92,6 @@ def _forget(request: HttpRequest, study: Study) -> HttpResponse:
 add_step(StudyStep(name="signed-links", label="Make signed links", run=_signed_links))
 add_step(StudyStep(name="bonus-list", label="Make a bonus list", run=_bonus_list))
 add_step(
-    StudyStep(name="pay-pages", label="Pay for pages of work of sessions that ended early", run=_pay_pages)
+    StudyStep(name="pay-pages", label="Pay for pages of work in sessions that ended early", run=_pay_pages)
 )
 add_step(StudyStep(name="forget-ids", label="Delete raw ids", run=_forget))

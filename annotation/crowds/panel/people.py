@@ -130,8 +130,8 @@ def _free_a_place(study: Study, ids: PanelIds) -> FreeingOutcome:
     if named is False:
         raise AllSlotsTaken(
             _(
-                "Nothing was recorded: all places are taken, and the panel does not know your submission. If you just "
-                "began it there, press Start again in a minute."
+                "Nothing was recorded: all places are taken, and the panel does not know your submission. "
+                "If you have just started it at the panel, press “Start” again in a minute."
             )
         )
     there = backend.fetch_work_ids(publication) if named else None
@@ -207,7 +207,7 @@ def _enter(
     # arrivals for the last slot wait here
     publication = _publications(study).select_for_update().last()
     if publication is None:
-        raise LinkProblem(_("Nothing was recorded: this study was not given to a panel yet."))
+        raise LinkProblem(_("Nothing was recorded: this study is not published at a panel yet."))
     known = known_session(study=study, ids=ids)
     if known is not None:
         return known
@@ -306,10 +306,10 @@ def _replace_silent(session: CrowdSession) -> bool:
         minutes = 1 + int((first.due - now).total_seconds() // 60)
         raise AllSlotsTaken(
             ngettext(
-                "Nothing was recorded: all places are taken. Somebody has not begun yet: a place may be free in "
-                "%(n)d minute; press Start again then.",
-                "Nothing was recorded: all places are taken. Somebody has not begun yet: a place may be free in "
-                "%(n)d minutes; press Start again then.",
+                "Nothing was recorded: all places are taken. A place may become free in %(n)d minute, "
+                "because somebody has not started yet. Press “Start” again then.",
+                "Nothing was recorded: all places are taken. A place may become free in %(n)d minutes, "
+                "because somebody has not started yet. Press “Start” again then.",
                 minutes,
             )
             % {"n": minutes}

@@ -131,8 +131,8 @@ def read_submissions(
         if (before.status, before.code) != (submission.status, submission.code):
             raise ListProblem(
                 _(
-                    "Lines %(line)s and %(line_2)s are about the same submission and differ; expected "
-                    "one line for each."
+                    "Lines %(line)s and %(line_2)s are about the same submission but differ. Expected one line "
+                    "for each submission."
                 )
                 % {"line": before.line, "line_2": submission.line}
             )
@@ -191,9 +191,7 @@ def _submission(number: int, cells: Sequence[str], columns: Mapping[str, int]) -
 
     status, code = cell("status"), cell("code")
     if not cell("worker"):
-        raise ListProblem(
-            _("Line %(number)s of the list names nobody; expected the person's id.") % {"number": number}
-        )
+        raise ListProblem(_("Line %(number)s of the list has no participant's id.") % {"number": number})
     return PanelListLine(
         line=number,
         worker=cell("worker")[:200],
@@ -323,7 +321,7 @@ def _raw_ids(study: Study) -> dict[int, str]:
 
 def _compare_list_line(panel_line: PanelListLine, *, another: bool, known_id: bool) -> ComparedSubmission:
     if known_id:
-        reason = _("This study knows this submission with another participant's id.")
+        reason = _("In this study, this submission has the id of another participant.")
     elif another:
         reason = _("The participant took part in this study, but not with this submission.")
     else:
@@ -336,7 +334,7 @@ def _compare_list_line(panel_line: PanelListLine, *, another: bool, known_id: bo
 
 def _compare_session(session: CrowdSession, panel_worker_id: str) -> ComparedSubmission:
     done = session.status in (Status.SUBMITTED, Status.APPROVED)
-    reason = _("Not in the list; here the session is %(status)s.") % {"status": session.get_status_display()}
+    reason = _("Not in the list. Here the session is %(status)s.") % {"status": session.get_status_display()}
     return ComparedSubmission(None, session, panel_worker_id, "only-here", reason, contradictory=done)
 
 
@@ -400,7 +398,7 @@ def _finished_here(
     if panel_line.status in (Status.TIMED_OUT, Status.SCREENED_OUT):
         return _Verdict(
             "pay",
-            _("Finished here, but %(said)r at the panel: pay this session by hand at the panel.")
+            _("Finished here, but the panel says %(said)r. Pay this session by hand at the panel.")
             % {"said": panel_line.panel_status},
             contradictory=True,
         )
@@ -412,7 +410,8 @@ def _finished_here(
         )
         return _Verdict(
             "pay",
-            _("Finished here; %(given)s instead of %(code)s.") % {"given": difference, "code": code},
+            _("Finished here, but %(given)s. The expected code is %(code)s.")
+            % {"given": difference, "code": code},
             contradictory=True,
         )
     return _Verdict("pay", _("Finished both here and at the panel."))
@@ -439,8 +438,8 @@ def _unfinished_here(
         return _Verdict(
             "no",
             _(
-                "The session has the code of finished ones, but only %(done)s of its %(wanted)s pages are "
-                "submitted here."
+                "The session has the completion code, but only %(done)s of its %(wanted)s pages are submitted "
+                "here."
             )
             % {"done": done, "wanted": wanted},
             new_status,
@@ -449,14 +448,14 @@ def _unfinished_here(
     if panel_line.status == Status.SUBMITTED:
         return _Verdict(
             "no",
-            _("Submitted at the panel; here the session is %(state)s%(why)s.") % {"state": state, "why": why},
+            _("Submitted at the panel. Here the session is %(state)s%(why)s.") % {"state": state, "why": why},
             contradictory=session.status == Status.WORKING,
         )
     if panel_line.status == Status.WORKING and session.status == Status.WORKING:
         return _Verdict("wait", _("In progress both here and at the panel."))
     return _Verdict(
         "no",
-        _("Status at the panel: %(said)r; here: %(state)s%(why)s.")
+        _("The panel says %(said)r. Here the session is %(state)s%(why)s.")
         % {"said": panel_line.panel_status, "state": state, "why": why},
         new_status,
     )
@@ -564,7 +563,7 @@ def pay_pages(*, study: Study, why: str, by: User | None = None) -> int:
     with one_order(study, by.pk if by else None):
         partial = unpaid_pages(study)
         if not partial:
-            raise WrongState(_("Nothing was paid: no pages of sessions that ended early wait for their pay."))
+            raise WrongState(_("Nothing was paid: there are no unpaid pages of sessions that ended early."))
         for part in partial:
             call = ask_for_bonus(session=part.session, cents=part.cents, why=why, number=PARTIAL, by=by)
             CrowdCall.objects.filter(pk=call.pk).update(payload=call.payload | {"partial": True})
@@ -608,19 +607,21 @@ def bonus_list(*, study: Study, number: int = 0, by: User | None = None) -> tupl
         number: the list's number; 0 makes a new list.
     """
     if Ability.APPROVE in backend_of(study).can:
-        raise WrongState(_("Nothing was listed: Quorum reports bonuses to this crowd automatically."))
+        raise WrongState(_("No list was created: Quorum reports bonuses to this crowd automatically."))
     Study.objects.select_for_update(no_key=True).get(pk=study.pk)  # one list at a time
     last, _count = listed_bonuses(study)
     calls = _paid_bonuses(study).filter(answer__list=number) if number else unlisted_bonuses(study)
     wanted = list(calls.order_by("pk"))
     if not wanted:
         if number:
-            raise WrongState(_("Nothing was listed: there is no list %(number)s.") % {"number": number})
-        raise WrongState(_("Nothing was listed: every bonus is already in a list."))
+            raise WrongState(_("There is no bonus list %(number)s.") % {"number": number})
+        raise WrongState(_("No list was created: every bonus is already in a list."))
     lines = _bonus_lines(study, wanted)
     if not lines:
         raise WrongState(
-            _("Nothing was listed: the raw id of %(worker)s was deleted, so this participant cannot be paid.")
+            _(
+                "No list was created: the raw id of %(worker)s was deleted, so this participant cannot be paid."
+            )
             % {"worker": wanted[0].worker}
         )
     if not number:

@@ -47,7 +47,7 @@ from judgments.studies.studies import find_study
 
 class CrossSiteForm(QuorumError):
     status = 403
-    title = gettext_noop("Not from this site")
+    title = gettext_noop("Form sent from another site")
 
 
 @csrf_exempt  # no cookie is set before the start; the ids are signed, and other sites are refused below
@@ -108,7 +108,7 @@ def _entry_page(
 
 def _start(request: HttpRequest, study: Study, design: StudyDesign) -> HttpResponse:
     if request.headers.get("Sec-Fetch-Site", "same-origin") not in ("same-origin", "none"):
-        raise CrossSiteForm(_("Nothing was recorded: please press Start on the study's own page."))
+        raise CrossSiteForm(_("Nothing was recorded: please press “Start” on the page of the study."))
     ids = read_signed_ids(study, request.POST.get("seal", ""))
     if "decline" in request.POST:  # nothing is stored about a person who declines
         return _way_back(request, study, design, "returned")

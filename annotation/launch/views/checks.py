@@ -116,7 +116,7 @@ def _attention(launch: Launch) -> Iterable[ChecklistItem]:
         yield launch.point(
             title,
             Readiness.MISSING,
-            _("Nothing detects careless answers."),
+            _("Nothing in this study detects careless answers."),
             key="controls.per_hit",
             link_words=_("Add check questions"),
         )
@@ -140,13 +140,15 @@ def _attention(launch: Launch) -> Iterable[ChecklistItem]:
         if rule.sets_aside(seen, seen - 1):
             parts.append(_("One wrong answer is enough to be below the pass mark."))
         if usual > rule.least:
-            remedy = _("At check question %(n)s, it would concern at most 1 of 100 careful participants.")
+            remedy = _(
+                "After %(n)s check questions, at most 1 of 100 careful participants would be below it."
+            )
             parts.append(remedy % {"n": usual})
     elif met is not None and met < max(rule.least, usual):
         key = "controls.per_hit"
         remedy = _(
-            "The most that one participant can get is %(n)s, too few to tell careful answers from guesses. Ask for "
-            "more on each page, or add data or known-good items."
+            "One participant can get at most %(n)s check questions. This is too few to tell careful answers from "
+            "guesses. Ask for more check questions on each page, or add data or known-good items."
         )
         parts.append(remedy % {"n": met})
     readiness, link_words = Readiness.MISSING if key else Readiness.READY, _("Change the check questions")
@@ -185,8 +187,8 @@ def _pay(launch: Launch) -> Iterable[ChecklistItem]:
     }
     if missing:
         sentence = _(
-            "Expected hourly wage: %(wage)s, at %(seconds)s s per item. This is below the wage floor of "
-            "%(floor)s; a page of work would have to pay %(fair)s."
+            "Expected hourly wage: %(wage)s, if an item takes %(seconds)s s. This is below the wage floor of "
+            "%(floor)s. To reach the wage floor, a page of work must pay %(fair)s."
         )
         yield launch.point(
             title,
@@ -197,13 +199,13 @@ def _pay(launch: Launch) -> Iterable[ChecklistItem]:
         )
     elif floor:
         sentence = _(
-            "Expected hourly wage: %(wage)s, at %(seconds)s s per item. The wage floor is %(floor)s."
+            "Expected hourly wage: %(wage)s, if an item takes %(seconds)s s. The wage floor is %(floor)s."
         )
         yield launch.point(title, Readiness.READY, sentence % figures)
     else:
         sentence = _(
-            "Expected hourly wage: %(wage)s, at %(seconds)s s per item. There is no wage floor, so slow "
-            "participants may earn much less."
+            "Expected hourly wage: %(wage)s, if an item takes %(seconds)s s. There is no wage floor, so slow "
+            "participants can earn much less."
         )
         yield launch.point(
             title,
@@ -238,7 +240,7 @@ def _cost(launch: Launch) -> Iterable[ChecklistItem]:
     whole = cents(budget, currency)
     publishes = Ability.PUBLISH in backend.can
     if not backend.sends_people and not budget:
-        note = _("You pay participants yourself; no crowd does it.")
+        note = _("You pay participants yourself. No crowd pays them for you.")
         yield launch.point(title, Readiness.READY, f"{sentence} {note}")
     elif forecast.cents <= budget:
         left = _("The budget of %(budget)s leaves %(left)s for bonuses.") % {

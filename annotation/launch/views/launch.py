@@ -29,7 +29,7 @@ class Readiness(StrEnum):
     READY = gettext_noop("ready")
     MISSING = gettext_noop("missing")  # the study opens without it
     DOUBTFUL = gettext_noop("doubtful")  # it opens if somebody insists
-    BLOCKS = gettext_noop("blocks")
+    BLOCKS = gettext_noop("prevents opening")
     UNKNOWN = gettext_noop("not known yet")
 
     @property
@@ -82,7 +82,7 @@ class Launch:
     @property
     def why_unknown(self) -> str:
         if self.problem:
-            return _("Known once the design can generate pages of work.")
+            return _("This is known once the design can generate pages of work.")
         return _("The plan is being computed.")
 
     def point(
@@ -112,7 +112,7 @@ class Launch:
                 title, readiness, sentence, study_page_address(self.study, "discard"), _("Change the design")
             )
         address = study_page_address(self.study, "reuse")
-        return ChecklistItem(title, readiness, sentence, address, _("Change it in a duplicate"))
+        return ChecklistItem(title, readiness, sentence, address, _("Change this in a duplicate"))
 
 
 def launch_of(study: Study, user: User) -> Launch:

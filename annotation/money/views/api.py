@@ -133,7 +133,7 @@ class CallView(MoneyView):
         known = key.isascii() and key.isdecimal() and len(key) <= 18
         call = calls.filter(pk=int(key)).first() if known else None
         if call is None:
-            raise ObjectNotFound(_("There is no call %(key)r.") % {"key": key[:20]})
+            raise ObjectNotFound(_("There is no request %(key)r to the crowd.") % {"key": key[:20]})
         require(request, self.operation.right, call.study)
         return call.study, {"call": call.pk}
 

@@ -38,7 +38,7 @@ class LimitForm(_Form):
         queryset=User.objects.filter(is_staff=True).order_by("username"),
         required=False,
         empty_label=gettext_lazy("the whole installation"),
-        help_text=gettext_lazy("An account's own limits replace the limits for each account."),
+        help_text=gettext_lazy("Limits of one account replace the general limits for each account."),
         widget=UnfoldAdminSelectWidget,
     )
     currency = forms.RegexField(
@@ -47,19 +47,20 @@ class LimitForm(_Form):
         help_text=gettext_lazy("Three letters, such as USD."),
         widget=UnfoldAdminTextInputWidget,
     )
-    day_cents = AmountField(gettext_lazy("Per day"), gettext_lazy("Empty: no limit."))
+    day_cents = AmountField(gettext_lazy("Per day"), gettext_lazy("If empty, there is no limit."))
     total_cents = AmountField(
-        gettext_lazy("In total"), gettext_lazy("Sum of reserved and spent amounts. Empty: no limit.")
+        gettext_lazy("In total"),
+        gettext_lazy("The sum of reserved and spent amounts. If empty, there is no limit."),
     )
     account_day_cents = AmountField(
-        gettext_lazy("Each account, per day"), gettext_lazy("For accounts without limits of their own.")
+        gettext_lazy("Each account, per day"), gettext_lazy("For accounts that have no individual limits.")
     )
     account_total_cents = AmountField(
-        gettext_lazy("Each account, in total"), gettext_lazy("For accounts without limits of their own.")
+        gettext_lazy("Each account, in total"), gettext_lazy("For accounts that have no individual limits.")
     )
     confirm_cents = AmountField(
-        gettext_lazy("Confirmation by a second person above"),
-        gettext_lazy("Per order. Empty: no confirmation is needed."),
+        gettext_lazy("Amount above which a second person must confirm"),
+        gettext_lazy("The limit for one order. Empty: no confirmation is needed."),
     )
 
     class Meta:

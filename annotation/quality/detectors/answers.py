@@ -28,7 +28,8 @@ class Disagreement(SequentialRule):
     name = "disagreement"
     title = gettext_noop("Disagrees with the others")
     description = gettext_noop(
-        "Agrees with the others no more than chance, or much less than they agree among themselves."
+        "Agrees with the other participants no more often than by chance, or much less often than they agree with "
+        "each other."
     )
     needs_others = True
 
@@ -69,8 +70,8 @@ class Disagreement(SequentialRule):
 
     def describe(self, numbers: Mapping[str, Any]) -> str:
         return _(
-            "Agrees with the majority of the others on %(agreeing)s of %(n)s items (%(share)s); at least "
-            "%(expected)s are expected. Probability of so few by chance: %(chance)s."
+            "Agrees with the majority of the other participants on %(agreeing)s of %(n)s items (%(share)s). At "
+            "least %(expected)s are expected. Probability of so few by chance: %(chance)s."
         ) % {
             "agreeing": numbers["agreeing"],
             "n": numbers["n"],
@@ -166,7 +167,10 @@ class ControlAccuracy(Rule):
         }
         if "p" not in numbers:
             return sentence
-        chance = _("Probability of so few for a participant who gets %(threshold)s right: %(chance)s.") % {
+        chance = _(
+            "For a participant who usually gets %(threshold)s right, the probability of so few right answers is "
+            "%(chance)s."
+        ) % {
             "threshold": threshold,
             "chance": describe_chance(numbers["p"]),
         }
@@ -307,7 +311,9 @@ class StraightLining(SequentialRule):
 
     name = "straight-lining"
     title = gettext_noop("Repeated answer")
-    description = gettext_noop("Gives the same answer many times in a row, more than the items can explain.")
+    description = gettext_noop(
+        "Gives the same answer many times in a row, more often than the items can explain."
+    )
     needs_others = True
 
     tolerance: Annotated[float, Field(ge=0, lt=1)] = 0.5
@@ -344,8 +350,8 @@ class StraightLining(SequentialRule):
 
     def describe(self, numbers: Mapping[str, Any]) -> str:
         return _(
-            "The same answer %(run)s times in a row, of %(n)s answers. Probability of such a run by chance, "
-            "given the others' answers to these items: %(chance)s."
+            "Of %(n)s answers, %(run)s in a row are the same. Probability of such a run by chance, given the "
+            "answers of other participants to these items: %(chance)s."
         ) % {"run": numbers["run"], "n": numbers["n"], "chance": describe_chance(numbers["p"])}
 
     def _answer_probability(self, history: History, known: np.ndarray, value: float) -> Floats:
@@ -402,8 +408,8 @@ class Alternation(SequentialRule):
 
     def describe(self, numbers: Mapping[str, Any]) -> str:
         return _(
-            "%(changes)s of %(of)s answers differ from the previous one. Probability of so many in a random "
-            "order of the same answers: %(chance)s."
+            "%(changes)s of %(of)s answers differ from the previous answer. Probability of so many changes if the "
+            "same answers were in random order: %(chance)s."
         ) % {"changes": numbers["changes"], "of": numbers["of"], "chance": describe_chance(numbers["p"])}
 
 
@@ -446,11 +452,11 @@ class TooFast(Rule):
         median = f"{numbers['median']:.1f}"
         if "fast" in numbers:
             return _(
-                "%(fast)s of %(n)s answers took less than %(seconds)s s each; the median is %(median)s s."
+                "%(fast)s of %(n)s answers took less than %(seconds)s s each. The median time is %(median)s s."
             ) % {"fast": numbers["fast"], "n": numbers["n"], "seconds": f"{self.seconds:g}", "median": median}
         return _(
-            "The median answer took %(median)s s of active time; other participants take %(others)s s for "
-            "the same items."
+            "The participant's median time per answer is %(median)s s (active time). Other participants take "
+            "%(others)s s for the same items."
         ) % {"median": median, "others": f"{numbers['others']:.1f}"}
 
 

@@ -50,12 +50,12 @@ class PastedText(ProgramSign):
     name = "pasted-text"
     title = gettext_noop("Pasted text")
     description = gettext_noop(
-        "Pastes text instead of typing it. Some honest participants paste too: they write elsewhere first, "
-        "or use a dictation program."
+        "Pastes text instead of typing it. Some honest participants also paste text, because they write in "
+        "another program first or use a dictation program."
     )
     false_alarms = gettext_noop(
-        "False positives: not measured. Participants who write elsewhere, use a translation or spelling "
-        "program, or dictate may paste every answer."
+        "False positives: not measured. Some honest participants paste every answer because they write in another "
+        "program, use a translation or spelling program, or dictate."
     )
 
     least: Annotated[int, Field(ge=1, le=10_000)] = 3
@@ -121,9 +121,9 @@ class Typing(ProgramSign):
     name = "typing"
     title = gettext_noop("Implausible typing")
     description = gettext_noop(
-        "Types faster than the fastest people, or with nearly equal gaps between keys. Dictation, input "
-        "methods, suggestions and phone keyboards are not checked. Programs that simulate key presses, as "
-        "some dictation, abbreviation and accessibility tools do, cause false positives."
+        "Types faster than the fastest people, or with nearly equal gaps between keys. Dictation, input methods, "
+        "suggestions and phone keyboards are not checked. Some dictation, abbreviation and accessibility tools "
+        "simulate key presses and cause false positives."
     )
     false_alarms = gettext_noop(
         "False positives: 0 of 2,329 people who typed 27,950 sentences (below 0.2 %), measured on desktop "
@@ -175,9 +175,9 @@ class Typing(ProgramSign):
 
     def describe(self, numbers: Mapping[str, Any]) -> str:
         return _(
-            "%(typed_so)s of %(n)s typed answers were typed implausibly: %(fast)s of them faster than "
-            "%(per_second)s characters per second (the fastest at %(fastest)s; the human record is 18); "
-            "%(even)s of them with nearly equal gaps between keys."
+            "%(typed_so)s of %(n)s typed answers were typed implausibly. Of these, %(fast)s were faster than "
+            "%(per_second)s characters per second (the fastest: %(fastest)s; the human record: 18), and %(even)s "
+            "had nearly equal gaps between keys."
         ) % {
             **{name: numbers[name] for name in ("typed_so", "n", "fast", "even")},
             "per_second": f"{self.per_second:g}",
@@ -208,12 +208,13 @@ class Phrasing(ProgramSign):
     name = "phrasing"
     title = gettext_noop("Copied sentences")
     description = gettext_noop(
-        "Writes sentences that nearly equal those others wrote about other items, far more often than usual."
+        "Much more often than usual, writes sentences that are nearly equal to sentences of other participants "
+        "about other items."
     )
     needs_texts = True
     false_alarms = gettext_noop(
-        "False positives: 0 of 1,200 simulated participants (below 0.4 %), made of sentences that anonymous "
-        "people wrote before language models."
+        "False positives: 0 of 1,200 simulated participants (below 0.4 %). Their sentences come from anonymous "
+        "people and were written before language models existed."
     )
 
     least: Annotated[int, Field(ge=1, le=10_000)] = 5
@@ -247,8 +248,8 @@ class Phrasing(ProgramSign):
 
     def describe(self, numbers: Mapping[str, Any]) -> str:
         return _(
-            "%(alike)s of %(n)s answers (%(share)s) nearly equal what others wrote about other items (by "
-            "this many people: %(people)s)."
+            "%(alike)s of %(n)s answers (%(share)s) are nearly equal to answers that other participants wrote "
+            "about other items. Number of these participants: %(people)s."
         ) % {
             **{name: numbers[name] for name in ("alike", "n", "people")},
             "share": percent(numbers["alike"] / numbers["n"]),
@@ -314,8 +315,8 @@ class HiddenLine(ProgramSign):
     name = "canary"
     title = gettext_noop("Word of the hidden line")
     description = gettext_noop(
-        "Uses the rare word that a hidden line of the page asks programs to use. An answer without the word "
-        "proves nothing, as a program may ignore the line."
+        "Uses a rare word that a hidden line on the page tells programs to use. If an answer does not contain the "
+        "word, this proves nothing, because a program can ignore the line."
     )
     false_alarms = gettext_noop(
         "False positives: none of the words occurs in 134,470 sentences that people wrote before 2016."
@@ -342,7 +343,9 @@ class HiddenLine(ProgramSign):
         )
 
     def describe(self, numbers: Mapping[str, Any]) -> str:
-        return _("%(found)s of %(n)s answers use the word of the hidden line of their page (%(words)s).") % {
+        return _(
+            "%(found)s of %(n)s answers contain the word from the hidden line of the page (%(words)s)."
+        ) % {
             "found": numbers["found"],
             "n": numbers["n"],
             "words": ", ".join(sorted({text["word"] for text in numbers["texts"]})) or "…",

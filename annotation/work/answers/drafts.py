@@ -87,21 +87,22 @@ def refuse_ended(assignment: Assignment) -> None:
     if assignment.state == Assignment.State.INVALIDATED:
         refuse_stopped_worker(Participation.Standing.EXCLUDED)
     if assignment.state == Assignment.State.RESERVED:
-        raise AlreadyEnded(_("Nothing was changed: finish your current page of work before this one."))
+        raise AlreadyEnded(_("Nothing was changed: submit or return your current page of work first."))
     if assignment.state != Assignment.State.ACCEPTED and assignment.state != Assignment.State.EXPIRED:
         raise AlreadyEnded(_("Your answers were submitted and stay as they are."))
     ended = assignment.expires_at is not None and assignment.expires_at <= timezone.now()
     if assignment.state == Assignment.State.EXPIRED and not ended and assignment.session_id is None:
         raise TooLate(
             _(
-                "You sent no answers for a while, and somebody else needed your place on this page of work; "
-                "what you had saved is kept. Take the page up again, or open the study again."
+                "You sent no answers for a while, so somebody else got your place on this page of work. "
+                "Your saved answers are kept. Take the page again, or open the study again."
             )
         )
     if assignment.state == Assignment.State.EXPIRED or ended:
         raise TooLate(
             _(
-                "The time for this page of work is over and its place may be taken; what you had saved is kept."
+                "The time for this page of work is over, and somebody else may have your place. Your saved "
+                "answers are kept."
             )
         )
 

@@ -83,7 +83,7 @@ def _refuse_late(assignment: Assignment) -> None:
         return
     if assignment.submitted_at is None:
         raise AlreadyEnded(_("Nothing was changed: this page of work was never submitted."))
-    raise TooLateToChange(_("Your answers stay as you submitted them: the time to change them is over."))
+    raise TooLateToChange(_("Your answers stay as you submitted them: you cannot change them any more."))
 
 
 def last_changeable(assignments: Sequence[Assignment]) -> Assignment | None:

@@ -28,23 +28,29 @@ def script_words(*, pictures: bool) -> dict[str, str]:
     """Return name in static/js -> translated sentence."""
     return {
         "here": _("Picture {here} of {all}") if pictures else _("{here} of {all}"),
-        "later": _("{n} for later"),
+        "later": _("{n} left for later"),
         "complete": _("All answered"),
         "saving": _("Saving"),
         "saved": _("Saved"),
         "notSaved": _("Not saved"),
-        "offlineKept": _("Not saved: no connection; your answers are kept in this browser"),
-        "offlineOpen": _("Not saved: no connection; your answers are kept on this page: leave it open"),
+        "offlineKept": _("Not saved: no connection. Your answers are kept in this browser."),
+        "offlineOpen": _(
+            "Not saved: no connection. Your answers are kept only on this page. Leave the page open."
+        ),
         "troubleKept": _(
-            "Not saved: the server does not answer as it should; your answers are kept in this browser"
+            "Not saved: the server does not answer correctly. Your answers are kept in this browser."
         ),
         "troubleOpen": _(
-            "Not saved: the server does not answer as it should; "
-            "your answers are kept on this page: leave it open"
+            "Not saved: the server does not answer correctly. Your answers are kept only on this page. "
+            "Leave the page open."
         ),
-        "offlineSubmit": _("No connection: your answers stay here. Try again once it is back."),
+        "offlineSubmit": _(
+            "No connection. Your answers stay on this page. Try again when the connection is back."
+        ),
         "advised": _("Not yet submitted: look at the advice first. Then submit again."),
-        "troubleSubmit": _("The server does not answer as it should: your answers stay here. Try again."),
+        "troubleSubmit": _(
+            "The server does not answer correctly. Your answers stay on this page. Try again."
+        ),
         "submitting": _("Submitting"),
         "otherTab": _("Answered in another tab"),
         "extended": _("You have more time now"),

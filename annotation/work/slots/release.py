@@ -23,7 +23,9 @@ def return_assignment(*, assignment: Assignment) -> None:
     assignment.refresh_from_db(fields=["state"])
     if assignment.state not in (Assignment.State.RETURNED, Assignment.State.EXPIRED):
         raise AlreadyEnded(
-            _("Your answers were submitted and stay; this page of work cannot be returned any more.")
+            _(
+                "You cannot return this page of work any more. Your answers are submitted and stay as they are."
+            )
         )
 
 

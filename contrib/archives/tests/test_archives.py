@@ -141,7 +141,7 @@ def test_nothing_is_sent_unless_asked_and_all_that_would_be_is_shown(
     said = capsys.readouterr().out
     assert "pretty_name" in said
     assert "Refused: Expected the owner and name" in said
-    with pytest.raises(CommandError, match="made public without"):
+    with pytest.raises(CommandError, match="can be made public"):
         call_command("publish_release", study.slug, "--to", "zenodo", "--publish")
     assert zenodo.calls == hub.calls == []
     assert not Deposit.objects.exists()
@@ -431,12 +431,12 @@ def test_somebody_elses_dataset_is_left_alone(study: Study, hub: FakeHub) -> Non
 @pytest.mark.parametrize(
     ("rights", "words"),
     [
-        ("", "whose owner"),
-        ("Pictures CC BY-NC 2.0", "own licence is different"),
-        ("All rights reserved", "own licence is different"),
-        ("Not for redistribution.", "own licence is different"),
-        ("Free for research purposes only", "own licence is different"),
-        ("Wikipedia, CC BY-SA 3.0", "own licence is different"),
+        ("", "has no licence"),
+        ("Pictures CC BY-NC 2.0", "licence of the texts is different"),
+        ("All rights reserved", "licence of the texts is different"),
+        ("Not for redistribution.", "licence of the texts is different"),
+        ("Free for research purposes only", "licence of the texts is different"),
+        ("Wikipedia, CC BY-SA 3.0", "licence of the texts is different"),
     ],
 )
 def test_texts_that_may_not_be_given_away_stay_here(
@@ -493,7 +493,7 @@ def test_the_page_shows_what_would_be_sent_sends_it_and_says_where_it_is(
 
     shown = do()
     assert "release-1.0.zip" in shown
-    assert "Nothing was sent" in shown
+    assert "Nothing has been sent yet" in shown
     assert zenodo.calls == []
     shown = do(send="true")
     assert f'href="{zenodo.url}/uploads/1000"' in shown

@@ -25,7 +25,7 @@ from tests.evaluation.reporting import exported
 from tests.judgments.desk import page
 
 pytestmark = pytest.mark.django_db
-SENTENCE = "turn on arena"
+SENTENCE = "Turn on “arena”"
 
 
 def test_pages_that_people_hold_are_handed_in_and_no_other_is_drawn(

@@ -152,7 +152,7 @@ def test_a_file_is_read_in_pieces_of_any_size(size: int) -> None:
         (b'[{"image_id": 1, "caption": "' + b"a" * 200_000 + b'"}]', "not COCO results JSON"),
         (b'[{"image_id": 1, "caption": "\xff"}]', "not UTF-8"),
         (json.dumps(GOOD).encode() + b"[]", "has content after the end"),
-        (GOOD[:3], "3 of 5 captions; the first images without one: '2', '4'."),
+        (GOOD[:3], "3 of 5 captions; the first images without a caption: '2', '4'."),
         ([*GOOD, {"image_id": 3, "caption": "again"}], "more than one caption of the images '3'"),
         ([*GOOD, {"image_id": "x", "caption": "?"}], "does not have: 'x'"),
         ([{"image_id": n, "caption": "?"} for n in range(10, 90)], "'10', '11', '12', …"),
@@ -288,7 +288,7 @@ def test_a_form_from_another_site_and_a_file_that_is_too_large_are_refused() -> 
     assert careful.post("/challenges/lawns/submit/", values).status_code == 403
     values["file"] = file_of(b" " * (1 << 21))
     reply = careful.post("/challenges/lawns/submit/", values)
-    assert (reply.status_code, "larger than" in reply.text) == (413, True)
+    assert (reply.status_code, "too large" in reply.text) == (413, True)
     browser = signed_in(User.objects.get())
     values = {"challenge": "lawns", "system": "s", "team": "t", "file": file_of(b" " * (1 << 21))}
     assert browser.post("/api/submissions/", values).status_code == 413
@@ -401,7 +401,7 @@ def test_a_large_file_is_read_by_a_job_which_its_author_follows_and_cancels() ->
     run_job(Job.objects.latest("pk").pk)
     page = browser.get("/challenges/lawns/own/").text
     assert "99 of 100 captions" in page
-    assert "refused, and not counted" in page
+    assert "refused and not counted" in page
     assert Submission.objects.count() == 0
 
     send(long_captions())

@@ -23,8 +23,8 @@ def source_of_study(study: Study) -> SourceJudgments:
     if kind.is_open:
         raise EvaluationError(
             _(
-                "Study %(slug)r has protocol %(name)s, whose answers are not numbers; expected grades, yes or "
-                "no, or choices between two captions."
+                "Study %(slug)r has protocol %(name)s. Its answers are not numbers. Expected grades, yes or no, "
+                "or choices between two captions."
             )
             % {"slug": study.slug, "name": kind.name}
         )
@@ -34,7 +34,8 @@ def source_of_study(study: Study) -> SourceJudgments:
         if not len(table) and (published := _published_winners(study)).units:
             return published
         raise EvaluationError(
-            _("Study %(slug)r has no used judgment; expected one or more.") % {"slug": study.slug}
+            _("Study %(slug)r has no judgments that are used in results; expected at least one.")
+            % {"slug": study.slug}
         )
     pks, unit = np.unique(table.unit[counted], return_inverse=True)
     names, contents = _units_of(study, set(pks.tolist()))

@@ -16,7 +16,7 @@ def describe_compared_sources(result: dict[str, Any]) -> str:
     consensus, grid = result["consensus"], result["thresholds"]
     if consensus["n"]:
         sentence = _(
-            "The two studies have the same consensus on %(same)s of the %(n)s shared items that both decide"
+            "%(n)s shared items have a consensus in both studies. On %(same)s of them, the consensus is the same"
         ) % {
             "same": thousands(consensus["same"]),
             "n": thousands(consensus["n"]),
@@ -26,7 +26,8 @@ def describe_compared_sources(result: dict[str, Any]) -> str:
     if len(grid["cells"]) == 1 and cells:
         cell = cells[0]
         sentence = _(
-            "Of %(n)s items, the first says yes to %(first)s and the second to %(second)s, both to %(both)s"
+            "The first study answers yes on %(first)s of %(n)s items, the second on %(second)s, and both on "
+            "%(both)s"
         ) % {
             "n": thousands(cell["n"]),
             "first": thousands(cell["both"] + cell["first_only"]),
@@ -37,8 +38,9 @@ def describe_compared_sources(result: dict[str, Any]) -> str:
     if cells:
         best = grid["best"]
         return _(
-            "The highest kappa is %(kappa)s, at thresholds %(first)s of the first study and %(second)s of the second. "
-            "As the highest of %(n)s, it overestimates agreement: to report a kappa, choose the thresholds in advance."
+            "The highest kappa is %(kappa)s, at thresholds %(first)s of the first study and %(second)s of the "
+            "second. This is the highest of %(n)s values, so it overestimates agreement. To report a kappa, "
+            "choose the thresholds in advance."
         ) % {
             "kappa": _in_two_digits(best["kappa"]["value"]),
             "first": f"{best['first_at_least']:g}",
@@ -48,7 +50,7 @@ def describe_compared_sources(result: dict[str, Any]) -> str:
     tau = result["correlation"]["kendall-tau-b"]
     if tau["value"] is not None:
         return _(
-            "Over %(n)s shared items, the scores correlate by %(tau)s (Kendall's tau-b, 95 %% interval %(low)s to "
+            "On the %(n)s shared items, Kendall's tau-b between the scores is %(tau)s (95 %% interval %(low)s to "
             "%(high)s)."
         ) % {
             "n": thousands(tau["n"]),
@@ -57,14 +59,14 @@ def describe_compared_sources(result: dict[str, Any]) -> str:
             "high": _in_two_digits(tau["high"]),
         }
     why = grid["reason"] or consensus["reason"]
-    return _("No figure is defined: %(why)s.") % {"why": _(why)}
+    return _("The figures of this comparison are undefined: %(why)s.") % {"why": _(why)}
 
 
 def _describe_kappa(kappa: dict[str, Any]) -> str:
     if kappa["value"] is None:
         return _("; kappa is undefined")
     return _(
-        "; Cohen's kappa is %(kappa)s (95 %% interval %(low)s to %(high)s; 0 is chance, 1 is always)"
+        "; Cohen's kappa is %(kappa)s (95 %% interval %(low)s to %(high)s; 0 is chance, 1 is full agreement)"
     ) % {
         "kappa": _in_two_digits(kappa["value"]),
         "low": _in_two_digits(kappa["low"]),

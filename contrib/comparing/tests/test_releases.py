@@ -33,7 +33,7 @@ def test_two_releases_are_compared(designer: Client, study: Study) -> None:
     exclude_worker(study=study, worker=worker, why="never looked")
     do(designer, study, "release", **TERMS | {"version": "1.1"})
     work("release")
-    assert "choose two" in words(do(designer, study, "compare-releases", before="1.0", after="1.0"))
+    assert "Choose two" in words(do(designer, study, "compare-releases", before="1.0", after="1.0"))
     do(designer, study, "compare-releases", before="1.0", after="1.1")
     work("compare_releases")
     answer = words(designer.get(page(study)))

@@ -73,13 +73,13 @@ def test_the_page_shows_the_figures_the_counts_and_what_was_left_out(
     designer: Client, crowd: Study, experts: Study
 ) -> None:
     shown = words(designer.get(address(crowd), {"with": "experts", "cell": "11"}))
-    assert "Shared items 3 0 by id, 3 by content" in shown
+    assert "Shared items 3 0 matched by id, 3 matched by content" in shown
     assert "Only in this study 1 left out" in shown
     # cell 11 is .66 (the second of three) and 3.33 (the fifth of seven)
-    assert "At 0.66 and 3.33" in shown
-    assert "both yes 1, only this study 1, only the other 0, neither 1" in shown
+    assert "Thresholds 0.66 (this study) and 3.33 (other study)" in shown
+    assert "yes in both studies: 1; only in this study: 1; only in the other study: 0; in neither: 1" in shown
     taken = words(designer.get(address(crowd), {"with": "experts", "missing": "no"}))
-    assert "counted as “no” in this study" in taken
+    assert "counted as “no” in the table of thresholds" in taken
 
 
 def test_two_choices_are_shown_as_a_table_of_who_says_what(designer: Client, dataset: Dataset) -> None:
@@ -92,8 +92,8 @@ def test_two_choices_are_shown_as_a_table_of_who_says_what(designer: Client, dat
         study.answer(hit, f"{slug}-w", [2 if turned else 1])
         made.append(study.study)
     shown = words(designer.get(address(made[0]), {"with": "two"}))
-    assert "1 with sides swapped" in shown
-    assert "on 1 of the 1 shared items that both decide" in shown
+    assert "in 1 of them the sides are swapped" in shown
+    assert "On 1 of them, the consensus is the same" in shown
 
 
 def choices(dataset: Dataset, slug: str, protocol: str, *pairs: tuple[str, str, str, int]) -> Study:
@@ -235,7 +235,7 @@ def test_a_large_study_is_counted_by_a_job_while_the_page_says_so(
     with patch.object(studies, "MANY_UNITS", 3):
         asked = designer.get(call_address(crowd), {"with": "experts"})
         assert (asked.status_code, asked["Retry-After"]) == (202, "5")
-        assert "Being computed" in words(designer.get(address(crowd), {"with": "experts"}))
+        assert "Computing the results" in words(designer.get(address(crowd), {"with": "experts"}))
         (job,) = Job.objects.filter(kind="figures")
         assert run_job(job.pk)
         assert "Shared items 3" in words(designer.get(address(crowd), {"with": "experts"}))

@@ -199,7 +199,7 @@ def test_an_unchanged_board_costs_a_304(study: Study, designer: Client) -> None:
     pause_study(study=study, why="a caption is broken")
     third = designer.get(live, headers={"If-None-Match": first["ETag"]})
     assert third.status_code == 200
-    assert "no pages of work are given out" in words(third)
+    assert "Participants cannot take new pages of work" in words(third)
 
 
 def test_the_cost_of_a_board_does_not_grow_with_its_rows(

@@ -243,7 +243,7 @@ def test_the_page_and_the_call_wait_for_a_job_and_show_the_same(study: Study, de
     found = designer.get(address).json()
     shown = words(designer.get(page(study, "soft-labels")))
     assert " ".join(found["in_words"].split()) in shown
-    assert "Raters fall into two groups" in shown
+    assert "Raters form two groups" in shown
     assert "judge-0, judge-1, judge-2" in shown
 
 
@@ -263,7 +263,7 @@ def test_what_the_crowd_says_of_people_is_for_designers_and_is_forgotten(
     for client, seen in ((designer, {"country", "crowd: country"}), (viewer, {"country"})):
         assert {row["by"] for row in client.get(address).json()["known"]} == seen
         shown = words(client.get(page(study, "soft-labels")))
-        assert "Raters fall into two groups" in shown
+        assert "Raters form two groups" in shown
         assert ("Crowd: country" in shown, "There" in shown) == (len(seen) > 1, len(seen) > 1)
     forget_raw_ids(study=study)
     assert not CachedFigures.objects.filter(study=study, name="disagreement").exists()
@@ -403,7 +403,7 @@ def test_an_infinite_cross_entropy_is_null_with_its_reason_at_each_door(
     file.write_text("".join(json.dumps({"unit": one.key, "distribution": least}) + "\n" for one in units))
     call_command("import_predictions", "dogs", str(file), name="sure", stdout=StringIO())
 
-    why = "it gives probability 0 to an answer that somebody gave, so its cross-entropy is infinite"
+    why = "the prediction gives probability 0 to an answer that was given, so the cross-entropy is infinite"
     place, printed = tmp_path / "found.json", StringIO()
     call_command("soft_labels", "dogs", bootstraps=0, output=place, stdout=printed)
     written = {row["name"]: row for row in json.loads(place.read_text())["predictors"]}

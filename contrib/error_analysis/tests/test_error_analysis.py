@@ -87,7 +87,7 @@ def test_the_list_holds_what_is_opposed_with_votes_and_scores(pairs: StudyOf, de
     address = page(pairs.study, "closer")
     response = designer.get(f"{address}?metric=bleu-1")
     [row] = response.context["rows"]
-    assert (row["key"], row["people"]) == ("p2", "2, by 1 of 1 item")
+    assert (row["key"], row["people"]) == ("p2", "text 2, chosen for 1 of 1 item")
     assert row["sure"] == "75\N{NO-BREAK SPACE}%"  # two of two votes
     assert [name for name, _, _ in row["scores"]] == [
         "bleu-1",
@@ -115,7 +115,7 @@ def test_two_scores_have_the_digits_that_part_them(
 def test_captions_whose_ranks_differ_are_listed_for_graded_studies(grades: StudyOf, designer: Client) -> None:
     rows = designer.get(page(grades.study, "closer") + "?metric=bleu-1").context["rows"]
     assert rows[0]["texts"] == [("1", "A zebra", False)]
-    assert rows[0]["people"].endswith("of 2")
+    assert rows[0]["people"].endswith("of 2 answers")
 
 
 def test_before_anything_is_computed_the_page_says_what_to_do(pairs: StudyOf, designer: Client) -> None:
@@ -140,8 +140,8 @@ def test_a_pair_is_seen_with_votes_and_the_stored_scores(pairs: StudyOf, designe
 @pytest.mark.parametrize(
     ("made", "compares", "people"),
     [
-        ("pairs", True, {"p1": "1, by 1 of 1 item", "p2": "2, by 1 of 1 item"}),
-        ("grades", False, {"u0": "mean 4 of 2", "u3": "mean 2 of 2"}),
+        ("pairs", True, {"p1": "text 1, chosen for 1 of 1 item", "p2": "text 2, chosen for 1 of 1 item"}),
+        ("grades", False, {"u0": "mean 4 of 2 answers", "u3": "mean 2 of 2 answers"}),
     ],
 )
 def test_people_name_the_winner_of_a_pair_and_give_a_caption_a_mean(

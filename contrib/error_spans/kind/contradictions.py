@@ -20,19 +20,21 @@ def span_contradictions(design: StudyDesign) -> Iterator[str]:
     if table.categories == "own" and not table.own:
         yield pgettext(
             "staff",
-            "spans.own is empty; expected the names of your categories, as spans.categories is 'own'",
+            "spans.categories is 'own', but spans.own is empty; expected the names of your categories",
         )
     if len(table.weights_by_category) < len(table.weights):
-        yield pgettext("staff", "spans.weights has a category twice; expected each once")
+        yield pgettext(
+            "staff", "spans.weights contains the same category twice; expected different categories"
+        )
     if len(set(table.own)) < len(table.own):
-        yield pgettext("staff", "spans.own has a name twice; expected each once")
+        yield pgettext("staff", "spans.own contains the same name twice; expected different names")
     if table.contrastive:
         counts = {"units_per_hit": design.units_per_hit, "controls.per_hit": design.controls.per_hit}
         for key, count in counts.items():
             if count % TEXTS_ON_A_SCREEN:
                 yield pgettext(
                     "staff",
-                    "%(key)s is %(count)d, but it counts texts, which are shown in pairs (spans.contrastive); "
+                    "%(key)s is %(count)d, but texts are shown in pairs (spans.contrastive); "
                     "expected an even number",
                 ) % {"key": key, "count": count}
     if not table.documents:
@@ -46,7 +48,7 @@ def span_contradictions(design: StudyDesign) -> Iterator[str]:
     if design.filter.bleu_pre or design.sampling.only:
         yield pgettext(
             "staff",
-            "spans.documents is true, and filter.bleu_pre or sampling.only would leave out parts of documents",
+            "spans.documents is true, but filter.bleu_pre or sampling.only would leave out parts of documents",
         )
     if design.controls.per_hit and REPEATED in design.controls.kinds:
         yield pgettext(

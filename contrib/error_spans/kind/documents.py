@@ -37,8 +37,9 @@ def draw_documents(kind: Kind, design: StudyDesign, material: Material) -> Batch
         raise DesignError(
             pgettext(
                 "staff",
-                "spans.documents is true, but no item of split %(split)r of dataset %(name)r names its document "
-                "and has a text of a system; expected a column document (contrib/error_spans/README.md).",
+                "spans.documents is true, but split %(split)r of dataset %(name)r has no item "
+                "with both a document and a text of a system; expected a column document "
+                "(contrib/error_spans/README.md).",
             )
             % {"split": design.sampling.split, "name": material.name},
             field="spans.documents",
@@ -59,9 +60,9 @@ def draw_documents(kind: Kind, design: StudyDesign, material: Material) -> Batch
         raise DesignError(
             pgettext(
                 "staff",
-                "The largest page has %(n)d texts, as documents are not split. At seconds_per_unit = "
-                "%(seconds)g it takes longer than crowd.lease_minutes = %(minutes)d; expected at least "
-                "%(least)d minutes.",
+                "The largest page has %(n)d texts, because documents are not split. With "
+                "seconds_per_unit = %(seconds)g, this page takes longer than crowd.lease_minutes "
+                "= %(minutes)d; expected at least %(least)d minutes.",
             )
             % {
                 "n": largest,

@@ -78,7 +78,8 @@ def text_unit(
             raise DesignError(
                 pgettext(
                     "staff",
-                    "spans.reference is true, but item %(name)r has no reference; expected false.",
+                    "spans.reference is true, but item %(name)r has no reference; expected "
+                    "spans.reference = false.",
                 )
                 % {"name": image.name},
                 field="spans.reference",

@@ -91,7 +91,7 @@ class SpanOptions:
         keys = {START, END, SEVERITY, CATEGORY} if self.categories else {START, END, SEVERITY}
         if not isinstance(span, Mapping) or set(span) != keys:
             raise ValueError(
-                gettext("a span has other keys; expected %(keys)s") % {"keys": ", ".join(sorted(keys))}
+                gettext("a span has unexpected keys; expected %(keys)s") % {"keys": ", ".join(sorted(keys))}
             )
         start, end = span[START], span[END]
         placed = type(start) is int and type(end) is int and 0 <= start < end <= length

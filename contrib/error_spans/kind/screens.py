@@ -40,8 +40,8 @@ def notes_of_screens(design: StudyDesign, hits: Sequence[HITSpec]) -> list[str]:
         raise DesignError(
             pgettext(
                 "staff",
-                "spans.contrastive is true, but no item has two texts to stand side by side; expected texts of two "
-                "systems or more.",
+                "spans.contrastive is true, but no item has two texts that can be shown side by "
+                "side; expected texts of at least two systems.",
             ),
             field="spans.contrastive",
         )

@@ -89,10 +89,10 @@ class SpanAnnotation(OpenKind):
         script="js/kinds/spans.js",
         keys=(
             (("←", "→"), _("choose a word")),
-            ((_("Shift ←"), _("Shift →")), _("choose more words, or fewer")),
+            ((_("Shift ←"), _("Shift →")), _("choose more or fewer words")),
             (("M", "J", "K"), _("mark as a minor, major or critical error")),
             (("X",), _("mark that something is missing")),
-            ((_("Delete"),), _("take the chosen mark away")),
+            ((_("Delete"),), _("remove the chosen mark")),
             (("0", "…", "9"), _("0, 10, 20 … 90")),
             (("7", "5"), "75"),
         ),

@@ -46,7 +46,7 @@ def test_errors_are_marked_by_mouse_keys_finger_and_in_a_plain_form(
     page.mouse.down()
     page.mouse.move(end["x"] + end["width"] - 1, end["y"] + end["height"] / 2, steps=5)
     page.mouse.up()
-    expect(here(page).get_by_role("status")).to_contain_text(f"“{first} {second}” is chosen.")
+    expect(here(page).get_by_role("status")).to_contain_text(f"“{first} {second}” is selected.")
     here(page).get_by_role("button", name="Major").click()
     expect(here(page).get_by_role("status")).to_have_text(f"“{first} {second}”: Major")
     page.keyboard.press("Enter")

@@ -85,7 +85,7 @@ def test_an_answer_is_spans_in_code_points_and_a_score() -> None:
             {"categories": "mqm"},
             "category of a span is x",
         ),
-        ({"spans": ["a"], "score": 1}, {}, "a span has other keys"),
+        ({"spans": ["a"], "score": 1}, {}, "a span has unexpected keys"),
         ({"spans": [MINOR] * 201, "score": 1}, {}, "at most 200 spans"),
     ],
 )
@@ -414,7 +414,7 @@ def test_contradictions_are_said_with_their_key(values: dict[str, Any], said: st
 
 def test_documents_that_nobody_names_are_no_material() -> None:
     nameless = Material("news", tuple(Image(f"{n}", "test", (), (("a", Text("c", "x")),)) for n in range(3)))
-    with pytest.raises(DesignError, match="names its document"):
+    with pytest.raises(DesignError, match="item with both a document"):
         KINDS["spans"].draw_batch(design(spans={"documents": True}), nameless)
 
 

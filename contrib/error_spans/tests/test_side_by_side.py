@@ -37,7 +37,7 @@ def test_both_texts_of_a_screen_are_answered_and_become_a_judgment_each() -> Non
     given = {f"u{position}": str(10 * int(position)) for position in positions_on(html)}
     short = submit(study, person, assignment, {**given, "u4": "", "u2-w0": "major"})
     assert short.status_code == 422
-    assert "Still without an answer:" in short.content.decode()
+    assert "Not answered yet:" in short.content.decode()
     assignment.refresh_from_db()
     assert sorted(assignment.answers) == ["1", "2", "3", "5", "6"]  # what was given is saved
     submit(study, person, assignment, {**given, "u2-w0": "major"})
@@ -111,7 +111,7 @@ def test_a_system_stays_on_its_side_of_a_document() -> None:
         lefts.add(names[0])
     assert lefts == {"a#1", "a#2"}
     html, _ = work_of(study, joined(study))
-    assert html.count("Part 2 of 6 of a document") == 1
+    assert html.count("Document: part 2 of 6") == 1
 
 
 def test_a_side_whose_partner_is_withdrawn_stands_alone() -> None:

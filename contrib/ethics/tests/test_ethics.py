@@ -35,14 +35,14 @@ def test_the_checklist_says_what_the_design_says_and_what_is_missing(designer: C
     assert lines["ethics.board"] == "IRB 7 of Example, no. 12"
     assert lines["ethics.risks"] == ""
     assert lines["ethics.minimum_age"] == "18 years."
-    assert lines["retention.identities_days"].startswith("90 days")
+    assert "90 days after" in lines["retention.identities_days"]
     # four items of 30 seconds, one of them a check question, for 50 cents: 50 * 3600 / 120
-    assert "0.50 EUR" in lines["What they are paid"]
-    assert "15.00 EUR an hour" in lines["What they are paid"]
+    assert "0.50 EUR" in lines["What participants are paid"]
+    assert "15.00 EUR per hour" in lines["What participants are paid"]
     assert "Germany" in lines["Requirements"]
     call_command("ethics", study.slug, stdout=(out := StringIO()))
     assert (
-        "**Risks, and what is done about them** (CR (b)(2), ARR A2)\n\n**To be filled in by you.**"
+        "**Risks and how they are reduced** (CR (b)(2), ARR A2)\n\n**To be filled in by you.**"
         in out.getvalue()
     )
     shown = words(designer.get(page(study, "ethics")))
@@ -72,16 +72,16 @@ def test_a_usual_case_fills_the_texts_in_every_language_without_typing(designer:
         assert [part for part in shared if part not in text] == [], language
         others = design.consent.split("\n\n") if language != "en" else []
         assert [part for part in text.split("\n\n") if part in others and len(part) > 30] == [], language
-    own = {"eu": "Data Protection Regulation", "us": "IRB", "course": "your grade", "panel": "your panel"}[
+    own = {"eu": "Data Protection Regulation", "us": "IRB", "course": "Your grade", "panel": "your panel"}[
         case
     ]
     assert own in design.consent
-    assert sum(part in design.consent for part in ("Data Protection Regulation", "IRB", "your grade")) == (
+    assert sum(part in design.consent for part in ("Data Protection Regulation", "IRB", "Your grade")) == (
         case != "panel"
     )
     # a text of one's own stays; a ready one is said to be of an earlier design
     again = designer.post(do(study, "ready-texts"), {"page": "launch", "case": case}, follow=True)
-    assert "there is a consent text" in words(again)
+    assert "already has a consent text" in words(again)
     study.design["crowd"]["reward_cents"] = 40
     study.save()
     assert "design has changed since the ready text" in checked(designer, study)["Consent"][1]

@@ -51,7 +51,7 @@ class TestTheNextBatch:
         before = Study.objects.count()
         with pytest.raises(WrongState, match="select at least"):
             make_next_batch(study=pairs.study, keys=[])
-        with pytest.raises(ObjectNotFound, match="has no 'p9'"):
+        with pytest.raises(ObjectNotFound, match="has no row 'p9'"):
             make_next_batch(study=pairs.study, keys=["p1", "p9"])
         imported = StudyOf(pairs.dataset, "relevance", imported=True)
         imported.unit("u1", "a.jpg", first="A dog")
@@ -114,5 +114,5 @@ def test_new_items_become_a_draft_without_the_old_ones(admin_client: Client) -> 
 
     assert len(judged(batch)) == 2
     assert not judged(batch) & judged(study)
-    with refuses(WrongState, "upload more first", "3", "4"):
+    with refuses(WrongState, "Upload more items first", "3", "4"):
         make_batch_of_new_items(study=study, items=4)

@@ -88,11 +88,15 @@ def test_a_row_without_a_word_about_it_expects_nothing() -> None:
 @pytest.mark.parametrize(
     ("column", "cell", "said"),
     [
-        ("Expected.tone", "maybe", "'maybe'; expected for “tone” one of pos, neg"),
-        ("Expected.flags", "irony|late", "expected for “flags” a list with some of irony, rude"),
+        ("Expected.tone", "maybe", "'maybe'; expected one of these values for “tone”: pos, neg"),
+        (
+            "Expected.flags",
+            "irony|late",
+            "expected a list of values for “flags”; allowed values: irony, rude",
+        ),
         ("Expected.stars", "many", "expected a number, or two with .. between them"),
         ("Expected.stars", "9..6", "expected a number, or two with .. between them"),
-        ("Expected.stars", "11", "expected for “stars” a number from 0 to 10"),
+        ("Expected.stars", "11", "expected a number from 0 to 10 for “stars”"),
         ("Expected.stars", "11..12", "expected numbers that “stars” takes"),
         ("Expected.stars", "6.2..6.8", "expected a range with a number in it that “stars” takes"),
         ("Expected.tone", "|", "expected one of the values of “tone”"),
@@ -217,11 +221,11 @@ def test_a_rehearsal_s_people_fare_on_control_items_as_they_are(tmp_path: Path, 
         (ROWS[8:], {}, "every row of dataset 'tone' has a right answer"),
         (
             [*ROWS, {"id": "z", "text": "z", "Expected.tone": "fine"}], {},
-            "row-13 of dataset 'tone' has in column 'Expected.tone' 'fine'; expected for “tone” one of pos, neg",
+            "of dataset 'tone' cannot be used: 'fine'; expected one of these values for “tone”: pos, neg",
         ),
         (
             ROWS, {"source": TONE.replace("${text}", "${text} ${Expected.tone}")},
-            "template.html shows ${Expected.tone}, which contains the right answer",
+            "template.html shows ${Expected.tone}. This field contains the right answer",
         ),
     ],
 )  # fmt: skip
@@ -242,11 +246,11 @@ def test_rows_that_cannot_be_control_items_are_named_before_anything_is_drawn(
         (
             {"kinds": ["reference"]},
             TONE,
-            "controls.kinds contains 'reference', which a template does not have",
+            "controls.kinds contains 'reference', which is not available for templates",
         ),
-        ({"kinds": ["repeated"]}, '${id} ${text} <input name="a">', "the template asks only for texts"),
+        ({"kinds": ["repeated"]}, '${id} ${text} <input name="a">', "asks only for written texts"),
         ({"known": [{"image": "row-1", "expected": "pos"}]}, TONE, "controls.known must be empty"),
-        ({"per_hit": 4}, TONE, "which leaves no item on a page of work of 4"),
+        ({"per_hit": 4}, TONE, "but the number of items on a page of work is 4"),
     ],
 )
 def test_a_design_whose_control_items_no_template_has_is_refused(
@@ -270,8 +274,8 @@ def test_bringing_a_template_says_which_rows_can_be_control_items(tmp_path: Path
     )
     assert odd.rows_with_answers == 0
     assert (
-        "What is expected could not be met by any answer in row-1, column “Expected.tone”: 'fine'; expected for “tone” "
-        "one of pos, neg." in odd.left_out
+        "What is expected could not be met by any answer in row-1, column “Expected.tone”: 'fine'; expected one of "
+        "these values for “tone”: pos, neg." in odd.left_out
     )
 
 

@@ -100,7 +100,7 @@ def test_what_cannot_be_used_is_said_on_the_page_and_nothing_is_stored(admin_cli
 
 def test_a_taken_short_name_is_said_at_once(admin_client):
     create(admin_client, look(admin_client))
-    assert "There is a study" in look(admin_client)
+    assert "A study" in look(admin_client)
 
 
 def test_pictures_come_along_in_a_zip(admin_client):

@@ -235,7 +235,7 @@ def test_a_client_answers_name_by_name(tmp_path):
     headers, held = begin(study)
     address = f"/api/assignments/{held['id']}/"
     wrong = patch(address, {"answers": [{"position": 1, "answer": {"tone": "maybe"}}]}, headers)
-    assert "expected for “tone” one of pos, neg" in is_problem(wrong, 400)["detail"]
+    assert "expected one of these values for “tone”: pos, neg" in is_problem(wrong, 400)["detail"]
     assert (
         send(held["id"], [{"position": 1, "answer": {"tone": "pos", "age": 3}}], headers).status_code == 200
     )

@@ -450,9 +450,9 @@ def test_a_comparison_finds_what_was_put_in(tmp_path: Path) -> None:
     client = signed_in(User.objects.create_superuser("lead"))
     page = client.get(f"/admin/judgments/study/{study.pk}/judges/").content.decode()
     assert "Not tested: no person judged 30 or more" in page
-    assert "chooses the text shown first" in page
-    assert "With fewer judgments by people" in page
-    assert re.search(r"The results below were computed \d+\s\w+\s\d{4}\s\d\d:\d\d\.", page)
+    assert "chooses the text that is shown first" in page
+    assert "Results with fewer judgments by people" in page
+    assert re.search(r"The results below were computed on \d+\s\w+\s\d{4}\s\d\d:\d\d\.", page)
     stored = client.get(f"/api/studies/{study.slug}/judges/").json()
     assert stored["result"]["judges"] == found["judges"]
     assert client.get(f"/api/judges/?study={study.slug}").json()["results"][0]["own_systems"] == ["system-1"]
@@ -520,12 +520,12 @@ def test_a_judge_is_removed_and_what_was_computed_with_it_says_so(
     asked = ask_model(study=study, name="m", model="small", budget=Decimal(1), **PRICED)
     store_comparison(compare_judges_with_people(study=study))
     page = reverse("admin:judgments_study_judges", args=[study.pk])
-    assert "has been removed since" not in designer.get(page).content.decode()
+    assert "was removed after the results" not in designer.get(page).content.decode()
 
     do = reverse("admin:judgments_study_do", args=[study.pk, "remove-judge"])
     gone = Judge.objects.get(name="a")
     shown = designer.post(do, {"page": "judges", "judge": gone.pk}, follow=True).content.decode()
-    assert shown.count("has been removed since") == 1
+    assert shown.count("was removed after the results") == 1
     assert not JudgeAnswer.objects.filter(judge_id=gone.pk).exists()
     asked_row = JudgeAnswer.objects.filter(judge=asked.judge).first()
     assert asked_row is not None
@@ -556,8 +556,8 @@ def test_pages_of_work_that_a_judge_answers_are_kept(designer: Client) -> None:
     generate_hits(study=study)
     Judge.objects.create(study=study, name="model")
     study.refresh_from_db()
-    with pytest.raises(WrongState, match="remove"):
+    with pytest.raises(WrongState, match="Remove the judge"):
         discard_hits(study=study)
     shown = designer.get(reverse("admin:judgments_study_discard", args=[study.pk])).content.decode()
-    assert "remove the judge first" in shown
+    assert "Remove the judge first" in shown
     assert study.hits.exists()

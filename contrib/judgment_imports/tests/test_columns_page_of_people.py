@@ -130,7 +130,7 @@ def test_criteria_become_studies_that_the_job_leads_to(
     assert answers("brought-adequacy")["A.jpg", "w1"] == 2
     assert (job.result or {})["study"] == "brought-fluency"
     shown = words(designer.get(reverse("admin:judgments_job_change", args=[job.pk])))
-    assert "studies of their own: brought-fluency, brought-adequacy" in shown
+    assert "for each criterion of the file: brought-fluency, brought-adequacy" in shown
     fluency, adequacy = (Study.objects.get(slug=f"brought-{name}") for name in ("fluency", "adequacy"))
     shown = designer.get(page(fluency, "hits")).content.decode()
     assert f'<a href="{page(adequacy, "results")}"><code>brought-adequacy</code></a>' in shown
@@ -142,7 +142,7 @@ def test_each_file_may_be_a_person_s(designer: Client, dataset: Dataset) -> None
     address = uploaded(
         designer, dataset, "image,cap,stars\nA.jpg,one,3\n", "image,cap,stars\nA.jpg,one,4\n"
     ).headers["Location"]
-    assert "Each file has the answers of one participant" in words(designer.get(address))
+    assert "Each file contains the answers of one participant" in words(designer.get(address))
     job = done(designer.post(address, RATED | {"column-2": "value", "each_file": "on"}))
     assert job.state == Job.State.DONE, job.error
     assert answers() == {("A.jpg", "p1"): 3, ("A.jpg", "p2"): 4}

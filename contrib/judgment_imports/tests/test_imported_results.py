@@ -46,7 +46,7 @@ def run(path: Path, **options: str) -> str:
 def test_a_result_file_becomes_a_study(tmp_path: Path) -> None:
     said = run(results(tmp_path))
     assert "Study old-batch: imported." in said
-    assert "Answers of rejected assignments, kept and not used: 1." in said
+    assert "Answers of rejected assignments, which are stored but not used: 1." in said
     study = Study.objects.get(slug="old-batch")
     assert (study.protocol, study.state, study.source) == ("pairwise", "closed", "imported")
     assert study.hits.count() == 2

@@ -85,7 +85,7 @@ def test_columns_named_after_people_are_their_answers_and_an_empty_cell_is_none(
     assert answers() == {
         ("t1", "Ada"): 3, ("t1", "Ben"): 4, ("t1", "Eva"): 2, ("t2", "Ada"): 1, ("t2", "Eva"): 3
     }  # fmt: skip
-    assert "without an answer, left out: 1" in said
+    assert "Unanswered questions of a page of work, left out: 1" in said
 
 
 def test_a_person_whose_column_the_table_lacks_is_named(imports: Imports) -> None:
@@ -157,7 +157,7 @@ def test_columns_that_have_our_names_are_left_out_when_asked_and_told_else(impor
     assert "kind=- leaves the column out" in said
     said = imports(OURS, "--map", f"{COLUMNS},kind=-", "--dry-run")
     assert (
-        "Column “invalidated” is imported, because its name is a standard one; COLUMN=- leaves it out."
+        "Column “invalidated” is imported, because it has a standard name. To leave it out, use COLUMN=-."
         in said
     )
     assert "Column “kind”" not in said
@@ -227,7 +227,10 @@ def test_several_criteria_are_one_import_and_a_study_each(
     assert "adequacy:" in preview
     assert not Study.objects.exists()
     said = imports(table, "--map", *options)
-    assert "The criteria of the file are studies of their own: brought-fluency, brought-adequacy." in said
+    assert (
+        "A separate study was created for each criterion of the file: brought-fluency, brought-adequacy."
+        in said
+    )
     for slug, mean in zip(("brought-fluency", "brought-adequacy"), means, strict=True):
         study = Study.objects.get(slug=slug)
         (system,) = aggregate_study(study=study)["systems"]
@@ -337,7 +340,7 @@ def test_a_pair_shown_both_ways_round_is_one_pair(imports: Imports) -> None:
     said = imports(
         "image,x,y,a,b,w,v\n" + "".join(f"A.jpg,{row}\n" for row in rows), "--map", PAIRS, protocol="pairwise"
     )
-    assert "turned with their answers: 3" in said
+    assert "the pair and its answer were reversed: 3" in said
     assert answers() == {("A.jpg", name): value for name, value in zip(
         ("ann", "ben", "cat", "dan", "eva"), (1, 1, 2, 1, 0), strict=True
     )}  # fmt: skip

@@ -37,34 +37,41 @@ def _rehearsal_points(launch: Launch) -> Iterable[ChecklistItem]:
             _("Rehearsal"),
             Readiness.MISSING,
             _(
-                "The design has not been rehearsed: simulated participants can answer a copy of the study first."
+                "The design has not been rehearsed. Simulated participants can answer a copy of "
+                "the study first."
             ),
             page="rehearsal",
-            link_words=_("Rehearse it"),
+            link_words=_("Rehearse the study"),
         )
         if launch.design.judgments_per_unit > 1:
-            yield launch.point(_("Agreement expected"), Readiness.UNKNOWN, _("A rehearsal shows it."))
+            yield launch.point(
+                _("Agreement expected"), Readiness.UNKNOWN, _("A rehearsal can estimate the agreement.")
+            )
         return
     recovered, alpha = newest.result["recovered"], newest.result["agreement"]
     yield launch.point(
         _("Rehearsal"),
         Readiness.READY,
-        _("The consensus of simulated participants recovered %(share)s of the right answers.")
+        _("The consensus of simulated participants found %(share)s of the right answers.")
         % {"share": percent(recovered["value"])},
         page="rehearsal",
         link_words=_("See the rehearsal"),
     )
     if alpha["value"] is not None:
-        sentence = _("Krippendorff's alpha of %(alpha)s among participants like those of the rehearsal.")
+        sentence = _(
+            "In the rehearsal, Krippendorff's alpha was %(alpha)s. Expect a similar value if people "
+            "answer like the simulated participants."
+        )
         sentence %= {"alpha": coefficient(alpha["value"])}
         readiness = Readiness.READY if alpha["value"] >= TENTATIVE else Readiness.MISSING
         if readiness is Readiness.MISSING:
             sentence += " " + _(
-                "Below .67, single items are uncertain: a clearer question or more answers help."
+                "Below .67 the consensus of single items is uncertain. A clearer question or more "
+                "judgments per item help."
             )
         yield launch.point(_("Agreement expected"), readiness, sentence)
     elif launch.design.judgments_per_unit > 1:
-        sentence = _("The rehearsal was too small to estimate it.")
+        sentence = _("The rehearsal was too small to estimate the agreement.")
         yield launch.point(_("Agreement expected"), Readiness.UNKNOWN, sentence)
     if rows := _power_rows(newest, launch.design.purpose):
         yield _power_point(launch, rows)
@@ -92,16 +99,16 @@ def _main_row(rows: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
 def _power_sentence(rows: Sequence[Mapping[str, Any]]) -> str:
     sentences = {
         (True, "systems"): _(
-            "Of 100 such studies, %(powers)s would name the better of two systems if it wins %(differences)s of "
-            "the pairs."
+            "Of 100 studies like this one, %(powers)s would find the better of two systems if the "
+            "system wins %(differences)s of the pairs."
         ),
         (True, "metrics"): _(
-            "Of 100 such studies, %(powers)s would name the better of two metrics if it is right on "
-            "%(differences)s more of the pairs."
+            "Of 100 studies like this one, %(powers)s would find the better of two metrics if the "
+            "metric is right on %(differences)s more of the pairs."
         ),
         (False, "systems"): _(
-            "Of 100 such studies, %(powers)s would name the better of two systems if their means differ by "
-            "%(differences)s."
+            "Of 100 studies like this one, %(powers)s would find the better of two systems if "
+            "their means differ by %(differences)s."
         ),
     }
     of_pairs = "pairs" in rows[0]
@@ -139,14 +146,16 @@ def _power_point(launch: Launch, rows: Sequence[Mapping[str, Any]]) -> Checklist
     power = row["power"] or 0.0
     if power >= POWER_WANTED:
         if row.get("alike"):
-            doubt = _("In the rehearsal itself, no system was better.")
+            doubt = _("In this rehearsal no system was better than another.")
             return launch.point(title, Readiness.UNKNOWN, f"{sentence} {doubt}")
         return launch.point(title, Readiness.READY, sentence)
     needed = row["needed"]
     if needed is None:
         remedy = _("More items or more participants increase the power.")
     else:
-        remedy = _("For %(enough)s of 100, about %(needed)s pairs are needed instead of %(pairs)s.") % {
+        remedy = _(
+            "To reach %(enough)s of 100, the study needs about %(needed)s pairs instead of %(pairs)s."
+        ) % {
             "enough": round(100 * POWER_WANTED),
             "needed": thousands(needed),
             "pairs": thousands(row["pairs"]),

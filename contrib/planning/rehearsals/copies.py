@@ -20,11 +20,12 @@ def copy_for_rehearsal(*, study: Study, user: User | None = None) -> Study:
     """Create a simulated draft with the same design, linked to the study."""
     if study.source == Study.Source.IMPORTED:
         raise WrongState(
-            _("Study %(slug)r holds imported judgments; there is nothing to rehearse.") % {"slug": study.slug}
+            _("Study %(slug)r has imported judgments, so it cannot be rehearsed.") % {"slug": study.slug}
         )
     if study.simulated:
         raise WrongState(
-            _("Study %(slug)r is a rehearsal; rehearse the study it is a copy of.") % {"slug": study.slug}
+            _("Study %(slug)r is the copy of a rehearsal. Rehearse the original study instead.")
+            % {"slug": study.slug}
         )
     stem = f"{study.slug[:64]}-rehearsal-"
     taken = set(Study.objects.filter(slug__startswith=stem).values_list("slug", flat=True))

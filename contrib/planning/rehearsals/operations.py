@@ -44,7 +44,7 @@ def _number(label: str, usual: float, low: float, high: float) -> Any:
     field: Any = serializers.IntegerField if whole else serializers.FloatField
     return field(
         label=label,
-        help_text=f"Default {usual}." if whole else f"{label} (default {usual}).",
+        help_text=f"Default: {usual}." if whole else f"{label} (default: {usual}).",
         min_value=low,
         max_value=high,
         initial=usual,
@@ -65,9 +65,8 @@ class RehearsalRequest(Parameters):
         required=False,
         initial=DEFAULT_CROWD.sorts,
         label="Spammers",
-        help_text="Types of spammers, separated by commas: "
-        + "; ".join(f"{sort.name} {sort.about}" for sort in CARELESS_TYPES.values())
-        + f" (default {DEFAULT_CROWD.sorts}).",
+        help_text=f"Types of spammers, separated by commas (default: {DEFAULT_CROWD.sorts}). "
+        + " ".join(f"{sort.name}: {sort.about}." for sort in CARELESS_TYPES.values()),
         style={"choices": [(sort.name, f"{sort.name}: {sort.about}") for sort in CARELESS_TYPES.values()]},
     )
     rules = serializers.BooleanField(
@@ -122,18 +121,20 @@ def delete_rehearsal(*, study: Study, by: User | None) -> Outcome:
     if not locked.simulated or ORIGINAL_NOTE not in locked.notes:
         raise WrongState(
             _(
-                "Study %(slug)r is not a rehearsed copy; only rehearsed copies can be deleted with their answers."
+                "Study %(slug)r is not the copy of a rehearsal. Only such copies can be deleted "
+                "with their answers."
             )
             % {"slug": study.slug}
         )
     if Job.objects.under_way().filter(kind="rehearse", args__study=study.slug).exists():
         raise WrongState(
-            _("Study %(slug)r is being rehearsed; wait until that is done.") % {"slug": study.slug}
+            _("Study %(slug)r is being rehearsed. Wait until the rehearsal has finished.")
+            % {"slug": study.slug}
         )
     work = Assignment.objects.filter(study=locked)
     if work.exclude(worker__source=Worker.Source.REHEARSAL).exists():
         raise WrongState(
-            _("Study %(slug)r holds answers of people and cannot be deleted.") % {"slug": study.slug}
+            _("Study %(slug)r has answers of people, so it cannot be deleted.") % {"slug": study.slug}
         )
     note_event(
         study=locked, what="deleted", sentence="Deleted with its simulated answers.", design=locked.design
@@ -151,6 +152,6 @@ def delete_rehearsal(*, study: Study, by: User | None) -> Outcome:
         locked.delete()
     except ProtectedError:
         raise WrongState(
-            _("Study %(slug)r cannot be deleted: other data depend on it.") % {"slug": study.slug}
+            _("Study %(slug)r cannot be deleted, because other data depend on it.") % {"slug": study.slug}
         ) from None
-    return Outcome(_("“%(name)s” is deleted with its simulated answers.") % {"name": study.name}, rehearsed)
+    return Outcome(_("“%(name)s” and its simulated answers were deleted.") % {"name": study.name}, rehearsed)

@@ -72,14 +72,14 @@ def test_a_plan_of_a_draft_goes_into_its_design(designer: dict[str, str]) -> Non
 @pytest.mark.parametrize(
     ("body", "status", "said"),
     [
-        ({"assumptions": {"wim_rate": 1}}, 400, "wim_rate is not known"),
+        ({"assumptions": {"wim_rate": 1}}, 400, "wim_rate is not an assumption"),
         ({"assumptions": {"win_rate": 7}}, 400, "win_rate is 7"),
         ({"assumptions": []}, 400, "assumptions: "),
         ({"first": "a"}, 400, "second: "),
         ({"first": "a", "second": "b"}, 400, "pilot: "),
         ({"pilot": "none"}, 404, "no study 'none'"),
         ({"study": "none"}, 404, "no study 'none'"),
-        ({"study": "a-graded-study"}, 409, "compares no pairs"),
+        ({"study": "a-graded-study"}, 409, "does not compare pairs"),
     ],
 )
 def test_a_plan_that_cannot_be_simulated_is_refused_at_once(

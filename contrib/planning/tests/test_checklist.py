@@ -53,9 +53,9 @@ def test_a_rehearsal_tells_what_agreement_to_expect(designer: Client) -> None:
     analysis.save()
     readiness, sentence = checked(designer, study)["Power"]
     assert readiness == "doubtful"
-    assert "Of 100 such studies, 2 and 4 would name the better of two metrics" in sentence
-    assert "if it is right on 5 % and 10 % more of the pairs." in sentence
-    assert "For 80 of 100, about 1,152 pairs are needed instead of 36." in sentence
+    assert "Of 100 studies like this one, 2 and 4 would find the better of two metrics" in sentence
+    assert "if the metric is right on 5 % and 10 % more of the pairs." in sentence
+    assert "To reach 80 of 100, the study needs about 1,152 pairs instead of 36." in sentence
     generate_hits(study=study)
     study.refresh_from_db()
     # what the study is for since the rehearsal decides what its power is about
@@ -74,13 +74,13 @@ def test_a_rehearsal_tells_what_agreement_to_expect(designer: Client) -> None:
         assert opened.status_code == (409 if readiness == "doubtful" else 200), purpose
     refused = designer.post(f"/api/studies/{study.slug}/open/", {}, content_type="application/json")
     assert refused.status_code == 409
-    assert "2 and 4 would name the better of two metrics" in refused.json()["detail"]
+    assert "2 and 4 would find the better of two metrics" in refused.json()["detail"]
     assert "more of the pairs. To open it nevertheless" in refused.json()["detail"]
     assert 'name="anyway"' in designer.get(page(study, "launch")).content.decode()
     # Systems that are alike tell nothing of a power to find a difference, however high it is said to be.
     study.design["purpose"] = "systems"
     study.save()
-    assert "30 and 90 would name the better of two systems" in checked(designer, study)["Power"][1]
+    assert "30 and 90 would find the better of two systems" in checked(designer, study)["Power"][1]
     for row in analysis.result["power"]:
         row["alike"] = row["what"] == "systems"
     analysis.save()

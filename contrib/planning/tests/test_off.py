@@ -77,7 +77,7 @@ def installation(installations: Installations) -> Iterator[Installation]:
 def test_a_study_that_was_planned_and_rehearsed_goes_on_without_both(installation: Installation) -> None:
     answer = installation.reply_of(VISIT)
     assert answer["draft"] in answer["home"]
-    assert "Plan without a study" not in answer["start"]
+    assert "Plan before creating a study" not in answer["start"]
     assert "Save and launch" in answer["design"]
     for shown in (answer["home"], answer["design"], answer["launch"], answer["results"]):
         for words in ("/planning/", "/rehearsal/", "Save and rehearse", "See the rehearsal"):

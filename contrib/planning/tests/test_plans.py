@@ -75,7 +75,7 @@ def test_a_plan_is_simulated_shown_and_used(designer: Client, draft: Study) -> N
         ({"win_rate": 0.5}, "nothing to tell apart"),
         ({"pairs": "many"}, "whole numbers separated by commas"),
         ({"votes": "0"}, "expected greater than or equal to 1"),
-        ({"controls_per_hit": 12}, "leaves no item on a page of work"),
+        ({"controls_per_hit": 12}, "no item is left to be judged"),
     ],
 )
 def test_what_cannot_be_is_said_on_the_page(
@@ -134,7 +134,7 @@ def lopsided() -> StudyOf:
 
 def test_a_pilot_tells_how_far_two_systems_lie_apart() -> None:
     study = lopsided().study
-    with pytest.raises(EvaluationError, match="aggregate it first"):
+    with pytest.raises(EvaluationError, match="compute its consensus first"):
         pilot_systems(study, "A", "B")
     aggregate_study(study=study)
     assert pilot_systems(study, "A", "B") == {"win_rate": 0.8, "ties": 0.0}
@@ -180,14 +180,14 @@ def test_a_plan_for_a_pilot_keeps_what_it_was_made_from(designer: Client) -> Non
     half = designer.post(
         do(study, "plan-power"), form | {"pilot_second": "", "page": "planning"}, follow=True
     )
-    assert "name both, or neither" in half.content.decode()
+    assert "name two systems or metrics, or none" in half.content.decode()
     designer.post(do(study, "plan-power"), form)
     assert run_job(Job.objects.get(kind="plan_power").pk)
     plan = Analysis.objects.get(study=study, what="plan")
     assert plan.settings["win_rate"] == 0.8
     assert plan.data_hash == hash_of_judgments(pilot)
     assert (
-        f"participants, A and B as in <code>{pilot.slug}</code>"
+        f"participants and about A and B from <code>{pilot.slug}</code>"
         in designer.get(page(study, "planning")).content.decode()
     )
 

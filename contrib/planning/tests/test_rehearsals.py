@@ -71,8 +71,8 @@ def test_a_careful_crowd_brings_the_truth_back_and_the_page_says_what_it_costs(d
     shown = words(designer.get(page(copy, "rehearsal")))
     assert f"The rehearsal crowd answers this copy of {study.name}" in shown
     assert "Metrics: true and estimated accuracy" in shown
-    assert "None: no detector is on" in shown
-    assert f"The newest: {copy.name}" in words(designer.get(page(study, "rehearsal")))
+    assert "No detector is on" in shown
+    assert f"Newest rehearsal: {copy.name}" in words(designer.get(page(study, "rehearsal")))
     study.refresh_from_db()
     assert not study.simulated
     assert not Assignment.objects.filter(study=study).exists()
@@ -89,15 +89,15 @@ def test_with_rules_it_is_told_who_was_stopped_rightly_and_who_wrongly(designer:
     }
     assert set(by_sort) == {"careful", "fast"}
     shown = words(designer.get(page(copy, "rehearsal")))
-    assert "Stopping a careful participant is an error" in shown
-    assert ("rightly" in shown.split("Not flagged")[1]) == bool(by_sort["fast"]["stopped"])
+    assert "It is wrong to exclude or pause a careful participant" in shown
+    assert ("correct decision" in shown.split("Not flagged")[1]) == bool(by_sort["fast"]["stopped"])
 
 
 def test_kinds_without_pairs_are_rehearsed_too(designer: Client) -> None:
     copy = rehearsed(designer, a_draft("graded"))
     told = Analysis.objects.get(study=copy, what="rehearsal").result
     assert told["metrics"] == told["systems"] == []
-    assert "Correct answers recovered" in words(designer.get(page(copy, "rehearsal")))
+    assert "Right answers that the consensus found" in words(designer.get(page(copy, "rehearsal")))
 
 
 def test_graded_systems_that_are_alike_in_truth_are_told_so(designer: Client) -> None:
@@ -135,7 +135,7 @@ def test_a_copy_is_deleted_with_its_simulated_answers_and_nothing_else_is(design
     assert set(
         StudyEvent.objects.filter(what__in=["deleted", "rehearsal-deleted"]).values_list("slug", "what")
     ) == {(copy.slug, "deleted"), (study.slug, "rehearsal-deleted")}
-    with pytest.raises(WrongState, match="rehearsed copy"):
+    with pytest.raises(WrongState, match="not the copy of a rehearsal"):
         delete_rehearsal.run(study, {}, by=None)
 
 
@@ -144,7 +144,7 @@ def test_a_copy_is_neither_copied_again_nor_deleted_while_it_is_rehearsed(design
     designer.post(do(study, "rehearse"), CROWD)
     copy = rehearsals_of(study).get()
     assert (copy.slug, copy.simulated, copy.state) == (f"{study.slug}-rehearsal-1", True, "draft")
-    with pytest.raises(WrongState, match="is a rehearsal"):
+    with pytest.raises(WrongState, match="is the copy of a rehearsal"):
         copy_for_rehearsal(study=copy)
     refused = designer.post(do(copy, "delete-rehearsal"), {"page": "rehearsal"}, follow=True)
     assert "is being rehearsed" in words(refused)

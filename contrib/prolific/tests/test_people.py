@@ -200,11 +200,13 @@ def test_on_the_page_of_the_crowd_a_person_says_what_became_of_a_bonus(
     assert "Try again</button>" not in shown
     assert do(panel.study, "call-was-not-done") in shown
     sent = {"page": "crowd", "call": call.pk}
-    assert "It counts as done." in words(client.post(do(panel.study, "call-was-done"), sent, follow=True))
+    assert "The request now counts as done." in words(
+        client.post(do(panel.study, "call-was-done"), sent, follow=True)
+    )
     assert panel.books() == (PLACES * PRICE, 40)
     assert prolific.calls["pay bonuses"] == 1
     said = words(client.post(do(panel.study, "call-was-done"), sent, follow=True))
-    assert "only failed calls" in said
+    assert "only failed requests" in said
 
 
 PAID = 40 + 14  # with Prolific's fee, rounded up here

@@ -42,9 +42,9 @@ def test_captions_get_their_image_number_and_split_and_stay_as_they_are(tmp_path
         ReferenceRow("b_2.jpg", " Two cats sit .", "b_2.jpg#1", 1),
     ]
     assert source.notes.sentences() == [
-        "Caption ids with a stray number behind the image's name (b_2.jpg.1), repaired: 2.",
-        "Images that no split list names, imported without a split: 1.",
-        "Images of the split lists that have no captions, left out: 1.",
+        "Caption ids with an extra number after the image name (b_2.jpg.1), corrected: 2.",
+        "Images that are in no list of a split, imported without a split: 1.",
+        "Images without captions in the lists of splits, left out: 1.",
     ]
 
 

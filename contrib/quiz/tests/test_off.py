@@ -17,7 +17,7 @@ from tests.annotation.casting import make_dataset, make_study, with_person
 from tests.annotation.crowds.turking import CROWD
 from tests.installations import Installation, Installations
 
-SENTENCE = "turn on “quiz”"
+SENTENCE = "Turn on “quiz”"
 USED = """
 from contrib.quiz.tests.quizzing import take
 from tests.annotation.casting import joined, make_dataset, make_study

@@ -242,14 +242,14 @@ def test_a_worker_goes_from_the_instructions_through_the_quiz_to_the_work_by_pla
     first = page(ada, f"/s/{study.slug}/quiz/")
     assert "4 questions" in first
     assert "80 % right" in first
-    assert "2 times" in first
+    assert "Attempts left</dt><dd>2</dd>" in first
     assert ada.client.post(f"/s/{study.slug}/quiz/start/").status_code == 303
     for number in range(4):
         assert f"Test: {number + 1} of 4" in page(ada, f"/s/{study.slug}/quiz/")
         assert answer_on_page(study, ada, right=number > 0).status_code == 303
     result = page(ada, f"/s/{study.slug}/quiz/")
-    assert "The test is not passed" in result
-    assert "3 of 4 right; 80 % are needed" in result
+    assert "You did not pass the test" in result
+    assert "You answered 3 of 4 correctly. You need 80 % to pass." in result
     assert result.count("Because of") == 4
     assert "Your answer:" in result
     ada.client.post(f"/s/{study.slug}/quiz/start/")
@@ -265,7 +265,7 @@ def test_after_each_answer_it_is_said_what_is_right_and_why_where_the_quiz_teach
     assert response["Location"] == f"/s/{study.slug}/quiz/?seen=1"
     told = page(ada, response["Location"])
     assert "That is not right" in told
-    assert re.search(r"Right is:</span> <bdi dir=\"auto\">right \d", told)
+    assert re.search(r"Right answer:</span> <bdi dir=\"auto\">right \d", told)
     assert told.count("Because of") == 1
     assert "That is right" in page(ada, answer_on_page(study, ada)["Location"])
 
@@ -340,7 +340,7 @@ def test_who_used_up_all_attempts_is_told_kindly_and_gets_no_work() -> None:
     study, ada = with_person(quizzed(attempts=1, explain="never"))
     take(study, ada, wrong=4)
     told = page(ada, f"/s/{study.slug}/work/")
-    assert "No attempt is left" in told
+    assert "You have no attempts left" in told
     assert "Try again" not in told
     refused = ada.client.post(f"/s/{study.slug}/quiz/start/")
     assert refused.status_code == 403

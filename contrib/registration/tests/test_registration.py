@@ -73,7 +73,7 @@ def test_a_plan_is_fixed_with_its_hash(tmp_path: Path, capsys: pytest.CaptureFix
     written = json.loads(output.read_text())
     assert written.pop("sha256") == made.sha256 == plan_hash(written)
     assert study.events.get(what="registered").details == {"sha256": made.sha256}
-    with pytest.raises(CommandError, match="never changed"):
+    with pytest.raises(CommandError, match="is registered already"):
         call_command("register", study.slug, str(file))
     call_command("register", study.slug)
     assert "no deviation" in capsys.readouterr().out
@@ -127,8 +127,8 @@ def test_the_report_tells_what_became_of_the_plan() -> None:
     assert "1 deviation" in section.sentences[0]
     hypotheses, others = section.tables
     assert hypotheses.rows[0][:3] == ("BLEU follows people.", "bleu-1 > rouge-l on all", "supported")
-    assert others.rows == (("analysis", "Not registered: bleu-4."),)
-    assert "Not registered: bleu-4." in render_report(report, "md")
+    assert others.rows == (("analysis", "These metrics were not registered: bleu-4."),)
+    assert "These metrics were not registered: bleu-4." in render_report(report, "md")
 
 
 def test_too_few_pairs_decide_nothing() -> None:
@@ -242,7 +242,7 @@ def test_a_changed_design_keeps_the_registered_plan_and_takes_no_other(tmp_path:
     assert design_of(study).registration == plan()
     assert [one.what for one in plans.find_deviations(study)] == ["design", "design-changed"]
     other = values | {"registration": {"hypotheses": [{"text": "Another one."}]}}
-    with pytest.raises(DesignError, match="never changed") as refused:
+    with pytest.raises(DesignError, match="is registered, so it cannot be changed") as refused:
         change_design(study=study, design=make_design(other))
     assert refused.value.field == "registration"
 
@@ -250,9 +250,9 @@ def test_a_changed_design_keeps_the_registered_plan_and_takes_no_other(tmp_path:
 @pytest.mark.parametrize(
     ("wrong", "field", "said"),
     [
-        ('hypotheses = [{text = "a", claim = "better"}]', CLAIM, "cannot be checked"),
+        ('hypotheses = [{text = "a", claim = "better"}]', CLAIM, "cannot be read"),
         *(
-            (f'hypotheses = [{{text = "a", claim = "{claim}"}}]', CLAIM, "checked")
+            (f'hypotheses = [{{text = "a", claim = "{claim}"}}]', CLAIM, "cannot be read")
             for claim in ("bleu-4 >=cider on HC", "a>b>c", "cider > cider")
         ),
         ("hypotheses = []", "registration.hypotheses", "at least 1"),
@@ -393,7 +393,7 @@ def test_the_plan_of_a_study_file_is_registered_once_at_any_door(tmp_path: Path)
     answers = at_each_door(study, User.objects.create_superuser("lead"), {}, tmp_path)
     made = Registration.objects.get()
     assert answers["page"].sentence == f"Study {study.slug} is registered: SHA-256 {made.sha256}."
-    assert (answers["http"].status, "never changed" in answers["http"].sentence) == (400, True)
+    assert (answers["http"].status, "is registered already" in answers["http"].sentence) == (400, True)
     assert "no deviation" in answers["command"].sentence  # what became of it
 
 
@@ -415,7 +415,7 @@ def test_a_program_registers_a_plan_and_follows_it(designer: Client) -> None:
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"claim-0": "better"}, "the claim 'better' cannot be checked"),
+        ({"claim-0": "better"}, "the claim 'better' cannot be read"),
         ({"text-0": "", "text-4": "", "claim-0": ""}, "registration.hypotheses"),
         ({"sure": ""}, "tick this box first"),
     ],
@@ -437,17 +437,17 @@ def test_an_open_study_has_no_form(designer: Client) -> None:
 def test_outcomes_have_words_and_an_interval(designer: Client) -> None:
     study = registered(8).study
     answer = words(designer.get(page(study)))
-    assert "Not tested: bleu-1 and rouge-l were not both compared with people" in answer
+    assert "Not tested, because bleu-1 and rouge-l were not both compared with people" in answer
     aggregate_study(study=study)
     evaluate_study(study=study, metrics=["bleu-1", "rouge-l", "bleu-4"])
     answer = words(designer.get(page(study)))
     # Wilson's interval of 8 of 8: its lower end is 8 / (8 + z^2)
     assert (
-        "bleu-1 is right on 8: 100\N{NO-BREAK SPACE}% (95 % interval 68 to 100\N{NO-BREAK SPACE}%); p = .008"
+        "On 8 of them (100\N{NO-BREAK SPACE}%, 95 % interval 68 to 100\N{NO-BREAK SPACE}%) it is bleu-1; p = .008"
         in answer
     )
     assert ">supported<" in answer
-    assert "Not registered: bleu-4." in answer
+    assert "These metrics were not registered: bleu-4." in answer
 
 
 def test_imported_judgments_have_no_tab(designer: Client) -> None:
@@ -478,7 +478,7 @@ def test_the_plan_of_a_study_file_is_shown_and_registered_as_it_stands(designer:
 def test_an_unregistered_plan_of_the_study_file_blocks(designer: Client) -> None:
     study = generated(registration={"hypotheses": [{"text": "People prefer people."}]})
     standing, text = checked(designer, study)["Registration"]
-    assert standing == "blocks"
+    assert standing == "prevents opening"
     assert "not registered yet" in text
     assert page(study) in text
 

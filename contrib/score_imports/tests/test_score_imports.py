@@ -286,7 +286,7 @@ def test_bad_rows_are_refused_in_a_sentence_and_nothing_is_kept(tmp_path: Path) 
     rows = [*caption_rows(1, 0), {"image": "z.jpg", "caption": "good a.jpg", "score": 1}]
     done = brought(study.dataset, write(path, rows), "comet", unknown="leave-out")
     assert (done.left_out, done.metrics[0].known) == (1, 16)
-    assert "left out: 1." in done.summary()
+    assert "no matching entry: 1." in done.summary()
 
 
 def test_the_same_scores_change_nothing_and_others_must_be_asked_for(tmp_path: Path) -> None:
@@ -412,7 +412,7 @@ def test_commands_calls_and_the_page_import(
     )
     upload = SimpleUploadedFile("\u4e2d" * 90 + ".csv", b"image,caption,score\na.jpg,good a.jpg,5\n")
     refused = client.post(f"{step}import-scores/", posted | {"file": upload}, follow=True)
-    assert "please rename" in refused.content.decode()
+    assert "Please rename" in refused.content.decode()
     upload = SimpleUploadedFile("judge.csv", b"image,caption,score\nz.jpg,good a.jpg,5\n")
     shown = client.post(f"{step}import-scores/", posted | {"file": upload}, follow=True).content.decode()
     assert "judge.csv, line 2, image" in shown

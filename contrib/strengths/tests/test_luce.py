@@ -83,7 +83,7 @@ def test_the_page_the_command_and_the_call_say_the_same(
     assert called["model"] == "luce"
     aggregate_study(study=study)
     results = designer.get(page(study, "results")).content.decode()
-    assert "was chosen as the best of those shown together" in results
+    assert "as the best of the texts shown together" in results
 
 
 def test_the_report_ranks_the_systems(study: Study) -> None:

@@ -82,7 +82,7 @@ def test_the_page_offers_them_where_a_bias_is_found(biased: Study, fair: Study, 
     without = designer.get(page(biased, "ranking") + link)
     assert offer not in words(without)
     effect = strengths_of(biased, order_effect=True, control="length")["order_effect"]
-    said = f"the left side changes the log-odds by +{effect['value']:.2f}".replace("+0.", "+.")
+    said = f"the position on the left changes the log-odds by +{effect['value']:.2f}".replace("+0.", "+.")
     assert said in words(without)
     assert re.search(r'name="order_effect"[^>]*checked', without.content.decode())
     assert offer not in words(designer.get(page(fair, "ranking")))

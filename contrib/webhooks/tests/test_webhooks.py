@@ -261,7 +261,7 @@ def test_a_server_that_wants_no_more_is_left_alone(study: Study, listener: Liste
     assert len(listener.heard) == 1
     assert set(WebhookDelivery.objects.values_list("state", flat=True)) == {State.GIVEN_UP}
     assert StudyEvent.objects.filter(study=study, what="webhook-gone").count() == 1
-    with pytest.raises(WrongState, match="switched off"):
+    with pytest.raises(WrongState, match="webhook is disabled"):
         ping_webhook(webhook=webhook)
     switch.run(study, {"webhook": str(webhook.pk), "active": True}, by=None)
     listener.status = 200
@@ -486,7 +486,7 @@ def test_a_designer_adds_tries_rotates_switches_and_removes(paged_study: Study) 
     failed.refresh_from_db()
     assert failed.state == "waiting"
     client.post(do(paged_study, "switch-webhook"), own | {"active": "off"})
-    assert "is switched off" in words(client.post(do(paged_study, "ping-webhook"), own, follow=True))
+    assert "the webhook is disabled" in words(client.post(do(paged_study, "ping-webhook"), own, follow=True))
     client.post(do(paged_study, "remove-webhook"), own)
     assert Webhook.objects.count() == WebhookDelivery.objects.count() == 0
     assert "no such webhook" in words(client.post(do(paged_study, "ping-webhook"), own, follow=True))

@@ -34,7 +34,7 @@ class ExportRequest(Parameters):
     task = serializers.ChoiceField(
         choices=sorted(TASKS),
         required=False,
-        help_text="qrels: captions for an item (annotation), or items for a caption (search).",
+        help_text="For qrels: ranks captions for an item (annotation), or items for a caption (search).",
     )
 
 

@@ -55,8 +55,8 @@ class Origin:
             else _("The file is not a release of this study.")
         )
         counts = _(
-            "Its judgments: %(here)s are in this study, %(committed)s are proved by receipts, %(missing)s "
-            "are unaccounted for; erasures removed %(erased)s."
+            "Judgments in the file: %(here)s are in this study, receipts prove %(committed)s, and %(missing)s are "
+            "unexplained. Erasures removed %(erased)s."
         ) % {
             "here": self.found,
             "committed": self.erased_with_receipt,

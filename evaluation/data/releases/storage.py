@@ -51,8 +51,8 @@ def release_file(release: Release) -> Path:
     if not is_stored(release):
         raise ObjectNotFound(
             _(
-                "The file of release %(version)s is not stored on this server; a copy can be recognised by its "
-                "SHA-256 %(sha256)s."
+                "The file of release %(version)s is not stored on this server. You can recognise a copy by its "
+                "SHA-256 hash, %(sha256)s."
             )
             % {"version": release.version, "sha256": release.sha256}
         )

@@ -58,7 +58,8 @@ def check_terms(study: Study, terms: Terms) -> None:
     if not terms.texts and KINDS[study.protocol].is_open:
         raise ReleaseError(
             _(
-                "Study %(slug)r is %(protocol)s, whose answers are about texts; it cannot be released without them."
+                "Study %(slug)r cannot be released without texts, because answers of the protocol %(protocol)s "
+                "are about texts."
             )
             % {"slug": study.slug, "protocol": study.protocol}
         )

@@ -553,7 +553,7 @@ class ReleaseRequest(Parameters):
         allow_blank=True,
         max_length=300,
         label="Title",
-        help_text="Default: the study's name.",
+        help_text="Default: the name of the study.",
     )
     citation = serializers.CharField(
         required=False,

@@ -72,7 +72,7 @@ def unused_sentence(counts: Mapping[str, Any]) -> str:
         )
     if other:
         reasons.append(
-            _("not confirmed by the crowd or the source of the data (%(answers)s)")
+            _("the crowd or the source of the data did not confirm the answers (%(answers)s)")
             % {"answers": thousands(other)}
         )
     return _("%(unused)s of %(whole)s answers (%(share)s) are not used: %(reasons)s.") % {

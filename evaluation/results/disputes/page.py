@@ -29,7 +29,7 @@ from judgments.studies.study_page import study_page
 ON_A_PAGE = 50
 SHOWN = [
     ("ties", gettext_lazy("Ties")),
-    ("close", gettext_lazy("Ties and votes as close as 2 to 1")),
+    ("close", gettext_lazy("Ties, and close votes (up to 2 to 1)")),
     ("all", gettext_lazy("All items")),
 ]
 

@@ -46,8 +46,8 @@ def units_in_need(study: Study, need: ReopeningReason, *, margin: float = MARGIN
     if need != ReopeningReason.SHORT and kind.aggregation.level != "nominal":
         raise WrongState(
             _(
-                "Items of study %(slug)r are neither tied nor uncertain: its answers have no winner; "
-                "expected '%(short)s'."
+                "The answers of study %(slug)r have no winner, so no item is tied or uncertain. Expected "
+                "'%(short)s'."
             )
             % {"slug": study.slug, "short": ReopeningReason.SHORT}
         )
@@ -87,7 +87,7 @@ class ReopenRequest(Reason):
         min_value=1,
         max_value=MOST_WORKERS,
         initial=1,
-        label="More votes for each",
+        label="Additional votes for each item",
         help_text="Number of additional votes for each item.",
     )
 
@@ -125,8 +125,8 @@ def reopen(
     people = ngettext("one more participant", "%(n)s more participants", votes) % {"n": votes}
     items = ngettext("%(n)s item", "%(n)s items", len(chosen)) % {"n": thousands(len(chosen))}
     sentence = ngettext(
-        "One page of work goes to %(people)s, to get more votes on %(items)s.",
-        "%(n)s pages of work go to %(people)s, to get more votes on %(items)s.",
+        "One page of work is offered to %(people)s, to get more votes on %(items)s.",
+        "%(n)s pages of work are offered to %(people)s, to get more votes on %(items)s.",
         count,
     )
     return Outcome(sentence % {"n": thousands(count), "people": people, "items": items})

@@ -38,7 +38,7 @@ ALIKE = 0.5  # least share of repeated items that are answered alike
 MOST_CAPTIONS = 200_000  # captions of a dataset from which a draw is quick enough for a request
 PAIR_WORDS = {
     "HC": gettext_noop("two people's texts for an item"),
-    "HI": gettext_noop("a text and one of another item"),
+    "HI": gettext_noop("two people's texts, one of them for another item"),
     "HM": gettext_noop("a person and a system"),
     "MM": gettext_noop("two systems"),
 }
@@ -122,8 +122,8 @@ class DesignFitter:
         self.values["workers"] = workers | {"requirements": ""} | {key: nothing[key] for key in preset.values}
         self.sentences.append(
             gettext(
-                "The paper's requirements (%(title)s) are off: participants who join by the link have no "
-                "record of approved work. You can change this under “Participants”."
+                "The requirements of the paper (%(title)s) are off, because participants who join by "
+                "the link have no record of approved work. You can change this under “Participants”."
             )
             % {"title": gettext(preset.title)}
         )
@@ -147,8 +147,8 @@ class DesignFitter:
         self.values["question"] = kind.question_for(self.values)
         self.sentences.append(
             gettext(
-                "Participants see the source texts. The words for the judged texts follow your data; under “What is "
-                "judged” you can choose others."
+                "Participants see the source texts. The wording of the page follows your data. You "
+                "can change it under “Item content”."
             )
         )
 
@@ -175,8 +175,10 @@ class DesignFitter:
             self.values["stopping"]["rule"] = "settled"
         self.sentences.append(
             ngettext(
-                "For your aim: %(answers)s answer to each item. Check questions on each page of work: %(checks)s.",
-                "For your aim: %(answers)s answers to each item. Check questions on each page of work: %(checks)s.",
+                "For your aim, each item gets %(answers)s answer. Check questions on each page of "
+                "work: %(checks)s.",
+                "For your aim, each item gets %(answers)s answers. Check questions on each page of "
+                "work: %(checks)s.",
                 answers,
             )
             % {"answers": answers, "checks": controls["per_hit"]}
@@ -205,7 +207,7 @@ class DesignFitter:
             others = [split for split, _ in sizes.most_common() if split != controls["split"]]
             missing, sampling["split"] = sampling["split"], (others or list(sizes))[0]
             self.sentences.append(
-                gettext("The split %(sampling)r is used, as the dataset has no split %(asked)r.")
+                gettext("The split %(sampling)r is used, because the dataset has no split %(asked)r.")
                 % {"sampling": sampling["split"], "asked": missing}
             )
         if not sizes[controls["split"]]:
@@ -236,8 +238,8 @@ class DesignFitter:
                 there, sampling["references"] = whole, "all"
                 self.sentences.append(
                     gettext(
-                        "Each pair is compared with all other references of its item, which are fewer than "
-                        "the %(references)s of the preset."
+                        "Each pair is compared with all other references of its item. The preset "
+                        "asks for %(references)s references, but there are fewer."
                     )
                     % {"references": references}
                 )
@@ -274,16 +276,16 @@ class DesignFitter:
             )
             self.sentences.append(
                 (
-                    gettext("To be judged: %(what)s, as the dataset has no ranked lists.")
+                    gettext("The dataset has no ranked lists. Participants judge %(what)s instead.")
                     if source == "top-k" and outputs
-                    else gettext("To be judged: %(what)s, as the dataset has no systems.")
+                    else gettext("The dataset has no systems. Participants judge %(what)s instead.")
                 )
                 % {"what": what}
             )
         if filter_["bleu_pre"] and any(not image.references for image in material.images):
             filter_["bleu_pre"], filter_["audit"] = 0.0, 0
             self.sentences.append(
-                gettext("The filter is off, as some items have no references to compare with.")
+                gettext("The filter is off, because some items have no references to compare with.")
             )
 
     def fit_options(self, material: Material) -> None:
@@ -300,8 +302,8 @@ class DesignFitter:
             self.values["sampling"]["options"] = most
             self.sentences.append(
                 ngettext(
-                    "One text is shown, as systems gave no more for an item.",
-                    "%(most)s texts are shown together, as systems gave no more for an item.",
+                    "One text is shown, because no item has more texts by systems.",
+                    "%(most)s texts are shown together, because no item has more texts by systems.",
                     most,
                 )
                 % {"most": most}
@@ -323,7 +325,7 @@ class DesignFitter:
                     controls["per_hit"] -= 1
                 elif error.field == "filter.bleu_pre" and design.filter.bleu_pre:
                     self.values["filter"]["bleu_pre"] = 0.0
-                    self.sentences.append(gettext("The filter is off, as no text would pass it."))
+                    self.sentences.append(gettext("The filter is off, because no text would pass it."))
                 else:
                     return
             else:
@@ -332,7 +334,8 @@ class DesignFitter:
                 self.asked = sum(not (unit.control or unit.filtered) for unit in units)
                 if 0 < (n := controls["per_hit"]) < self.checks:
                     fewer = gettext(
-                        "%(n)s a page instead of %(checks)s: the dataset has no more check questions."
+                        "Check questions on each page: %(n)s instead of %(checks)s, because the "
+                        "dataset has no more."
                     )
                     self.sentences.append(fewer % {"n": n, "checks": self.checks})
                 return
@@ -357,5 +360,5 @@ def _pairs_sentence(requested: Mapping[str, int], there: Mapping[str, int]) -> s
         f"{there[name]} × {gettext(PAIR_WORDS[name])} ({name})" for name in requested if there[name]
     )
     of = ", ".join(thousands(count) for count in sorted(set(requested.values())))
-    sentence = gettext("Pairs: %(listed)s. The preset has %(of)s of each kind.")
+    sentence = gettext("Pairs: %(listed)s. The preset has %(of)s pairs of each kind.")
     return sentence % {"listed": listed, "of": of}

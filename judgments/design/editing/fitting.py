@@ -21,8 +21,10 @@ RESERVE, REPEAT, OMIT = (
     "omit",
 )  # what check questions are made of: items left out, repeated, none
 TOO_FEW_TEXTS = {
-    REPEAT: gettext_noop("Check questions repeat items: the dataset has too few texts for others."),
-    OMIT: gettext_noop("There are no check questions: the dataset has too few texts to make them of."),
+    REPEAT: gettext_noop(
+        "Check questions are repeated items, because the dataset has too few texts for other kinds."
+    ),
+    OMIT: gettext_noop("There are no check questions, because the dataset has too few texts for them."),
 }
 
 

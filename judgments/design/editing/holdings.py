@@ -41,7 +41,7 @@ class Holdings:
         if shows_text and self.texts < self.images:
             return self._short(gettext("Needs a source text for each item"), self.texts)
         if "texts" in kind.needs and not self.texts:
-            return self._short(gettext("Needs a text with each picture"), self.texts)
+            return self._short(gettext("Needs a text for each picture"), self.texts)
         if "boxes" in kind.needs and not (self.boxes and self.captions):
             return self._short(gettext("Needs pictures with labelled boxes and a caption"), self.boxes)
         can_show_text = can_ask_about_texts(kind) and self.texts == self.images
@@ -68,8 +68,8 @@ class Holdings:
 
     def _short(self, needs: str, there: int) -> str:
         return ngettext(
-            "%(needs)s; %(there)s of %(n)s item has it.",
-            "%(needs)s; %(there)s of %(n)s items have it.",
+            "%(needs)s. In this dataset: %(there)s of %(n)s item.",
+            "%(needs)s. In this dataset: %(there)s of %(n)s items.",
             self.images,
         ) % {"needs": needs, "there": thousands(there), "n": thousands(self.images)}
 

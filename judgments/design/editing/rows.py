@@ -30,6 +30,7 @@ LABELS = {
     "shown": "Texts shown, one per line",
     "options": "Options, one per line",
     "settings": "Settings, such as least = 20",
+    "why": "Reason",
 }
 Shape = Literal["text", "paragraphs", "lines", "whole", "whole-or-text", "settings", "choice"]
 Row = Mapping[str, Any]
@@ -216,7 +217,7 @@ class RowsField(forms.Field):
                     typed[column.key] = column.read(text, gettext("Row %(number)d") % {"number": number})
                 elif column.needed:
                     raise forms.ValidationError(
-                        gettext("Row %(number)d: nothing under “%(column)s”, which every row needs.")
+                        gettext("Row %(number)d: “%(column)s” is empty, but every row needs it.")
                         % {"number": number, "column": gettext(column.label).partition(",")[0]}
                     )
             rows.append(typed)

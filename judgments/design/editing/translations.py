@@ -32,8 +32,8 @@ LANGUAGE = RowColumn("language", "Language", "", "choice", True, (("", "Choose")
 MARKDOWN = ("question", "instructions", "consent")
 MOST_NUMBERED = 100  # rows are filled up to the highest number
 NUMBERS = {
-    EXAMPLES: RowColumn("number", "Example", "Number of the example, from 1.", "whole", True),
-    QUESTIONS: RowColumn("number", "Question", "Number of the example, from 1.", "whole", True),
+    EXAMPLES: RowColumn("number", "Example", "Position in the design, starting at 1.", "whole", True),
+    QUESTIONS: RowColumn("number", "Question", "Position in the design, starting at 1.", "whole", True),
 }
 
 
@@ -122,7 +122,8 @@ class TranslationsField(forms.Field):
             if language in translations:
                 raise forms.ValidationError(
                     gettext(
-                        "Row %(number)d: there is a row of %(language)s already; expected one for each language."
+                        "Row %(number)d: there is already a row for %(language)s; expected one row "
+                        "for each language."
                     )
                     % {"number": number, "language": _language_title(language)}
                 )
@@ -148,7 +149,10 @@ class TranslationsField(forms.Field):
             rows = by_language.setdefault(language, {})
             if number in rows or not 1 <= number <= MOST_NUMBERED:
                 raise forms.ValidationError(
-                    gettext("%(part)s, %(language)s: found number %(number)d; expected each from 1 on, once.")
+                    gettext(
+                        "%(part)s, %(language)s: number %(number)d is unexpected; expected the "
+                        "numbers 1, 2, 3 and so on, each only once."
+                    )
                     % {"part": gettext(TITLES[part]), "language": _language_title(language), "number": number}
                 )
             rows[number] = row
@@ -157,7 +161,10 @@ class TranslationsField(forms.Field):
             missing = [number for number in range(1, max(rows)) if number not in rows]
             if part == QUESTIONS and missing:
                 raise forms.ValidationError(
-                    gettext("%(part)s, %(language)s: number %(number)d is missing; expected all or none.")
+                    gettext(
+                        "%(part)s, %(language)s: number %(number)d is missing; translate all "
+                        "questions or none."
+                    )
                     % {
                         "part": gettext(TITLES[part]),
                         "language": _language_title(language),

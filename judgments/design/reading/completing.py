@@ -38,7 +38,7 @@ def complete_values(values: dict[str, Any], saved: Mapping[str, Preset]) -> dict
         values = _merge({"controls": {"least": 1}}, values)
     if not isinstance(preset_name, str) or (preset_name and not complete and preset_name not in presets):
         raise DesignError(
-            gettext("preset is %(preset_name)s; there are %(listed)s.")
+            gettext("preset is %(preset_name)s; expected one of %(listed)s.")
             % {"preset_name": quoted_value(preset_name), "listed": ", ".join(presets)}
             + did_you_mean(preset_name, presets),
             field="preset",
@@ -48,7 +48,9 @@ def complete_values(values: dict[str, Any], saved: Mapping[str, Preset]) -> dict
         stated = values.get("protocol", preset["protocol"])
         if stated != preset["protocol"]:
             raise DesignError(
-                gettext("preset %(preset_name)r is for protocol %(preset)r, the file says %(stated)s.")
+                gettext(
+                    "preset %(preset_name)r is for protocol %(preset)r, but the file has protocol %(stated)s."
+                )
                 % {"preset_name": preset_name, "preset": preset["protocol"], "stated": quoted_value(stated)},
                 field="protocol",
             )

@@ -27,15 +27,15 @@ def contradictions_of(design: StudyDesign) -> Iterator[str]:
     """Yield the contradictions of a design; each clause begins with its key, or that in quotes."""
     kind = KINDS.get(design.protocol)
     if kind is None and isinstance(absent := KINDS[design.protocol], UnavailableKind) and absent.feature:
-        yield gettext("protocol is %(protocol)r, which is off; expected %(feature)s in CONTRIB_APPS") % {
+        yield gettext(
+            "protocol is %(protocol)r, but this protocol is off; turn on %(feature)s in CONTRIB_APPS"
+        ) % {
             "protocol": design.protocol,
             "feature": absent.feature,
         }
         return
     if kind is None:
-        yield gettext(
-            "protocol is %(protocol)r; this version knows %(listed)s; the nearest one is %(near)r"
-        ) % {
+        yield gettext("protocol is %(protocol)r; expected one of %(listed)s; the nearest one is %(near)r") % {
             "protocol": design.protocol,
             "listed": ", ".join(KINDS),
             "near": nearest_name(design.protocol, KINDS, cutoff=0.0),
@@ -48,8 +48,8 @@ def contradictions_of(design: StudyDesign) -> Iterator[str]:
         yield from contradictions_of_arena(design, kind)
     if design.by_hand and (design.arena.pages or design.chosen is not None):
         yield gettext(
-            "“by_hand” changes single items, so it cannot be combined with “arena” (items drawn while people "
-            "work) or “chosen” (items sampled)"
+            "“by_hand” changes single items, so it cannot be combined with “arena” (items sampled "
+            "during the study) or “chosen” (items chosen by a method)"
         )
     yield from _contradictions_of_scale(design, kind)
     yield from _contradictions_of_labels(design, kind)
@@ -59,13 +59,14 @@ def contradictions_of(design: StudyDesign) -> Iterator[str]:
     size = kind.hit_size(design)
     if design.controls.per_hit >= size:
         yield gettext(
-            "controls.per_hit is %(per_hit)s, which leaves no item on a page of work of %(size)s"
+            "controls.per_hit is %(per_hit)s, but the number of items on a page of work is %(size)s; expected a "
+            "smaller number of check questions"
         ) % {"per_hit": design.controls.per_hit, "size": size}
     yield from contradictions_of_sampling(design, kind)
     if design.filter.audit and not design.filter.bleu_pre:
-        yield gettext("filter.audit is %(audit)s, but filter.bleu_pre is 0, so that nothing is left out") % {
-            "audit": design.filter.audit
-        }
+        yield gettext(
+            "filter.audit is %(audit)s, but filter.bleu_pre is 0, so the filter leaves nothing out"
+        ) % {"audit": design.filter.audit}
     yield from contradictions_of_stopping(design, kind)
     yield from contradictions_of_panel(design)
 
@@ -78,7 +79,8 @@ def _contradictions_of_unused_tables(design: StudyDesign, kind: Kind) -> Iterato
     of_pairs = design.answers.model_copy(update={"worst": True})
     if of_pairs != AnswerOptions() and not kind.compares_pairs:
         yield gettext(
-            "“answers” is for protocols that compare pairs; remove this table, as %(name)s compares none"
+            "“answers” is only for protocols that compare pairs; remove this table, because %(name)s "
+            "compares no pairs"
         ) % {"name": kind.name}
     if not design.answers.worst and not kind.names_best:
         yield pgettext(
@@ -86,7 +88,8 @@ def _contradictions_of_unused_tables(design: StudyDesign, kind: Kind) -> Iterato
         ) % {"name": kind.name}
     if design.writing != Writing() and not kind.writes_captions:
         yield gettext(
-            "“writing” is for answers that people write; remove this table, as %(name)s has none"
+            "“writing” is only for answers that participants write; remove this table, because "
+            "%(name)s has no such answers"
         ) % {"name": kind.name}
 
 
@@ -109,9 +112,9 @@ def _contradictions_of_scale(design: StudyDesign, kind: Kind) -> Iterator[str]:
     if design.scale is None:
         return
     if kind.scale is None:
-        yield gettext("“scale” is for graded and slider; remove this table, as %(name)s has no scale") % {
-            "name": kind.name
-        }
+        yield gettext(
+            "“scale” is only for graded and slider; remove this table, because %(name)s has no scale"
+        ) % {"name": kind.name}
         return
     if problem := kind.scale_problem(design.scale):
         yield gettext("scale has %(n)s points; %(problem)s") % {"n": len(design.scale), "problem": problem}

@@ -16,8 +16,9 @@ from judgments.kinds import Kind
 def contradictions_of_html_question(design: StudyDesign, kind: Kind) -> Iterator[str]:
     if design.writing != Writing():
         yield gettext(
-            "“writing” is set, but a page stored at Mechanical Turk (crowd.question = 'html') records nothing "
-            "and is the same for everybody; expected 'external', or no table “writing”"
+            "“writing” is set, but a page stored at Mechanical Turk (crowd.question = 'html') cannot "
+            "record how answers are written and cannot have a hidden line; expected 'external', or "
+            "no table “writing”"
         )
     if not kind.page.self_contained:
         yield (
@@ -33,10 +34,11 @@ def contradictions_of_crowd(design: StudyDesign) -> Iterator[str]:
     name = design.crowd_name
     if feature := feature_of_crowd(name):
         yield pgettext(
-            "staff", "%(key)s needs the crowd %(name)r, which is off; expected %(feature)s in CONTRIB_APPS"
+            "staff",
+            "%(key)s needs the crowd %(name)r, but this crowd is off; turn on %(feature)s in CONTRIB_APPS",
         ) % {"key": "panel.api" if design.panel.api else "crowd.backend", "name": name, "feature": feature}
     elif design.crowd.backend not in crowd_labels():
-        yield gettext("crowd.backend: there is no crowd %(name)r; there are %(listed)s") % {
+        yield gettext("crowd.backend is %(name)r; expected one of %(listed)s") % {
             "name": design.crowd.backend,
             "listed": ", ".join(crowd_labels()),
         }
@@ -46,7 +48,7 @@ def contradictions_of_panel(design: StudyDesign) -> Iterator[str]:
     for other in installed_crowds().values():
         for key in other.keys if other.name != design.crowd_name else ():
             if key != "panel.api" and attrgetter(key)(design):
-                yield gettext("%(key)s is only for %(crowd)s (%(named_by)s)") % {
+                yield gettext("%(key)s can be set only for %(crowd)s (%(named_by)s)") % {
                     "key": key,
                     "crowd": gettext(other.label),
                     "named_by": other.named_by,
@@ -57,7 +59,7 @@ def contradictions_of_panel(design: StudyDesign) -> Iterator[str]:
         yield (
             gettext(
                 "crowd.screen_out_cents is %(screen_out_cents)s; expected less than the pay of a "
-                "session, %(what)s"
+                "session, which is %(what)s"
             )
             % {
                 "screen_out_cents": design.crowd.screen_out_cents,
@@ -67,5 +69,6 @@ def contradictions_of_panel(design: StudyDesign) -> Iterator[str]:
     with_api = [name for name, offer in installed_crowds().items() if offer.panel]
     if design.panel.api and (design.crowd.backend != "external" or design.panel.preset not in with_api):
         yield gettext(
-            'panel.api is true, which works only with crowd.backend = "external" and panel.preset = %(presets)s'
+            'panel.api is true, but this works only with crowd.backend = "external" and panel.preset '
+            "= %(presets)s"
         ) % {"presets": " or ".join(f'"{name}"' for name in with_api) or "none"}

@@ -12,7 +12,7 @@ from judgments.kinds import Kind
 
 def contradictions_of_sampling(design: StudyDesign, kind: Kind) -> Iterator[str]:
     if design.sampling.only and not kind.supports_unit_ids:
-        yield gettext("sampling.only names %(n)s ids, but %(name)s has none that could be chosen") % {
+        yield gettext("sampling.only has %(n)s ids, but items of %(name)s cannot be chosen by id") % {
             "n": len(design.sampling.only),
             "name": kind.name,
         }
@@ -25,14 +25,14 @@ def contradictions_of_sampling(design: StudyDesign, kind: Kind) -> Iterator[str]
     reads_list = kind.judges_one_caption and design.sampling.pairs_from == "list"
     if reads_list and not design.sampling.listed:
         yield gettext(
-            "sampling.listed is empty; sampling.pairs_from = 'list' needs pairs of an image and "
-            "a caption there"
+            "sampling.listed is empty, but sampling.pairs_from = 'list' needs it; expected pairs of "
+            "an image and a caption"
         )
     if design.sampling.listed and not reads_list:
         yield (
             gettext(
-                "sampling.listed holds %(n)s pairs, which sampling.pairs_from = %(pairs_from)r of "
-                "%(name)s does not use; expected none"
+                "sampling.listed has %(n)s pairs, but %(name)s with sampling.pairs_from = "
+                "%(pairs_from)r does not use them; expected none"
             )
             % {"n": len(design.sampling.listed), "pairs_from": design.sampling.pairs_from, "name": kind.name}
         )
@@ -42,14 +42,17 @@ def contradictions_of_stopping(design: StudyDesign, kind: Kind) -> Iterator[str]
     if design.stopping.rule != "none" and not kind.aggregation.supports_early_stopping:
         yield (
             gettext(
-                "stopping.rule is %(rule)r, but the consensus of %(name)s has no winner that could "
-                "be settled early; expected 'none'"
+                "stopping.rule is %(rule)r, but the consensus of %(name)s cannot be decided early; "
+                "expected 'none'"
             )
             % {"rule": design.stopping.rule, "name": kind.name}
         )
     if design.stopping.rule == "margin" and design.stopping.minimum > design.judgments_per_unit:
         yield (
-            gettext("stopping.minimum is %(minimum)s, more than judgments_per_unit = %(judgments_per_unit)s")
+            gettext(
+                "stopping.minimum is %(minimum)s, but judgments_per_unit is "
+                "%(judgments_per_unit)s; expected no more than that"
+            )
             % {"minimum": design.stopping.minimum, "judgments_per_unit": design.judgments_per_unit}
         )
 
@@ -57,7 +60,8 @@ def contradictions_of_stopping(design: StudyDesign, kind: Kind) -> Iterator[str]
 def contradictions_of_arena(design: StudyDesign, kind: Kind) -> Iterator[str]:
     if not kind.compares_pairs:
         yield gettext(
-            "“arena” is for protocols that compare pairs; remove this table, as %(name)s compares none"
+            "“arena” is only for protocols that compare pairs; remove this table, because %(name)s "
+            "compares no pairs"
         ) % {"name": kind.name}
     if others := sorted(set(design.sampling.pairs) - {"MM"}):
         yield gettext(
@@ -65,12 +69,13 @@ def contradictions_of_arena(design: StudyDesign, kind: Kind) -> Iterator[str]:
         ) % {"kind": others[0]}
     if design.stopping.rule != "none":
         yield gettext(
-            "stopping.rule is %(rule)r, but an arena draws each page from all answers so far and does not "
-            "decide single items; expected 'none'"
+            "stopping.rule is %(rule)r, but an arena samples each page by all answers so far and "
+            "does not decide single items; expected 'none'"
         ) % {"rule": design.stopping.rule}
     if design.chosen is not None:
         yield gettext(
-            "items were chosen by their usefulness, but an arena draws them by the answers; expected one of the two"
+            "items were chosen by their usefulness, but an arena samples items by the answers so "
+            "far; use only one of the two"
         )
     if "repeated" in design.controls.kinds and design.controls.per_hit:
         yield gettext(
@@ -79,6 +84,6 @@ def contradictions_of_arena(design: StudyDesign, kind: Kind) -> Iterator[str]:
         )
     if design.crowd.backend == "mturk":
         yield gettext(
-            "crowd.backend is 'mturk', whose HITs are created in advance; expected 'local' or 'external', where "
-            "an arena can draw a page when somebody takes it"
+            "crowd.backend is 'mturk', but its HITs are created in advance, and an arena generates a "
+            "page when a participant takes it; expected 'local' or 'external'"
         )

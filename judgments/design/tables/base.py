@@ -28,5 +28,5 @@ class Part(BaseModel):
     @classmethod
     def _check_storable(cls, value: Any) -> Any:
         if isinstance(value, str) and "\x00" in value:
-            raise ValueError(gettext("a text holds the character U+0000, which cannot be stored"))
+            raise ValueError(gettext("a text contains the character U+0000, which cannot be stored"))
         return value

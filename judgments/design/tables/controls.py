@@ -23,12 +23,12 @@ class KnownItem(Part):
     """
 
     image: str = ""
-    reference: str = Field("", description="triplet: sentence A.")
+    reference: str = Field("", description="Sentence A of a triplet.")
     first: str = ""
     second: str = ""
     expected: (
         Annotated[int, Field(ge=-(2**53), le=2**53)] | Annotated[float, Field(ge=-LARGEST, le=LARGEST)] | str
-    ) = Field(description="The right answer, for the order of the texts above.")
+    ) = Field(description="The right answer if the texts are shown in the order above.")
     why: str = Field("", max_length=500, description="Shown with the explanation of the answer.")
 
 
@@ -38,34 +38,36 @@ class Controls(Part):
     per_hit: Annotated[int, Field(ge=0, le=100)] = Field(
         0,
         title="Check questions on each page",
-        description="Check questions on each page of work; they count as items. 0: none.",
+        description="Check questions count as items of the page. 0: no check questions.",
     )
     threshold: Annotated[float, Field(ge=0, le=1)] = Field(
         0.7,
         title="Pass mark",
-        description="Between 0 and 1. Answers of participants below it are kept but not used.",
+        description="Between 0 and 1. If participants are below the pass mark, their answers are "
+        "kept but not used.",
     )
     least: Annotated[int, Field(ge=1, le=1000)] = Field(
         1,
-        title="Checks needed before exclusion",
-        description="Fewer check questions are not reliable: careful participants miss some, too.",
+        title="Check questions before exclusion",
+        description="Minimum number of answered check questions. A small number is not reliable, "
+        "because careful participants also miss some.",
     )
     split: str = Field(
         "dev",
         max_length=20,
         title="Split for check questions",
-        description="If the dataset has no splits, a tenth of the items is reserved.",
+        description="If the dataset has no splits, a tenth of the items is reserved for check questions.",
     )
     kinds: Listed[Literal["degraded", "repeated", "known-good", "reference"]] = Field(
         ("reference",),
         min_length=1,
         title="Kinds",
-        description="Used in equal shares.",
+        description="All chosen kinds are used equally often.",
         json_schema_extra={
             "words": {
                 "reference": "A person's text for the item (reference)",
-                "degraded": "A text beside a damaged copy of it (degraded)",
-                "repeated": "An item of the same page again (repeated)",
+                "degraded": "A text and a damaged copy of it (degraded)",
+                "repeated": "An item of the same page, shown again (repeated)",
                 "known-good": "Items whose answer you know (known-good)",
             }
         },
@@ -73,12 +75,12 @@ class Controls(Part):
     known: Listed[KnownItem] = Field(
         (),
         title="Items whose answer you know",
-        description="For check questions of the kind “known-good”.",
+        description="Used for check questions of the kind “known-good”.",
     )
     after: Annotated[int, Field(ge=1, le=1000)] = Field(
         4,
-        title="Checks needed before accuracy is shown",
-        description="The number of check questions before a running accuracy is computed.",
+        title="Check questions before accuracy is shown",
+        description="The accuracy of a participant is shown after this number of check questions.",
     )
 
     def sets_aside(self, seen: int, right: int) -> bool:
@@ -127,14 +129,16 @@ class Writing(Part):
     record: bool = Field(
         False,
         title="Record how answers are written",
-        description="Counts key presses, pauses, corrections, pasted characters and leaving the tab, but never "
-        "which keys. Participants are told before they join.",
+        description="Counts key presses, pauses, corrections, pasted characters, and how often "
+        "participants leave the tab. Does not record which keys are pressed. "
+        "Participants are told before they join.",
     )
     hidden_line: bool = Field(
         False,
-        title="A hidden line for programs",
-        description="It asks programs to use a rare word; people neither see nor hear it. Participants are told "
-        "that there may be one.",
+        title="Hidden line for AI programs",
+        description="The page contains a hidden line that asks AI programs to use a rare word. "
+        "Participants do not see or hear the line, but they are told that the page can "
+        "contain such a line.",
     )
 
 
@@ -143,23 +147,28 @@ class Stopping(Part):
 
     rule: Literal["none", "settled", "margin"] = Field(
         "none",
-        title="Stop",
+        title="Stopping rule",
         json_schema_extra={
             "words": {
-                "none": "Every item gets all its judgments",
+                "none": "Never: every item gets all its judgments",
                 "settled": "Stop when the remaining votes cannot change the outcome",
-                "margin": "Stop when one answer leads by a margin",
+                "margin": "Stop when one answer has the required lead",
             }
         },
     )
     full_depth: Annotated[float, Field(ge=0, le=1)] = Field(
         0.1,
         title="Share of pages without early stopping",
-        description="Sampled with the seed. Agreement is measured on these pages only, so it is not biased.",
+        description="These pages are sampled with the seed. Agreement is measured only on them, so "
+        "early stopping does not bias it.",
     )
     minimum: Annotated[int, Field(ge=1, le=1000)] = Field(
-        2, title="Minimum number of votes", description="For stopping by a margin."
+        2,
+        title="Minimum number of votes",
+        description="Used only with the rule “Stop when one answer has the required lead”.",
     )
     margin: Annotated[int, Field(ge=1, le=1000)] = Field(
-        2, title="Lead in votes", description="For stopping by a margin."
+        2,
+        title="Required lead in votes",
+        description="Used only with the rule “Stop when one answer has the required lead”.",
     )

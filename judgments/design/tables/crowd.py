@@ -32,16 +32,19 @@ class Crowd(Part):
         json_schema_extra={"words": {**crowd_labels()}},
     )
     reward_cents: Count = Field(
-        0, title="Pay for a page of work, in cents", description="0: pay is not mentioned."
+        0, title="Pay for a page of work, in cents", description="0: participants see no amount of pay."
     )
     budget_cents: Count = Field(
-        0, title="Budget, in cents", description="Including fees. Spending never exceeds it."
+        0,
+        title="Budget, in cents",
+        description="The study never spends more than this amount, including fees.",
     )
     currency: str = Field(
         "",
         pattern=r"^([A-Z]{3})?$",
         title="Currency",
-        description="Three letters, such as EUR. Empty: the crowd's own, else USD. Mechanical Turk’s API pays in USD.",
+        description="Three letters, such as EUR. Empty: the currency of the crowd, or USD if the "
+        "crowd has none. Mechanical Turk’s API pays in USD.",
     )
     live: bool = Field(
         False,
@@ -52,14 +55,20 @@ class Crowd(Part):
         "external",
         title="Page shown at Mechanical Turk",
         json_schema_extra={
-            "words": {"external": "This site's page in a frame", "html": "A page stored at Mechanical Turk"}
+            "words": {
+                "external": "A page of this site, shown in a frame",
+                "html": "A page stored at Mechanical Turk",
+            }
         },
     )
     title: str = Field(
-        "", max_length=128, title="Title in the crowd's list", description="Empty: the study's name."
+        "", max_length=128, title="Title in the crowd's list", description="Empty: the name of the study."
     )
     description: str = Field(
-        "", max_length=2000, title="Description at the crowd", description="Empty: the study's question."
+        "",
+        max_length=2000,
+        title="Description shown by the crowd",
+        description="Empty: the question of the study.",
     )
     keywords: str = Field("", max_length=1000, title="Keywords", description="Separated by commas.")
     lifetime_hours: Annotated[int, Field(ge=1, le=8760)] = Field(
@@ -68,23 +77,27 @@ class Crowd(Part):
     approve_after_hours: Annotated[int, Field(ge=0, le=552)] = Field(
         72,
         title="Hours until automatic approval",
-        description="If there is no objection to the work. 0: never.",
+        description="Work is approved after this time if there is no objection to it. 0: never.",
     )
     floor_cents_per_hour: Count = Field(
         0,
         title="Wage floor per hour, in cents",
-        description="Per hour of active time. If a participant earns less, a bonus is proposed. 0: no floor.",
+        description="Minimum pay for an hour of active time. If a participant earns less, a bonus is "
+        "proposed. 0: no wage floor.",
     )
     fee_percent: Annotated[float, Field(ge=0, le=200)] = Field(
-        0.0, title="The panel's fee, in percent of the pay", description="Used for the budget."
+        0.0, title="The panel's fee, in percent of the pay", description="Used to compute the budget."
     )
     screen_out_cents: Count = Field(
         0,
         title="Pay of screened-out participants, in cents",
-        description="By Prolific's API, if the workspace allows it. 0: they are asked to return the submission.",
+        description="Paid through Prolific's API, if the workspace allows this. 0: participants are "
+        "asked to return the submission.",
     )
     screen_outs: Annotated[int, Field(ge=0, le=100_000)] = Field(
-        0, title="Maximum number of paid screen-outs", description="Prolific then pauses the study."
+        0,
+        title="Maximum number of paid screen-outs",
+        description="Prolific pauses the study when this number is reached.",
     )
     demographics: Listed[
         Literal[
@@ -94,18 +107,21 @@ class Crowd(Part):
     ] = Field(
         (),
         title="Demographics to fetch",
-        description="By Prolific's API; personal data: say so in the consent text.",
+        description="Fetched through Prolific's API. These are personal data, so mention them in the "
+                    "consent text.",
         json_schema_extra={"words": {**DEMOGRAPHICS}},
     )  # fmt: skip
-    masters: bool = Field(False, title="Masters only", description="For a higher fee.")
+    masters: bool = Field(False, title="Only Masters", description="Amazon charges a higher fee for Masters.")
     lease_minutes: Annotated[int, Field(ge=1, le=10_080)] = Field(
         60,
         title="Time limit of a page of work, in minutes",
-        description="Afterwards its place goes to another participant.",
+        description="After this time, the page is offered to another participant.",
     )
     extensions: Annotated[int, Field(ge=0, le=20)] = Field(2, title="Maximum number of extensions")
     edit_minutes: Annotated[int, Field(ge=0, le=1440)] = Field(
-        10, title="Minutes in which submitted answers can be revised", description="0: not at all."
+        10,
+        title="Minutes in which submitted answers can be revised",
+        description="0: submitted answers cannot be revised.",
     )
 
     @model_validator(mode="after")

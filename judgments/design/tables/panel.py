@@ -28,7 +28,7 @@ def checked_address(address: str) -> str:
         parts, names = urlsplit(address), placeholders(address)
         host = parts.hostname or ""
     except ValueError:
-        raise ValueError(gettext("%(address)r is not an address") % {"address": address}) from None
+        raise ValueError(gettext("%(address)r is not a web address") % {"address": address}) from None
     here = parts.scheme == "http" and host in ("localhost", "127.0.0.1")
     if not host or re.search(r"[{}\s\\@]", parts.netloc) or not (parts.scheme == "https" or here):
         raise ValueError(
@@ -41,7 +41,9 @@ def checked_address(address: str) -> str:
         )
     if re.search(r"survey_code=X+$", address):
         raise ValueError(
-            gettext("the Xs after survey_code= stand for the participant: write {worker} in their place")
+            gettext(
+                "the Xs after survey_code= stand for the id of the participant; replace them with {worker}"
+            )
         )
     return address
 
@@ -64,7 +66,7 @@ class Panel(Part):
     preset: Literal["plain", "prolific", "connect", "sona"] = Field(
         "plain",
         title="Panel",
-        description="Fills the empty parameters and addresses below.",
+        description="Fills the empty parameters and redirect URLs below.",
         json_schema_extra={"words": {name: preset.title for name, preset in PANEL_PRESETS.items()}},
     )
     worker: str = Field(
@@ -72,7 +74,7 @@ class Panel(Part):
         max_length=80,
         pattern=r"^[\w.-]*$",
         title="Parameter for the participant's id",
-        description="In the link from the panel.",
+        description="Name of the parameter in the link from the panel.",
     )
     session: str = Field("", max_length=80, pattern=r"^[\w.-]*$", title="Parameter for the submission's id")
     project: str = Field("", max_length=80, pattern=r"^[\w.-]*$", title="Parameter for the panel's study id")
@@ -81,19 +83,21 @@ class Panel(Part):
         max_length=80,
         pattern=r"^[\w.-]*$",
         title="Parameter for the signature",
-        description="For your own links, or a panel that signs its links: only signed ids are accepted.",
+        description="For your own links, or for a panel that signs its links. If set, only signed "
+        "ids are accepted.",
     )
     hits: Annotated[int, Field(ge=1, le=1000)] = Field(
         1,
         title="Pages of work per session",
-        description="The panel pays a session: the pay of all its pages of work.",
+        description="The panel pays for the whole session. The pay is the sum for all pages of work "
+        "in the session.",
     )
     finish: Literal["redirect", "code"] = Field(
         "redirect",
         title="Return to the panel",
         json_schema_extra={
             "words": {
-                "redirect": "By a redirect URL if there is one, otherwise with a code",
+                "redirect": "With a redirect URL if there is one, otherwise with a completion code",
                 "code": "With a completion code",
             }
         },
@@ -106,31 +110,34 @@ class Panel(Part):
     personal_codes: bool = Field(
         False,
         title="A personal code for each participant",
-        description="Participants cannot share their codes. Not for a panel that accepts only one code.",
+        description="Participants then cannot share their codes. Do not use this with a panel that "
+        "accepts only one code.",
     )
     addresses: dict[Outcome, WebAddress] = Field(
         default_factory=dict,
         description="Where a person goes back to per outcome; {code}, {worker} and {session} are filled in.",
         json_schema_extra={
-            "keys": _keys_by_outcome("Redirect URL", "{code}, {worker} and {session} are filled in.")
+            "keys": _keys_by_outcome("Redirect URL", "Quorum fills in {code}, {worker} and {session}.")
         },
     )
     api: bool = Field(
         False,
-        title="Prolific by its API",
-        description="Quorum then controls places, approvals and bonuses at Prolific.",
+        title="Use Prolific's API",
+        description="Quorum controls places, approvals and bonuses at Prolific.",
     )
 
     @model_validator(mode="after")
     def _check_distinct_names(self) -> Panel:
         if len(set(self.codes.values())) < len(self.codes):
             raise ValueError(
-                gettext("“codes” has the same code for two outcomes; the panel could not tell them apart")
+                gettext(
+                    "“codes” has the same code for two outcomes; expected a different code for each outcome"
+                )
             )
         named = [name for name in (self.worker, self.session, self.project, self.signature) if name]
         if len(set(named)) < len(named):
             raise ValueError(
-                gettext("one parameter cannot hold two ids: %(listed)s") % {"listed": ", ".join(named)}
+                gettext("two ids cannot have the same parameter: %(listed)s") % {"listed": ", ".join(named)}
             )
         return self
 

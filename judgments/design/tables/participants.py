@@ -32,14 +32,15 @@ class Access(Part):
         "",
         max_length=100,
         title="Code",
-        description="The code for joining: 8 characters or more. If empty, a code is generated.",
+        description="Participants need this code to join. It has 8 characters or more. If empty, a "
+        "code is generated.",
     )
 
     address_share: Annotated[float, Field(gt=0, le=1)] = Field(
         0.25,
-        title="Maximum share of places per network address",
-        description="The share of open and held places that participants from one internet address can hold at the "
-        "same time. 1: all of them, as in a classroom.",
+        title="Maximum share of places per internet address",
+        description="Participants from one internet address can take at most this share of the "
+        "places that are open or in progress. 1: all places, for example in a classroom.",
     )
 
     @property
@@ -53,13 +54,13 @@ class Erasing(Part):
 
     offered: Literal["no", "on-request", "at-once"] = Field(
         "no",
-        title="Participants may leave and be erased",
-        description="On the participant's own page.",
+        title="Participants can have their data erased",
+        description="Participants find this on their own page.",
         json_schema_extra={
             "words": {
-                "no": "No: they write to the contact",
-                "on-request": "On request, which a researcher decides",
-                "at-once": "Immediately, without a request",
+                "no": "No, they write to the contact",
+                "on-request": "Yes, if a researcher accepts their request",
+                "at-once": "Yes, immediately and without a request",
             }
         },
     )
@@ -80,8 +81,8 @@ class Retention(Part):
 
     identities_days: Annotated[int, Field(ge=0, le=3650)] = Field(
         0,
-        title="Days after closing until names and ids are removed",
-        description="Answers are kept without a name. 0: no time limit is promised.",
+        title="Number of days from closing until names and ids are removed",
+        description="Answers are kept without names. 0: the study promises no time limit.",
     )
 
 
@@ -98,10 +99,12 @@ class Ethics(Part):
         0, title="Minimum age", description="0: not specified."
     )
     vulnerable: BoardAnswer = Field(
-        "", title="Vulnerable groups", description="Whether they are recruited, and how they are protected."
+        "",
+        title="Vulnerable groups",
+        description="Whether these groups are recruited, and how they are protected.",
     )
     risks: BoardAnswer = Field(
-        "", title="Risks", description="What may upset or harm participants, and how you prevent it."
+        "", title="Risks", description="What could upset or harm participants, and how you prevent it."
     )
     benefits: BoardAnswer = Field("", title="Benefits")
     storage: BoardAnswer = Field(

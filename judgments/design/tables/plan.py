@@ -29,7 +29,7 @@ def read_claim(text: str) -> HypothesisClaim:
     match = CLAIM.fullmatch(text)
     if match is None or match["better"] == match["worse"]:
         raise ValueError(
-            gettext("the claim %(text)r cannot be checked; expected a form such as 'cider-d > rouge-l on HC'")
+            gettext("the claim %(text)r cannot be read; expected a form such as 'cider-d > rouge-l on HC'")
             % {"text": text}
         )
     return HypothesisClaim(match["better"], match["worse"], match["kind"] or "all")

@@ -17,21 +17,29 @@ class AnswerOptions(Part):
 
     no_difference: bool = Field(
         False,
-        title="“No difference” is an answer",
+        title="Offer the answer “No difference”",
         description="Lets participants say that they see no difference, instead of guessing.",
     )
     neither: bool = Field(
         False,
-        title="“Neither of the two” is an answer",
+        title="Offer the answer “Neither of the two”",
         description="Lets participants reject both candidates.",
     )
     strength: bool = Field(
-        False, title="Ask how much better", description="Slightly or by far, instead of a plain choice."
+        False,
+        title="Ask how much better the text is",
+        description="Participants choose “slightly” or “by far” for the better text.",
     )
     confidence: bool = Field(
-        False, title="Ask how sure people are", description="A second row: a guess, fairly sure, certain."
+        False,
+        title="Ask how sure participants are",
+        description="Adds a second row of answers: a guess, fairly sure, certain.",
     )
-    worst: bool = Field(True, title="Ask for the worst, too", description="Otherwise, only the best one.")
+    worst: bool = Field(
+        True,
+        title="Also ask for the worst text",
+        description="Otherwise, participants choose only the best text.",
+    )
 
     @model_serializer(mode="wrap")
     def _drop_usual_worst(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
@@ -46,8 +54,12 @@ class Example(Part):
     """A worked example in the instructions: what is shown, the right answer, and the reason."""
 
     image: str = Field("", description="Name of an item of the dataset.")
-    scene: str = Field("", max_length=500, description="What participants are shown, if no item is named.")
-    shown: Listed[str] = Field((), description="The texts in the order participants see them.")
+    scene: str = Field(
+        "",
+        max_length=500,
+        description="A description of what participants see. Needed only if no item is named.",
+    )
+    shown: Listed[str] = Field((), description="The texts, in the order in which participants see them.")
     answer: str = Field(max_length=500, description="The right answer in words.")
     why: str = Field("", max_length=1000)
 
@@ -55,9 +67,11 @@ class Example(Part):
 class Source(Part):
     """The source text of an item, shown with what is judged."""
 
-    show: bool = Field(False, title="Show the source text", description="Every item must then have one.")
+    show: bool = Field(False, title="Show the source text", description="Every item must have a source text.")
     language: Annotated[str, Field(max_length=20, pattern=r"^[A-Za-z0-9-]*$")] = Field(
-        "", title="Language of the source text", description="Such as en, de, ar. Empty: not specified."
+        "",
+        title="Language of the source text",
+        description="A code such as en, de or ar. Empty: not specified.",
     )
     label: str = Field(
         "",
@@ -84,8 +98,8 @@ class KeywordsPage(Part):
     titles: Listed[str] = Field(
         (),
         title="Titles",
-        description="One per line. Titles that occur in a text are offered with it. Empty: frequent phrases are "
-        "offered.",
+        description="One title per line. The page offers the titles that occur in the text. Empty: "
+        "the page offers frequent phrases.",
         json_schema_extra={"rows": 6},
     )
     longest: Annotated[int, Field(ge=2, le=7)] = Field(7, title="Maximum number of words in a phrase")
@@ -94,9 +108,11 @@ class KeywordsPage(Part):
 class ErrorWeights(Part):
     """The weights of the errors of a category, by severity."""
 
-    category: str = Field("", max_length=80, title="Category", description="Empty: all others.")
+    category: str = Field(
+        "", max_length=80, title="Category", description="Empty: all categories that are not listed."
+    )
     weights: dict[Literal["minor", "major", "critical"], Annotated[float, Field(ge=0, le=1000)]] = Field(
-        title="Weights", description="Such as minor = 1, major = 5."
+        title="Weights", description="For example: minor = 1, major = 5."
     )
 
 
@@ -114,42 +130,49 @@ class Spans(Part):
         title="Categories of errors",
         json_schema_extra={
             "words": {
-                "none": "None: errors have a severity only (ESA)",
-                "mqm": "Those of MQM, with their weights",
-                "own": "Those listed below",
+                "none": "None: errors have only a severity (ESA)",
+                "mqm": "The categories of MQM, with their weights",
+                "own": "The categories listed below",
             }
         },
     )
     own: Listed[Annotated[str, Field(min_length=1, max_length=80)]] = Field(
-        (), max_length=60, title="Own categories", description="One per line.", json_schema_extra={"rows": 4}
+        (),
+        max_length=60,
+        title="Your own categories",
+        description="One per line.",
+        json_schema_extra={"rows": 4},
     )
     weights: Listed[ErrorWeights] = Field(
         (),
         max_length=60,
         title="Weights of errors",
-        description="Only if they differ from those of MQM (contrib/error_spans/README.md#scores).",
+        description="Needed only if they differ from the weights of MQM "
+        "(contrib/error_spans/README.md#scores).",
     )
     score: bool = Field(
         True,
         title="Ask for a score",
-        description="From 0 to 100, after the errors are marked. Without it, the score is computed from the weights "
-        "of the errors.",
+        description="Participants give a score from 0 to 100 after they have marked the errors. "
+        "Otherwise, the score is computed from the weights of the errors.",
     )
-    missing: bool = Field(True, title="Allow marking of missing content")
+    missing: bool = Field(True, title="Participants can mark missing content")
     reference: bool = Field(
         False, title="Show a reference", description="The item's first reference, next to the judged text."
     )
     documents: bool = Field(
         False,
         title="Whole documents",
-        description="One participant judges all items of a document (column “document”) in order. The number of "
-        "items then counts documents, and a long document gets a page of work of its own.",
+        description="One participant judges all items of a document (column “document”) in order. "
+        "The number of items on a page then counts documents. A long document has its "
+        "own page of work.",
     )
     contrastive: bool = Field(
         False,
         title="Two texts side by side",
-        description="Texts of two random systems for an item on one screen; each is marked and scored separately. "
-        "Each text counts as one item of the page of work.",
+        description="The screen shows the texts of two random systems for the same item. "
+        "Participants mark and score each text separately. Each text counts as one item "
+        "of the page of work.",
     )
 
     @property
@@ -164,7 +187,7 @@ class Template(Part):
         "",
         max_length=100_000,
         title="Template",
-        description="HTML with ${field} for the cells of a row. Scripts, styles and frames in it are left "
-        "out.",
+        description="An HTML page, with ${field} for the cells of a row. Scripts, styles and frames "
+        "are removed.",
         json_schema_extra={"rows": 16},
     )

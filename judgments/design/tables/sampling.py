@@ -22,77 +22,91 @@ class ItemSampling(Part):
         description="Candidate pairs of each kind (V15 §3); empty: 100 of each, or as many as there are.",
         json_schema_extra={
             "keys": {
-                "HC": ["Two people", "Both texts by people, for the same item (HC)."],
-                "HI": ["Another item", "Both texts by people, one of them of another item (HI)."],
-                "HM": ["Person and system", "One text by a person, one by a system (HM)."],
-                "MM": ["Two systems", "Both texts by systems (MM)."],
+                "HC": ["Two people", "Both texts are by people, for the same item (HC)."],
+                "HI": [
+                    "Different items",
+                    "Both texts are by people. One of them is for another item (HI).",
+                ],
+                "HM": ["Person and system", "One text is by a person, the other by a system (HM)."],
+                "MM": ["Two systems", "Both texts are by systems (MM)."],
             }
         },
     )
     references: AllOrCount = Field(
-        "all", title="References of each item", description="'all' or a number, sampled with the seed."
+        "all",
+        title="References of each item",
+        description="'all', or the number to sample. The seed determines the sample.",
     )
-    images: AllOrCount = Field("all", title="Items", description="'all' or a number, sampled with the seed.")
+    images: AllOrCount = Field(
+        "all", title="Items", description="'all', or the number to sample. The seed determines the sample."
+    )
     pairs_from: Literal["outputs", "top-k", "references", "crossed", "list"] = Field(
         "outputs",
-        title="Texts judged with an item",
-        description="Equal texts are judged once.",
+        title="Texts judged for each item",
+        description="Equal texts are judged only once.",
         json_schema_extra={
             "words": {
-                "outputs": "Each system's text",
-                "top-k": "The first k of systems' ranked lists (Hodosh et al. 2013)",
-                "references": "People's texts, with those of other items as foils",
+                "outputs": "The text of each system",
+                "top-k": "The first k texts of the systems' ranked lists (Hodosh et al. 2013)",
+                "references": "People's texts, and texts of other items as foils",
                 "list": "The pairs listed below",
-                "crossed": "Every text of the split",
+                "crossed": "All texts of the split",
             }
         },
     )
     k: Annotated[int, Field(ge=1, le=10_000)] = Field(
-        10, title="k", description="For ranked lists: how many of each list are judged."
+        10,
+        title="Texts per ranked list (k)",
+        description="Number of texts to judge from the top of each ranked list.",
     )
     task: Literal["annotation", "search", "both"] = Field(
         "both",
-        title="Ranked lists of",
-        description="For ranked lists.",
+        title="Task of the ranked lists",
+        description="Used only if the texts are from ranked lists.",
         json_schema_extra={
             "words": {
                 "both": "Both",
-                "annotation": "Annotation: texts are ranked for an item",
-                "search": "Search: items are ranked for a text",
+                "annotation": "Annotation: each list ranks texts for an item",
+                "search": "Search: each list ranks items for a text",
             }
         },
     )
     foils: Annotated[int, Field(ge=0, le=1000)] = Field(
         1,
-        title="Foils with each item",
-        description="For people's texts: number of texts of other items.",
+        title="Foils for each item",
+        description="Number of texts of other items. Used only if people's texts are judged.",
     )
     listed: Listed[Annotated[tuple[str, str], Field(strict=False)]] = Field(
         (),
         title="Pairs",
-        description="For a list: an item, a tab, and a text or its id; one pair per line.",
+        description="Used only if the pairs are listed here. One pair per line: an item, a tab, and "
+        "a text or its id.",
         json_schema_extra={"rows": 6},
     )
     split: str = Field(
         "test",
         max_length=20,
         title="Split to judge",
-        description="Ignored if the dataset has no splits.",
+        description="Not used if the dataset has no splits.",
     )
     options: Literal["all"] | Annotated[int, Field(ge=3, le=8)] = Field(
-        4, title="Texts shown together", description="3 to 8, or 'all': one of each system, 8 at most."
+        4,
+        title="Texts shown together",
+        description="A number from 3 to 8, or 'all'. 'all' shows one text of "
+        "each system, but at most 8 texts.",
     )
     appearances: Annotated[int, Field(ge=1, le=100)] = Field(
         4,
-        title="Items per text",
-        description="If there are not enough different items, all of them are used.",
+        title="Number of items per text",
+        description="Each text is shown in this number of items. If there are fewer items, all of "
+        "them are used.",
     )
     source: Literal["auto", "published", "references"] = Field(
         "auto",
         title="Source of pairs",
         json_schema_extra={
             "words": {
-                "auto": "Published pairs if the dataset has any, otherwise sampled",
+                "auto": "Published pairs if the dataset has any, otherwise sampled pairs",
                 "published": "The dataset's published pairs",
                 "references": "Sampled from references and systems",
             }
@@ -100,14 +114,14 @@ class ItemSampling(Part):
     )
     only: Listed[Annotated[str, Field(min_length=1, max_length=80)]] = Field(
         (),
-        title="Only these items",
+        title="Use only these items",
         description="Ids of pairs, one per line. Empty: all pairs.",
         json_schema_extra={"rows": 2},
     )
     not_in: Listed[Annotated[str, Field(min_length=1, max_length=80)]] = Field(
         (),
-        title="Exclude items of these studies",
-        description="Short names, one per line. Items that these studies asked about are not used again.",
+        title="Do not use items of these studies",
+        description="Short names of studies, one per line. Items of these studies are not used again.",
         json_schema_extra={"rows": 2},
     )
 
@@ -150,13 +164,15 @@ class Arena(Part):
     pages: Count = Field(
         0,
         title="Number of pages generated during the study",
-        description="The pairs of such a page are sampled when a participant takes it; the most informative pairs "
-        "of systems come more often. 0: all pages are generated in advance.",
+        description="The pairs of these pages are sampled when a participant takes the page. The "
+        "most informative pairs of systems are sampled more often. 0: all pages are "
+        "generated in advance.",
     )
     even: Annotated[float, Field(ge=0.01, le=1)] = Field(
         0.2,
-        title="Share sampled uniformly",
-        description="Between 0.01 and 1, so every pair of systems can occur. 1: all pairs equally often.",
+        title="Share of pairs sampled uniformly",
+        description="Between 0.01 and 1, so that every pair of systems can occur. 1: all pairs of "
+        "systems are equally probable.",
     )
 
 
@@ -181,25 +197,27 @@ class Filter(Part):
     """H13's Bleu-pre filter: a pair below the threshold is judged only if it fills the last group."""
 
     bleu_pre: Annotated[float, Field(ge=0, le=1)] = Field(
-        0.0, title="Minimum score to be judged", description="Between 0 and 1. 0: no filter."
+        0.0, title="Minimum score of judged texts", description="Between 0 and 1. 0: no filter."
     )
     fill_to: Annotated[int, Field(ge=0, le=100)] = Field(
         0,
-        title="Fill up the last group to",
-        description="With pairs that the filter left out; they measure the errors of the filter.",
+        title="Minimum size of the last group",
+        description="The last group is filled with pairs that the filter left out. They measure the "
+        "errors of the filter.",
     )
     audit: Count = Field(
         0,
-        title="Audit: number of left-out pairs to judge",
-        description="Sampled with the seed. They show how many good texts the filter misses. 0: none.",
+        title="Number of filtered pairs to judge (audit)",
+        description="A sample of the pairs that the filter left out. It shows how many good texts "
+        "the filter misses. 0: no sample.",
     )
     order: Literal["stop-first", "stem-first"] = Field(
         "stop-first",
         title="Preparation of words",
         json_schema_extra={
             "words": {
-                "stop-first": "Drop stop words, then stem (as the ROUGE script)",
-                "stem-first": "Stem, then drop stop words (fits the printed figures of H13 better)",
+                "stop-first": "Remove stop words, then stem (like the ROUGE script)",
+                "stem-first": "Stem, then remove stop words (closer to the published figures of H13)",
             }
         },
     )

@@ -50,13 +50,17 @@ class Texts(Part):
     """The texts of a study in one language; texts that are left out are not translated."""
 
     name: str = Field("", max_length=200)
-    description: str = Field("", max_length=2000, description="Shown by the crowd (crowd.description).")
+    description: str = Field(
+        "", max_length=2000, description="The crowd shows this text (crowd.description)."
+    )
     question: str = Field("", max_length=500)
     instructions: str = Field("", max_length=20_000, json_schema_extra={"rows": 5})
     consent: str = Field("", max_length=20_000, json_schema_extra={"rows": 5})
     source_label: str = Field("", max_length=200, title="Heading above the source text")
     labels: Listed[Annotated[str, Field(min_length=1, max_length=200)]] = Field(
-        (), title="Labels of the answers, one per line", description="As many as in the design."
+        (),
+        title="Labels of the answers, one per line",
+        description="The design and each translation need the same number of labels.",
     )
     examples: Listed[ExampleTexts] = ()
     questions: Listed[QuestionTexts] = Field((), description="Those of the quiz (quiz.questions).")

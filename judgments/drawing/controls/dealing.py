@@ -104,13 +104,19 @@ def _check(controls: Controls, usable: Sequence[Image], makers: Makers, known: S
     for kind, maker in makers_by_kind.items():
         if kind in controls.kinds and maker is None:
             raise DesignError(
-                gettext("controls.kinds contains %(kind)r, but this protocol has no such check questions.")
+                gettext(
+                    "controls.kinds contains %(kind)r, but this protocol does not offer this kind of "
+                    "check question."
+                )
                 % {"kind": kind},
                 field="controls.kinds",
             )
     if KNOWN_GOOD in controls.kinds and not known:
         raise DesignError(
-            gettext("controls.kinds contains 'known-good', but there is no item under controls.known."),
+            gettext(
+                "controls.kinds contains 'known-good', but controls.known is empty; expected at least "
+                "one known item."
+            ),
             field="controls.known",
         )
     if not set(controls.kinds) & set(SPLIT_CONTROLS):
@@ -118,8 +124,9 @@ def _check(controls: Controls, usable: Sequence[Image], makers: Makers, known: S
     if len(usable) < 2:
         raise DesignError(
             gettext(
-                "controls.per_hit needs at least two items with %(least_references)s or more references, but "
-                "the control split %(split)r has %(n)s; expected more, or controls.per_hit = 0."
+                "Check questions need at least two items with %(least_references)s or more "
+                "references, but the control split %(split)r has %(n)s such items; expected more "
+                "items, or controls.per_hit = 0."
             )
             % {"split": controls.split, "n": len(usable), "least_references": makers.least_references},
             field="controls.split",
@@ -127,8 +134,8 @@ def _check(controls: Controls, usable: Sequence[Image], makers: Makers, known: S
     if controls.per_hit > len(usable):
         raise DesignError(
             gettext(
-                "controls.per_hit is %(per_hit)s, but the control split %(split)r has only %(n)s items for "
-                "check questions, and a page of work shows each of them at most once."
+                "controls.per_hit is %(per_hit)s, but a page of work shows each item at most "
+                "once, and the control split %(split)r has only %(n)s items for check questions."
             )
             % {"per_hit": controls.per_hit, "split": controls.split, "n": len(usable)},
             field="controls.per_hit",
@@ -143,8 +150,8 @@ def _make_degraded(make: MakeOptionalControl, slot: ControlSlot, image: Image) -
             return group
     raise DesignError(
         gettext(
-            "controls.kinds contains 'degraded', but no text of the control split can be degraded: no other "
-            "item has words to substitute."
+            "controls.kinds contains 'degraded', but no text of the control split can be "
+            "degraded, because other items have no words to substitute."
         ),
         field="controls.kinds",
     )

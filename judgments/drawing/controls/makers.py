@@ -89,8 +89,8 @@ def known_items(items: Sequence[Any], material: Material) -> list[Known]:
         if image is None:
             raise DesignError(
                 gettext(
-                    "controls.known: item %(number)s is about item %(image)r, which dataset %(name)r "
-                    "does not have."
+                    "controls.known: item %(number)s names item %(image)r, but dataset %(name)r "
+                    "has no such item."
                 )
                 % {"number": number, "image": item.image, "name": material.name},
                 field="controls.known",

@@ -66,7 +66,7 @@ def draw_pairs(
     use_published = source == "published" or (source == "auto" and bool(material.published))
     if use_published and not material.published:
         raise DesignError(
-            gettext("sampling.source is 'published', but dataset %(name)r comes with no candidate pairs.")
+            gettext("sampling.source is 'published', but dataset %(name)r has no published candidate pairs.")
             % {"name": material.name},
             field="sampling.source",
         )
@@ -88,7 +88,7 @@ def draw_pairs(
         pairs = [pair for pair in pairs if pair.key in set(only)]
     if not pairs:
         raise DesignError(
-            gettext("Dataset %(name)r gives no candidate pairs for this design (%(n)s items are judged).")
+            gettext("Dataset %(name)r has no candidate pairs that fit this design (%(n)s items are judged).")
             % {"name": material.name, "n": len(images)},
             field="sampling.pairs",
         )
@@ -128,10 +128,10 @@ def missing_ids_error(lacking: Collection[str]) -> DesignError:
     """Return the error about ids of ``sampling.only`` that were not found."""
     return DesignError(
         ngettext(
-            "sampling.only contains %(key)r, which this design does not draw; an id is valid only for the dataset, "
-            "protocol, sampling and seed that it was drawn with.",
-            "sampling.only contains %(n)s ids that this design does not draw, such as %(key)r; an id is valid only "
-            "for the dataset, protocol, sampling and seed that it was drawn with.",
+            "sampling.only contains %(key)r, but this design does not sample this id. An id is "
+            "valid only with the dataset, protocol, sampling and seed that produced it.",
+            "sampling.only contains %(n)s ids that this design does not sample, such as %(key)r. "
+            "An id is valid only with the dataset, protocol, sampling and seed that produced it.",
             len(lacking),
         )
         % {"key": min(lacking), "n": len(lacking)},
@@ -212,12 +212,13 @@ class _Draw:
         kind = min(short, key=PAIR_KINDS.index)
         if drawn.skipped:
             sentence = gettext(
-                "The design asks for %(wanted)s %(kind)s pairs with %(least)s references, but dataset %(name)r "
-                "gives %(n)s (from %(n2)s items)."
+                "The design needs %(wanted)s %(kind)s pairs with %(least)s references, but "
+                "dataset %(name)r has only %(n)s such pairs (from %(n2)s items)."
             )
         else:
             sentence = gettext(
-                "The design asks for %(wanted)s %(kind)s pairs, but dataset %(name)r gives %(n)s (from %(n2)s items)."
+                "The design needs %(wanted)s %(kind)s pairs, but dataset %(name)r has only %(n)s "
+                "such pairs (from %(n2)s items)."
             )
         raise DesignError(
             sentence
@@ -237,8 +238,8 @@ class _Draw:
         if not short:
             return DesignError(
                 gettext(
-                    "The design asks for %(least)s references for each pair, but no candidate pair of dataset "
-                    "%(name)r has that many; expected at most %(fitting)s."
+                    "The design needs %(least)s references for each pair, but no candidate pair "
+                    "of dataset %(name)r has so many references; expected at most %(fitting)s."
                 )
                 % {"least": least, "name": self.material.name, "fitting": fitting},
                 field="sampling.references",
@@ -247,12 +248,12 @@ class _Draw:
         lost = sum(self.wanted[kind] - count for kind, count in short.items())
         return DesignError(
             ngettext(
-                "Too few candidate pairs of dataset %(name)r have the %(least)s references that the design "
-                "needs for each pair. Expected at most %(fitting)s references for each pair, or %(lost)s pair "
-                "fewer: %(listed)s.",
-                "Too few candidate pairs of dataset %(name)r have the %(least)s references that the design "
-                "needs for each pair. Expected at most %(fitting)s references for each pair, or %(lost)s pairs "
-                "fewer: %(listed)s.",
+                "Too few candidate pairs of dataset %(name)r have the %(least)s references that "
+                "the design needs for each pair. Ask for at most %(fitting)s references for each "
+                "pair, or for %(lost)s pair fewer: %(listed)s.",
+                "Too few candidate pairs of dataset %(name)r have the %(least)s references that "
+                "the design needs for each pair. Ask for at most %(fitting)s references for each "
+                "pair, or for %(lost)s pairs fewer: %(listed)s.",
                 lost,
             )
             % {

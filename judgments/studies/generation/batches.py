@@ -89,7 +89,7 @@ def _without_items_of(studies: Collection[str], material: Material, dataset: Dat
     for slug in studies:
         if slug not in known:
             raise DesignError(
-                gettext("sampling.not_in names study %(slug)r, which dataset %(name)r does not have.")
+                gettext("sampling.not_in names study %(slug)r, but dataset %(name)r has no such study.")
                 % {"slug": slug, "name": dataset.name},
                 field="sampling.not_in",
             )
@@ -108,7 +108,7 @@ def _check_examples(design: StudyDesign, material: Material) -> None:
         if example.image and example.image not in known:
             raise DesignError(
                 gettext(
-                    "examples: example %(number)s names item %(image)r, which dataset %(name)r does not have."
+                    "examples: example %(number)s names item %(image)r, but dataset %(name)r has no such item."
                 )
                 % {"number": number, "image": example.image, "name": material.name},
                 field="examples",
@@ -123,13 +123,14 @@ def _check_sources(design: StudyDesign, material: Material, batch: Batch, quiz: 
     lacking = [image.name for image in material.images if image.name in shown and not image.text.strip()]
     if lacking:
         left = len(lacking) - 1
-        more = ngettext(" (nor has one other)", " (nor have %(n)s others)", left) % {"n": thousands(left)}
+        more = ngettext(" (and one more item has no text)", " (and %(n)s more items have no text)", left) % {
+            "n": thousands(left)
+        }
         others = more if left else ""
         raise DesignError(
             gettext(
-                "source.show is true, but item %(lacking)r of dataset %(name)r has no "
-                "text%(others)s; expected a source text in the column text of each item that is "
-                "shown."
+                "source.show is true, but item %(lacking)r of dataset %(name)r has no source "
+                "text%(others)s; expected a text in the column text for each item that is shown."
             )
             % {"lacking": lacking[0], "name": material.name, "others": others},
             field="source.show",

@@ -82,8 +82,8 @@ def change_by_hand(
     if seen and seen != state_of_hand_changes(study):
         raise WrongState(
             gettext(
-                "Nothing was changed: somebody changed study %(slug)r since you opened this page; reload "
-                "it, and repeat your change."
+                "Nothing was changed, because somebody else changed study %(slug)r after you "
+                "opened this page. Reload the page and repeat your change."
             )
             % {"slug": study.slug}
         )

@@ -36,7 +36,7 @@ def generate_hits(*, study: Study, progress: Progress = no_progress) -> Batch:
 
 
 def already_generated_error(study: Study) -> WrongState:
-    sentence = gettext("Study %(slug)r is %(state)s; pages of work are generated once, from a draft.")
+    sentence = gettext("Study %(slug)r is %(state)s. Pages of work can be generated only once, from a draft.")
     return WrongState(sentence % {"slug": study.slug, "state": gettext(study.state)})
 
 
@@ -67,7 +67,7 @@ def store_hits(*, study: Study, batch: Batch, progress: Progress = no_progress) 
     if study.design != drawn_from:
         raise WrongState(
             gettext(
-                "The design of study %(slug)r was changed while its pages of work were generated; try again."
+                "The design of study %(slug)r changed while its pages of work were being generated; try again."
             )
             % {"slug": study.slug}
         )

@@ -57,7 +57,9 @@ from quorum.statistics.resampling import Seed, generator_of
 MODELS = ("adjacent", "cumulative")
 MOST_LEVELS = 10
 NO_SIDE = "no comparison has a winner"
-CONFOUNDED = "a covariate cannot be told from the items' strengths or from another covariate"
+CONFOUNDED = (
+    "the effect of a covariate cannot be separated from the strengths of the items or from another covariate"
+)
 RISING = (
     "no finite strengths fit best: the answers rule out some outcome, and the likelihood rises for ever as the "
     "parameters grow"

@@ -26,7 +26,7 @@ from quorum.statistics.inputs import BadOption, encode_both, encode_with, one_pe
 
 WEIGHTS = (None, "linear", "quadratic")
 NOTHING = "there is nothing to compare"
-ONE_LABEL = "both raters used one and the same label only"
+ONE_LABEL = "all answers of both raters have the same label"
 
 
 def cohen_kappa(

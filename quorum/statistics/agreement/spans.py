@@ -28,10 +28,10 @@ from quorum.statistics.inference import Inference, Options, signed
 from quorum.statistics.inputs import BadShape, BadValue, check_positive_int, encode
 from quorum.statistics.resampling import Seed
 
-NOBODY = "no text was read by two raters, so nobody can be held against anybody"
-NOTHING = "nobody marked a span in the texts that two raters read"
+NOBODY = "no text was judged by two raters"
+NOTHING = "no rater marked a span in a text that two raters judged"
 ONE_ITEM = "all judgments are of one item, so there is no interval"
-EVERYTHING = "every place that a span could have is expected to agree"
+EVERYTHING = "the expected disagreement is zero, so the coefficient is undefined"
 Spans = Sequence[tuple[int, int]]
 
 

@@ -49,8 +49,8 @@ MISSING = ("refuse", "leave-out", "no")
 
 # So that a rounded share of 2/3 or mean grade of 10/3 still reaches its threshold.
 TOLERANCE = 1e-9
-NO_PAIR = "there is no pair with both scores"
-ONE_SIDE = "both sources say the same about every pair"
+NO_PAIR = "no pair has scores of both sources"
+ONE_SIDE = "all answers of both sources are the same"
 
 
 @dataclass(frozen=True, slots=True)

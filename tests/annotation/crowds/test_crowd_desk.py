@@ -135,7 +135,7 @@ def test_a_study_that_is_closed_or_has_nothing_up_is_not_offered_longer(
     assert "is closed" in sent(designer, study, "extend-crowd", hours="5", why="x")
     Study.objects.filter(pk=study.pk).update(state="open")
     Publication.objects.filter(study=study).update(state="finished")
-    assert "nothing of study" in sent(designer, study, "extend-crowd", hours="5", why="x")
+    assert "has no published work" in sent(designer, study, "extend-crowd", hours="5", why="x")
     assert not CrowdCall.objects.filter(study=study).exists()
 
 
@@ -158,17 +158,17 @@ def test_of_what_nobody_knows_a_person_says_whether_it_was_done(designer: Client
     shown = designer.get(page(study, "crowd")).content.decode()
     assert do(study, "call-was-done") in shown
     assert ">Try again<" not in shown
-    assert "It counts as done." in sent(designer, study, "call-was-done", call=str(call.pk))
+    assert "The request now counts as done." in sent(designer, study, "call-was-done", call=str(call.pk))
     call.refresh_from_db()
     assert call.state == "done"
-    assert "only failed calls" in sent(designer, study, "call-was-not-done", call=str(call.pk))
+    assert "only failed requests" in sent(designer, study, "call-was-not-done", call=str(call.pk))
 
 
 def test_what_was_refused_can_be_tried_again(designer: Client, study: Study) -> None:
     call = parked(study, "message", unsure=False)
     text = words(designer.get(page(study, "crowd")))
-    assert f"write · {call.worker} The answer was lost." in text
-    assert "It will be tried again." in sent(designer, study, "retry-call", call=str(call.pk))
+    assert f"message participants · {call.worker} The answer was lost." in text
+    assert "The request will be tried again." in sent(designer, study, "retry-call", call=str(call.pk))
     call.refresh_from_db()
     assert call.state == "waiting"
     for key in ("", "x", "999999999999999999999"):
@@ -180,7 +180,7 @@ def test_a_publication_that_may_be_there_is_asked_for_again_and_found(designer: 
     shown = designer.get(page(study, "crowd")).content.decode()
     assert do(study, "retry-call") in shown
     assert do(study, "call-was-done") not in shown
-    assert "It will be tried again." in sent(designer, study, "retry-call", call=str(call.pk))
+    assert "The request will be tried again." in sent(designer, study, "retry-call", call=str(call.pk))
     call.refresh_from_db()
     assert call.state == "waiting"
 
@@ -193,7 +193,7 @@ def test_calls_that_are_alike_stand_in_one_line(designer: Client, study: Study) 
             done_at=now,
             publication=Publication.objects.filter(study=study)[0],
         )  # fmt: skip
-    assert "take down 30 of them" in words(designer.get(page(study, "crowd")))
+    assert "take down published work 30 similar requests" in words(designer.get(page(study, "crowd")))
 
 
 def test_a_draft_says_what_it_will_cost_and_whether_that_is_fair(designer: Client) -> None:
@@ -207,7 +207,7 @@ def test_a_draft_says_what_it_will_cost_and_whether_that_is_fair(designer: Clien
     assert part.forecast.places == plan.hits * 10
     assert part.forecast.cents == plan.hits * 10 * 7
     text = words(response)
-    assert f"{part.forecast.cents - 60} USD short" in text.replace("0.", "").replace(".", "")
+    assert f"{part.forecast.cents - 60} USD missing" in text.replace("0.", "").replace(".", "")
     seconds = 9 * (plan.units + plan.controls) / plan.hits
     assert part.forecast.wage_cents == round(5 * 3600 / seconds)
     assert part.fair_cents == -(-900 * seconds // 3600)
@@ -233,7 +233,7 @@ def test_the_workers_page_gives_no_link_where_a_crowd_sends_the_people(
     designer: Client, study: Study
 ) -> None:
     text = words(designer.get(page(study, "workers")))
-    assert "Participants are sent by Mechanical Turk" in text
+    assert "Mechanical Turk sends participants" in text
     assert f"/s/{study.slug}/" not in text
 
 
@@ -244,7 +244,7 @@ def test_before_opening_it_says_that_nothing_is_up_and_what_an_hour_would_pay(de
     generate_hits(study=study)
     text = words(designer.get(page(study, "crowd")))
     assert "Nothing has been published yet." in text
-    assert "not enough: nothing will be published" in text
+    assert "not enough, so nothing will be published" in text
     assert "below the wage floor of 9.00" in text
 
 
@@ -282,7 +282,7 @@ def test_a_budget_is_changed_in_amounts_and_never_below_what_is_taken(
 
     assert "Expected an amount such as 12.30" in change("1e3x")
     assert "Expected an amount such as 12.30" in change("1.005")
-    assert "3.00 USD reserved" in change("2.99")
+    assert "3.00 USD are reserved" in change("2.99")
     assert "The budget is changed." in change("12.30")
     assert Budget.objects.get(study=paying_study).budget_cents == 1230
     said = StudyEvent.objects.filter(study=paying_study, what="budget").first()

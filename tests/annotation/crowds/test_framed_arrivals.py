@@ -149,7 +149,7 @@ def test_made_up_hits_of_others_and_of_another_place_are_refused(study: Study) -
     for hit in ("3MADEUP", first_publication(other).external_id, elsewhere.external_id, planned.external_id):
         response = Turker(study).arrive(hitId=hit)
         assert response.status_code == 403, hit
-        assert "such HIT" in response.content.decode()
+        assert "not have this HIT" in response.content.decode()
     assert recorded() == before
 
 
@@ -264,7 +264,7 @@ def test_who_did_as_many_hits_as_the_study_wants_of_one_person_is_told_to_return
     again.publication = second
     told = again.arrive()
     assert told.status_code == 403
-    assert "one person may do" in told.content.decode()
+    assert "one person can do" in told.content.decode()
     assert Assignment.objects.get().hit == first.hit
     assert Turker(study).arrive().status_code == 200  # the first is still theirs
 
@@ -275,7 +275,7 @@ def test_the_same_page_of_work_under_two_hits_is_done_once(study: Study) -> None
     second = publish(study, ada.assignment.hit or study.hits.all()[0])
     response = ada.arrive(hitId=second.external_id, assignmentId="3ANOTHER")
     assert response.status_code == 409
-    assert "please return this HIT" in response.content.decode()
+    assert "Please return this HIT" in response.content.decode()
     assert Assignment.objects.count() == 1
 
 
@@ -296,7 +296,7 @@ def test_a_closed_study_lets_who_is_at_work_go_on_and_nobody_else_begin(study: S
     bob = Turker(study, worker_id="A1BOB", assignment_id="3ASSIGNMENT2")
     response = bob.arrive()
     assert response.status_code == 409
-    assert "takes no more work" in response.content.decode()
+    assert "accepts no more work" in response.content.decode()
 
 
 def test_a_worker_who_is_paused_is_told_so_in_the_frame(study: Study) -> None:

@@ -52,7 +52,7 @@ def let_time_pass(turker: Turker) -> None:
 
 def test_the_page_has_one_hit_and_leads_nowhere_else(study: Study) -> None:
     html = Turker(study).begin().html
-    for word in ("data-ahead", "data-extend", "data-retake", "/me/", "/language/", "Take it up again"):
+    for word in ("data-ahead", "data-extend", "data-retake", "/me/", "/language/", "Take this page again"):
         assert word not in html, word
     addresses = re.findall(r'(?:href|action|formaction|src|data-save)="(/[^"]*)"', html)
     assert addresses
@@ -89,7 +89,7 @@ def test_a_form_that_leaves_answers_out_is_shown_again_with_the_rest(study: Stud
     left_out = fields.popitem()
     response = work.submit(fields)
     assert response.status_code == 422
-    assert "Not submitted yet. Your answers are saved." in response.content.decode()
+    assert "Your answers are saved, but they are not submitted yet." in response.content.decode()
     assert ada.session.status == "working"
     assert work.submit(dict([left_out])).status_code == 303
     assert ada.session.status == "submitted"
@@ -115,7 +115,7 @@ def test_whoever_comes_back_after_handing_in_finds_the_last_step_again(study: St
     assert Judgment.objects.count() == len(positions_on(work.html))
     CrowdSession.objects.update(confirmed=True)
     html = ada.arrive().content.decode()
-    assert "Mechanical Turk has the HIT" in html
+    assert "the HIT is submitted to Mechanical Turk" in html
     assert "<form" not in html
 
 
@@ -188,7 +188,7 @@ def test_what_comes_after_the_time_is_kept_apart_and_said_so(study: Study) -> No
         assert reply.status_code == 409
         if script:
             assert reply.json()["why"] == "late"
-        assert "kept apart" in reply.content.decode()
+        assert "stored separately" in reply.content.decode()
         assert (ada.assignment.state, ada.session.status) == ("apart", "timed-out")
         own = Judgment.objects.filter(assignment=ada.assignment)
         assert own.count() == len(positions_on(work.html))
@@ -196,7 +196,7 @@ def test_what_comes_after_the_time_is_kept_apart_and_said_so(study: Study) -> No
         again = work.submit()  # doubled
         assert again.status_code == 409
         assert own.count() == len(positions_on(work.html))
-        assert "kept apart" in work.get().content.decode()
+        assert "stored separately" in work.get().content.decode()
     hit = ada.hit
     assert hit.open_slots == hit.required == 2
     call_command("check_integrity")
@@ -208,7 +208,7 @@ def test_after_the_time_a_draft_is_refused_and_work_that_is_not_complete_is_kept
     let_time_pass(ada)
     reply = work.call("save", in_json(work))
     assert (reply.status_code, reply.json()["why"]) == (409, "late")
-    assert "time for this HIT is over" in work.get().content.decode()
+    assert "allows for this HIT is over" in work.get().content.decode()
     one = in_json(work)["answers"][:1]
     assert work.call("submit", {"answers": one}).status_code == 409
     assert ada.assignment.state == "expired"
@@ -256,7 +256,7 @@ def test_what_mechanical_turk_has_does_not_move_to_another_id(study: Study) -> N
     CrowdSession.objects.update(confirmed=True)
     response = Turker(study, assignment_id="3FORGED").arrive()
     assert response.status_code == 409
-    assert "please return this HIT" in response.content.decode()
+    assert "Please return this HIT" in response.content.decode()
     assert first.assignment.state == "submitted"
 
 
@@ -264,9 +264,11 @@ def test_returning_gives_the_seat_back_and_points_to_mechanical_turks_own_button
     ada = Turker(study)
     work = ada.begin()
     address = work.form.replace("/submit/", "/return/")
-    assert "with its own button" in ada.client.get(address).content.decode()
+    assert (
+        "return the HIT at Mechanical Turk, with the button there" in ada.client.get(address).content.decode()
+    )
     done = ada.client.post(address, {"confirm": "1"})
-    assert "press Mechanical Turk’s own button" in done.content.decode()
+    assert "return the HIT at Mechanical Turk too" in done.content.decode()
     assert "href" not in done.content.decode().split("<main")[1]
     assert (ada.assignment.state, ada.session.status) == ("returned", "returned")
     assert ada.hit.open_slots == 2
@@ -308,7 +310,7 @@ def test_the_quiz_with_items_of_our_own_comes_first_in_the_frame(wrong: int) -> 
     study = study_at_mturk(quiz={"items": 1, "attempts": 1}, controls={"per_hit": 0})
     ada = Turker(study)
     page = ada.arrive()
-    assert "A short test comes first" in page.content.decode()
+    assert "A short test comes before the work" in page.content.decode()
     assert not Assignment.objects.exists()
     at = page.redirect_chain[-1][0].removesuffix("quiz/")
     page = ada.client.post(f"{at}quiz/start/", follow=True)
@@ -319,7 +321,7 @@ def test_the_quiz_with_items_of_our_own_comes_first_in_the_frame(wrong: int) -> 
         assert page.status_code == 200
     html = ada.client.get(f"{at}quiz/").content.decode()
     assert ("Start the work" in html) == (not wrong)
-    assert ("own button" in html) == bool(wrong)
+    assert ("button of Mechanical Turk" in html) == bool(wrong)
     work = ada.client.get(f"{at}work/", follow=True)
     assert work.redirect_chain[-1:] == ([(f"{at}quiz/", 302)] if wrong else [])
     assert Assignment.objects.exists() == (not wrong)

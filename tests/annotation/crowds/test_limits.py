@@ -305,7 +305,7 @@ def test_an_owner_of_the_installation_sets_limits_as_amounts(
         (None, None),
     }
     wrong = client.post(f"{PAGE}add/", {"account": olga.pk, "currency": "EUR", "confirm_cents": "5"})
-    assert "of the installation" in wrong.content.decode()
+    assert "of the whole installation" in wrong.content.decode()
     assert "1.10\xa0USD" in client.get(PAGE).content.decode()
     told = Client().get("/api/spending/", headers=key_of(User.objects.get(username="root"))).json()
     assert {(one["account"], one["day_cents"]) for one in told} == {("", None), ("olga", 110)}
@@ -322,7 +322,7 @@ def test_a_call_and_a_command_set_limits_as_the_page_does(olga: User) -> None:
     told = put(root, account="olga", currency="USD", day_cents=110).json()
     assert {(one["account"], one["day_cents"]) for one in told} == {("", None), ("olga", 110)}
     wrong = put(root, account="olga", currency="USD", confirm_cents=5)
-    assert "of the installation" in wrong.json()["detail"]
+    assert "of the whole installation" in wrong.json()["detail"]
     assert put(root, account="nobody", currency="USD").status_code == 404
     assert put(root, currency="usd").status_code == 400
     with pytest.raises(CommandError, match="installation"):

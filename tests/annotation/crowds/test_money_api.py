@@ -222,7 +222,7 @@ def test_top_ups_are_paid_as_they_were_shown(
     nothing = look(path, owner).json()
     assert nothing["total_cents"] == 0
     late = send(path, owner, {"why": "x", "confirm": nothing["confirm"]}, key="k2")
-    refused(late, 409, "no approved work lies below")
+    refused(late, 409, "no approved work is below")
 
 
 def test_a_top_up_beyond_the_budget_does_not_block_those_of_others(
@@ -273,7 +273,9 @@ def test_a_budget_below_what_is_kept_stays(study: Study, owner: dict[str, str], 
     path = f"studies/{study.slug}/budget/"
     before = books(study)
     shown = look(path, owner, cents=59).json()
-    refused(send(path, owner, {"cents": 59, "confirm": shown["confirm"]}, key="k2"), 409, "0.60 USD reserved")
+    refused(
+        send(path, owner, {"cents": 59, "confirm": shown["confirm"]}, key="k2"), 409, "0.60 USD are reserved"
+    )
     assert books(study) == before
 
 
@@ -300,7 +302,7 @@ def test_a_payment_that_failed_is_tried_again_with_its_money_kept_anew(
     call.refresh_from_db()
     assert (call.state, call.reserved_cents) == ("waiting", 60)
     assert send(path, owner, {"confirm": shown["confirm"]})["Idempotency-Replayed"] == "true"
-    refused(look(path, owner), 409, "only failed calls")
+    refused(look(path, owner), 409, "only failed requests")
     event = StudyEvent.objects.get(study=study, what="call-retried")
     assert event.by is not None
 
@@ -401,7 +403,7 @@ def test_a_live_study_that_is_up_while_the_setting_is_off_is_named(db: None) -> 
     with emulated() as turk, settings_for(turk, MTURK_LIVE=True, PUBLIC_URL="https://quorum.example.org"):
         study = one_hit(crowd={"live": True})
         said = open_study(study=study)
-        assert said.endswith("their work there costs real money.")
+        assert said.endswith("Their work there costs real money.")
         assert study.platform == "mturk-live"
         assert run_checks(databases=["default"], tags=["database"]) == []
         with override_settings(MTURK_LIVE=False):

@@ -640,7 +640,7 @@ def test_without_a_server_the_entrance_says_that_amazon_closed_it(turk: MTurkEmu
     with override_settings(MTURK_ENDPOINT=""):
         sentence = backend_of(study).describe_entrance(study)
     assert sentence.startswith(
-        "Amazon closed Mechanical Turk on 30 September 2026: set AWS_ENDPOINT_URL_MTURK"
+        "Amazon closed Mechanical Turk on 30 September 2026. To use this crowd, set AWS_ENDPOINT_URL_MTURK"
     )
 
 
@@ -648,9 +648,9 @@ def test_a_study_is_published_worked_through_and_paid(turk: MTurkEmulator) -> No
     study = make_turk_study()
     hits = HIT.objects.filter(study=study).count()
     said = open_study(study=study)
-    assert (
-        said
-        == "Participants find it at https://workersandbox.mturk.com, the sandbox, where no money is paid."
+    assert said == (
+        "Participants find the study at https://workersandbox.mturk.com. This is the sandbox, where no money is "
+        "paid."
     )
     assert study.platform == "mturk-sandbox"
     there = turk.dump()["hits"]

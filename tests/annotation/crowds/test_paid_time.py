@@ -369,7 +369,7 @@ def test_the_page_shows_what_was_claimed(turk: MTurkEmulator, admin_client: Clie
 
     text = admin_client.get(f"/admin/judgments/study/{study.pk}/crowd/").content.decode()
 
-    assert "24 h claimed, 35 s seen by the server" in text
+    assert "24 h reported by the browser, 35 s measured by the server" in text
 
 
 @pytest.mark.parametrize(

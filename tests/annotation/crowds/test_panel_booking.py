@@ -232,7 +232,7 @@ def test_each_bonus_is_in_one_list_which_can_be_had_again() -> None:
     carry_out_calls(study=study)
     assert bonus_list(study=study) == (2, [(BOB["SESSION_ID"], "0.05")])
     assert bonus_list(study=study, number=1) == first
-    with refuses(WrongState, "is no list", "7"):
+    with refuses(WrongState, "is no bonus list", "7"):
         bonus_list(study=study, number=7)
     budget_agrees(study)
 
@@ -378,7 +378,7 @@ class TestReading:
                 "name.*colour",
             ),
             (f'{HEADER}\n"unclosed,x\n', "is not CSV"),
-            (f"{HEADER}\nx,,APPROVED\n", r"\b2\b.*nobody"),
+            (f"{HEADER}\nx,,APPROVED\n", r"\b2\b.*no participant's id"),
             (
                 f"{HEADER}\ns,p,APPROVED\ns,p,REJECTED\n",
                 r"\b2\b.*\b3\b.*differ",
@@ -478,7 +478,7 @@ def test_a_code_that_was_passed_on_pays_nobody() -> None:
     at_work(study, ADA)
     one = found(study, line(ADA, "AWAITING REVIEW", completed(study).lower()))[ADA["PROLIFIC_PID"]]
     assert (one.verdict, one.contradictory) == ("no", True)
-    assert "has the code of finished ones, but only 0 of its 2 pages" in one.reason
+    assert "has the completion code, but only 0 of its 2 pages" in one.reason
 
 
 @pytest.mark.django_db
@@ -486,7 +486,7 @@ def test_another_person_s_submission_and_another_submission_of_a_person_are_name
     study = panel_study()
     done(study, ADA)
     said = found(study, line({**BOB, "SESSION_ID": ADA["SESSION_ID"]}, "AWAITING REVIEW"))
-    assert "another participant's id" in said[BOB["PROLIFIC_PID"]].reason
+    assert "the id of another participant" in said[BOB["PROLIFIC_PID"]].reason
     said = found(study, line({**ADA, "SESSION_ID": "other"}, "AWAITING REVIEW"))
     assert {one.verdict for one in said.values()} == {"only-here"}  # under one id, both lines
     listed = compare_panel_list(

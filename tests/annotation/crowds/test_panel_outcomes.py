@@ -124,7 +124,7 @@ def test_who_fails_the_quiz_goes_back_screened_out() -> None:
     shown = QuizAttempt.objects.get().items[0]["order"]
     client.post(f"/s/{study.slug}/quiz/1/answer/", {"step": "1", "u1": str(shown.index(0) + 1)})
     result = client.get(f"/s/{study.slug}/quiz/").content.decode()
-    assert "The test is not passed" in result
+    assert "You did not pass the test" in result
     assert f'href="/s/{study.slug}/work/"' in result
     page = client.get(f"/s/{study.slug}/work/", follow=True).content.decode()
     assert "There is no work for you in this study" in page
@@ -202,7 +202,7 @@ def test_who_answered_nothing_for_minutes_makes_room_for_the_next_and_is_told_so
     later(minutes=6)
     bob, _ = start(study, BOB)
     do_page(study, bob)
-    assert "The time was over" in ada.get(f"/s/{study.slug}/work/", follow=True).content.decode()
+    assert "Your time is over" in ada.get(f"/s/{study.slug}/work/", follow=True).content.decode()
     assert {one.status for one in CrowdSession.objects.all()} == {"timed-out", "submitted"}
 
 
@@ -250,7 +250,7 @@ def test_a_lease_that_ended_can_be_taken_up_again_while_nobody_needs_the_place()
     client.post(f"/s/{study.slug}/work/{held.pk}/save/", {"u1": "1"})
     later(hours=3)
     page = client.get(f"/s/{study.slug}/work/").content.decode()
-    assert "Take it up again" in page
+    assert "Take this page again" in page
     client.post(f"/s/{study.slug}/work/{held.pk}/retake/")
     do_page(study, client)
     assert session(study).status == "submitted"
@@ -279,13 +279,13 @@ def test_whose_time_is_over_loses_the_place_to_the_next_and_is_told_so() -> None
     bob, _ = start(study, BOB)
     do_page(study, bob)
     page = ada.get(f"/s/{study.slug}/work/", follow=True).content.decode()
-    assert "The time was over" in page
+    assert "Your time is over" in page
     assert f"cc={code_for(study, design_of(study), 'timed-out')}" in page
     late = ada.post(f"/s/{study.slug}/work/{held.pk}/retake/")
     assert late.status_code == 409
-    assert "study is over" in late.content.decode()
+    assert "study has ended" in late.content.decode()
     assert {one.status for one in CrowdSession.objects.all()} == {"timed-out", "submitted"}
-    assert "The time was over" in entry(study, ADA).content.decode()
+    assert "Your time is over" in entry(study, ADA).content.decode()
 
 
 def test_nobody_who_holds_a_page_or_came_just_now_is_timed_out() -> None:
@@ -380,7 +380,7 @@ def test_a_study_opened_again_is_put_up_again_for_what_is_left() -> None:
 def test_a_study_that_pays_nothing_needs_no_budget() -> None:
     study = panel_study(reward=0, budget=0, crowd={"fee_percent": 0.0})
     page = entry(study, ADA).content.decode()
-    assert "Pays" not in page
+    assert "<dt>Pay" not in page
     client, _ = start(study, ADA)
     do_page(study, client)
     decide_session(session=session(study), approve=True)
@@ -440,9 +440,9 @@ def test_an_uploaded_list_is_shown_and_changes_nothing_until_it_is_confirmed(des
     before = list(CrowdSession.objects.values())
     shown = upload(study, designer, listed)
     said = words(shown)
-    assert "To pay 1" in said
+    assert "To be paid 1" in said
     assert "Paid 1" in said
-    assert "Confirming sets the session to approved here." in said
+    assert "If you confirm, the session becomes approved here." in said
     assert list(CrowdSession.objects.values()) == before
     sealed = hidden(shown, "sealed")
     paid = designer.post(do(study, "payment-list"), {"sealed": sealed})
@@ -558,14 +558,14 @@ def test_pages_of_who_stopped_early_are_paid_by_a_bonus_list(designer: Client) -
     made = designer.post(do(study, "bonus-list"), {"page": "panel"})
     assert made.content.decode() == f"{ADA['SESSION_ID']},0.50\n"
     again = designer.post(do(study, "bonus-list"), {"page": "panel"}, follow=True)
-    assert "Nothing was listed" in words(again)
+    assert "No list was created" in words(again)
     assert designer.post(do(study, "bonus-list"), {"number": "1"}).content == made.content
 
 
 def test_raw_ids_are_deleted_once_the_name_was_typed(designer: Client) -> None:
     study = panel_study()
     done(study, ADA)
-    assert "can be deleted once the study is closed" in words(designer.get(page(study, "panel")))
+    assert "can delete the ids once the study is closed" in words(designer.get(page(study, "panel")))
     close_study(study=study)
     assert "wait s" not in words(designer.get(page(study, "panel")))
     refused = designer.post(do(study, "forget-ids"), {"page": "panel", "typed": "yes"}, follow=True)

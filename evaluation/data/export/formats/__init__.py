@@ -79,7 +79,7 @@ _FORMATS = (
     ),
     Format(
         "flickr8k", "flickr8k.txt", TEXT,
-        "Flickr8k’s layout: its crowd file (relevance) or expert file (graded)",
+        "Format of Flickr8k: the crowd file (relevance) or the expert file (graded)",
         needs_flickr8k_grades, relevance.Flickr8k,
     ),
     Format(
@@ -88,7 +88,7 @@ _FORMATS = (
     ),
     Format(
         "reliability", "reliability.csv", CSV,
-        "Reliability table for other agreement programs: CSV, participants in rows and items in columns",
+        "Reliability table: CSV for programs that compute agreement, with participants in rows and items in " "columns",
         _CLOSED, reliability.Reliability,
     ),
     Format(
@@ -98,17 +98,19 @@ _FORMATS = (
     ),
     Format(
         "demographics", "demographics.csv", CSV,
-        "Demographics for the paper: what the crowd says about participants, one per line",
+        "Demographics for the paper: data from the crowd about participants, one participant per line",
         demographics.why_no_demographics, demographics.DemographicLines,
         right=Right.CHANGE, personal=True,
     ),
     Format(
         "keywords", "keywords.jsonl", JSONL,
-        "Keywords for programs: how many participants gave each, one item per line", _KEYWORDS, consensus.KeywordLines,
+        "Keywords for programs: the number of participants who gave each keyword, one item per line",
+        _KEYWORDS, consensus.KeywordLines,
     ),
     Format(
         "grounding", "grounding.jsonl", JSONL,
-        "Links for programs: words and boxes by majority, one caption per line", _GROUNDING, consensus.GroundingLines,
+        "Links for programs: words and boxes that the majority linked, one caption per line",
+        _GROUNDING, consensus.GroundingLines,
     ),
 )  # fmt: skip
 FORMATS = {file_format.name: file_format for file_format in (*_FORMATS, *of_features("formats"))}

@@ -94,10 +94,10 @@ class DesignForm(forms.Form):
                 if key in OF_SOURCE_TEXTS:
                     field.label = label_of(key, schema, base)
                 if key in ours:
-                    chosen = gettext("Quorum chose the value, as the paper gives none.")
+                    chosen = gettext("The paper gives no value. Quorum chose this one.")
                     field.help_text = f"{field.help_text} {chosen}".strip()
                 if key in sources:
-                    source = gettext("From the paper: %(source)s.") % {"source": sources[key]}
+                    source = gettext("This value is from the paper: %(source)s.") % {"source": sources[key]}
                     field.help_text = f"{field.help_text} {source}".strip()
                 field.initial = field.prepare_value(value_at(base, key))
                 if isinstance(field, TranslationsField):

@@ -34,7 +34,7 @@ class AllOrNumberField(forms.CharField):
             return "all" if text else ""
         if not text.isascii() or not text.isdigit() or int(text) < 1:
             raise forms.ValidationError(
-                gettext("This is %(value)r; expected 'all' or a whole number from 1 on.") % {"value": value}
+                gettext("Found %(value)r; expected 'all' or a whole number of at least 1.") % {"value": value}
             )
         return int(text)
 
@@ -67,9 +67,7 @@ class PointsField(LinesField):
             point, equals, text = (part.strip() for part in line.partition("="))
             if not (point and equals and text):
                 raise forms.ValidationError(
-                    gettext(
-                        "Line %(number)d is %(line)r; expected a number, = and its words, such as 1 = bad."
-                    )
+                    gettext("Line %(number)d is %(line)r; expected a number, = and a label, such as 1 = bad.")
                     % {"number": number, "line": line}
                 )
             labels[point] = text

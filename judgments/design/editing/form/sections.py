@@ -21,7 +21,7 @@ from judgments.kinds import Kind
 DESIGN_STEPS = {
     "Data": "The data to be judged, and how much of it.",
     "Question": "The texts for participants.",
-    "Participants": "Where participants come from, and how many judge each item.",
+    "Participants": "Where participants come from, and how many participants judge each item.",
     "Quality": "How careless answers are detected.",
     "Cost": "The length of a page of work, and its pay.",
 }
@@ -85,24 +85,25 @@ SECTIONS = (
     ),
     FormSection(
         "Data", "Filter",
-        "Leaves out texts that share hardly a word with the item's own references (Bleu-pre, Hodosh et al. 2013).",
+        "Leaves out texts that have almost no words in common with the references of the item "
+        "(Bleu-pre, Hodosh et al. 2013).",
         "filter.*",
     ),
     FormSection("Data", KIND_SECTION, "", ""),
     FormSection(
-        "Question", "Texts", "Instructions may use Markdown.",
+        "Question", "Texts", "Instructions can use Markdown.",
         "question judged labels instructions examples language",
     ),
     FormSection(
         "Question", "Scale",
-        "The answers that participants choose from. If empty, those of the protocol are used. For a custom "
-        "scale, set its labels here.",
+        "The answers that participants choose from. If empty, the answers of the protocol are used. "
+        "Labels of a custom scale are also set here.",
         "scale.low scale.high scale.step scale.labels",
     ),
     FormSection(
         "Question", "Source text",
-        "The text of an item, shown next to the judged text: the document of a summary, or the original of "
-        "a translation.",
+        "The source text of an item is shown next to the judged text. It is the document of a "
+        "summary, or the original of a translation.",
         "source.*",
     ),
     FormSection(
@@ -115,16 +116,18 @@ SECTIONS = (
         "Participants", "Crowd", "", "crowd.backend crowd.lease_minutes crowd.extensions judgments_per_unit"
     ),
     FormSection(
-        "Participants", "Consent", "What participants read before they join. It may use Markdown.", "consent contact"
+        "Participants", "Consent", "Participants read this text before they join. It can use Markdown.",
+        "consent contact",
     ),
     FormSection(
-        "Participants", "Personal data", "Promises to participants. The consent text should say the same.",
+        "Participants", "Personal data", "These are promises to participants. The consent text should "
+                                         "say the same.",
         "erasure.* retention.*",
     ),
     FormSection(
         "Participants", "Ethics board",
-        "Answers to questions of an ethics board that no other field covers; they appear in the checklist "
-        "for the board.",
+        "Questions of an ethics board that no other field answers. Your answers appear in the "
+        "checklist for the board.",
         "ethics.*",
     ),
     FormSection("Participants", "Who may join", "Participants need no password.", "access.*"),
@@ -144,8 +147,8 @@ SECTIONS = (
     ),
     FormSection(
         "Participants", "Mechanical Turk",
-        "Amazon closed it on 30 September 2026; choose a panel to pay participants. These settings are for "
-        "an emulator or a server with the same API.",
+        "Amazon closed Mechanical Turk on 30 September 2026. These settings are for an emulator, or "
+        "for a server with the same API. To pay participants, choose a panel.",
         "crowd.question crowd.keywords crowd.masters crowd.live",
         crowd="mturk",
     ),
@@ -157,7 +160,8 @@ SECTIONS = (
     ),
     FormSection(
         "Quality", "Quiz",
-        "A test before the work. Without questions and known items there is no quiz.",
+        "Participants take the quiz before they work. If it has no questions and no known items, "
+        "there is no quiz.",
         "quiz.*",
     ),
     FormSection(
@@ -167,13 +171,14 @@ SECTIONS = (
     ),
     FormSection(
         "Quality", "How answers are written",
-        "For the detectors of pasted text, typing and the hidden line. Their findings are hints, not proof.",
+        "Used by the detectors of pasted text, typing and the hidden line. Their findings are hints, "
+        "not proof.",
         "writing.*",
     ),
     FormSection(
         "Quality", "Early stopping",
-        "Stop collecting judgments of an item once its outcome is decided. The first rule never changes an "
-        "outcome: it stops only when the remaining votes cannot matter.",
+        "An item gets no more judgments when its outcome is decided. Only the rule “Stop when one "
+        "answer has the required lead” can change an outcome.",
         "stopping.*",
     ),
     FormSection(
@@ -181,7 +186,7 @@ SECTIONS = (
         "images_per_hit captions_per_image units_per_hit seconds_per_unit crowd.edit_minutes",
     ),
     FormSection(
-        "Cost", "Pay", "After the first opening, the crowd of a study cannot be changed.",
+        "Cost", "Pay", "The crowd cannot be changed after the study has been opened.",
         "crowd.reward_cents crowd.budget_cents crowd.currency crowd.floor_cents_per_hour crowd.approve_after_hours "
         "crowd.title crowd.description crowd.lifetime_hours",
     ),
@@ -203,9 +208,12 @@ def sections_for(kind: Kind, values: dict[str, Any] | None = None) -> list[FormS
         keys = [key for key in used if key not in without]
         text = section.text
         if section.title == "Sampling" and kind.judges_one_caption:
-            text = "The texts to be judged with each item."
+            text = "The texts to be judged for each item."
         elif section.title == "Sampling" and kind.compares_pairs:
-            text = "If all numbers of pairs are empty, 100 of each kind are used, or all if there are fewer."
+            text = (
+                "If you leave all numbers empty, 100 pairs of each kind are used. If there are fewer than 100, all are "
+                "used."
+            )
         if keys:
             fields = {key: _field_for_kind(key, kind) for key in keys}
             sections.append(replace(section, text=text, fields=fields))
@@ -262,12 +270,12 @@ def _field_for_kind(key: str, kind: Kind) -> FieldInfo:
         field.title = "Check items on each page"
     elif key == "labels":
         answers = ", ".join(map(str, kind.labelled))
-        field.description = f"One per line, for {answers}. Empty: built-in labels."
+        field.description = f"One label per line, for {answers} in this order. Empty: built-in labels."
     elif key == "sampling.only" and kind.compares_pairs:
-        field.title = "Only these candidate pairs"
+        field.title = "Use only these candidate pairs"
     elif key == "sampling.references" and kind.judges_one_caption:
-        field.description = "For people's texts: 'all' or a number."
+        field.description = "'all', or the number of texts. Used only if people's texts are judged."
     elif key == "sampling.references" and kind.compares_pairs:
         field.title = "References for each pair"
-        field.description = "'all' or a number, sampled with the seed. Each gives one triplet."
+        field.description = "'all', or the number of references to sample. Each reference gives one triplet."
     return field

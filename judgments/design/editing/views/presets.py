@@ -24,7 +24,7 @@ class SavedPresetAdmin(QuorumAdmin):
     """Saved presets; a study's page "Use again" makes new ones."""
 
     help = "designing.md#use-again"
-    empty_words = "A study's page “Use again” saves its design as a preset."
+    empty_words = "To save a design as a preset, open the page “Use again” of a study."
     filled_by = Study
     list_display = ("title", "slug", "description", "made_by", "made_at", "used")
     list_select_related = ("made_by",)

@@ -70,7 +70,7 @@ def _describe_plan(plan: RegistrationPlan) -> list[tuple[str, str]]:
     return [
         (gettext("Hypotheses"), "\n".join(hypotheses)),
         (gettext("Exclusions"), plan.exclusions),
-        (gettext("Detectors that may exclude"), ", ".join(plan.exclude_by)),
+        (gettext("Detectors that are allowed to exclude"), ", ".join(plan.exclude_by)),
         (gettext("Stopping"), plan.stopping),
         (gettext("Analyses"), "\n".join(plan.analyses)),
         (gettext("Metrics"), ", ".join(plan.metrics) or gettext("any")),

@@ -26,8 +26,8 @@ RISING = (
     "a prior above zero makes them finite"
 )
 CONFOUNDED = (
-    "no items were shown in both orders, directly or by way of others, so the order effect cannot be told from "
-    "their strengths"
+    "no items were shown in both orders, not even through comparisons with other items, so the "
+    "order effect cannot be separated from the strengths"
 )
 
 # A reason names at most so many groups, and so many items of a group.
