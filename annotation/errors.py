@@ -92,7 +92,7 @@ class TooLateToChange(QuorumError):
     """Answers can no longer be revised: the time for it is over, or the work was decided on."""
 
     status = 409
-    title = "Too late to change"
+    title = "It is too late to change your answers"
 
 
 class TooLate(QuorumError):

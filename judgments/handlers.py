@@ -47,7 +47,7 @@ def import_dataset_upload(
     """
     user = acting_person()
     if user is None:  # a dataset without an owner would be public
-        raise WrongState("Nothing was imported: the account that asked for it no longer exists.")
+        raise WrongState("Nothing was imported, because the account that started the job no longer exists.")
     with _stored(run, upload) as (files, result):
         people, *systems = [UploadPart(**values) for values in parts] or [UploadPart(format=format)]
         job = Job.objects.get(pk=run.job_id)

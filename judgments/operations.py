@@ -347,7 +347,7 @@ def change_item(*, study: Study, by: User | None, seen: str, **change: Any) -> O
 def take_back_change(*, study: Study, by: User | None, every: bool, seen: str) -> Outcome:
     """Removes changes by hand from the design, and draws the pages of work again if there are any."""
     changed = change_by_hand(study=study, change=None, every=every, seen=seen, by=by)
-    return Outcome(gettext("The manual change was undone."), changed)
+    return Outcome(gettext("The change that was made by hand was undone."), changed)
 
 
 def _number(sentence: str, n: int) -> str:
@@ -424,7 +424,10 @@ def grant_role_operation(
     person = person_named(user, username)
     if not (person.is_active and person.is_staff):
         raise WrongState(
-            gettext("Nothing was changed: %(name)s cannot sign in to these pages.")
+            gettext(
+                "Nothing was changed, because the account %(name)s cannot sign in to these pages. Choose an "
+                "active staff account."
+            )
             % {"name": person.get_username()}
         )
     membership = give_role(study=study, user=person, role=role, by=by)

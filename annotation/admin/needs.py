@@ -95,7 +95,7 @@ add_needs(
     Need(
         name="expiring",
         page="crowd",
-        labels=("the offer at the crowd ends within a day", "offers at the crowd end within a day"),
+        labels=("one offer at the crowd will end within a day", "offers at the crowd will end within a day"),
         rows=lambda: Publication.objects.filter(
             state=Publication.State.PUBLISHED,
             study__state=Study.State.OPEN,

@@ -194,7 +194,8 @@ class ParticipationAdmin(ReadOnlyAdmin):
 class InvitationAdmin(ReadOnlyAdmin):
     help = "crowds/panels.md#links-of-your-own"
     empty_words = (
-        "To create invitations, open the page Participants of a study that only invited people can join."
+        "Choose a study that only invited people can join. You can create invitations on its page "
+        "“Participants”."
     )
     list_display = ("code", study_column, "note", "worker", "used_at")
     list_filter = ("study",)

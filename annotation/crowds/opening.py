@@ -49,7 +49,10 @@ def carry_out_opening(*, study: Study, progress: Progress | None = None) -> str:
     carried = carry_out_calls(study=study, progress=progress)
     if carried.stop_reason:
         raise WrongState(
-            _("Study %(slug)r is open, but its crowd stopped after %(done)s publications: %(stopped)s")
+            _(
+                "Study %(slug)r is open, but not all of its work is published. Publishing stopped "
+                "after %(done)s requests to the crowd: %(stopped)s"
+            )
             % {"slug": study.slug, "done": carried.done, "stopped": carried.stop_reason}
         )
     if refused := close_if_all_refused(study):
@@ -164,8 +167,8 @@ def _refuse_another_platform(study: Study, platform: str) -> None:
     if study.platform and study.platform != platform:
         raise WrongState(
             _(
-                "Study %(slug)r belongs to %(place)s and cannot be opened at %(place_2)s. Duplicate the study, "
-                "and open the copy there."
+                "Study %(slug)r was first opened at %(place)s, so it cannot be opened at "
+                "%(place_2)s. Duplicate the study, and open the copy there."
             )
             % {"slug": study.slug, "place": study.platform, "place_2": platform}
         )

@@ -49,7 +49,10 @@ def open_to_workers(*, study: Study, by: User | None, anyway: bool = False) -> O
     )
     if sentence := " ".join(filter(None, doubts)):
         raise WrongState(
-            _("Study %(slug)r was not opened. %(problem)s To open it nevertheless, choose “anyway”.")
+            _(
+                "Study %(slug)r was not opened. %(problem)s To open the study nevertheless, choose "
+                "“Open nevertheless” (in the API: “anyway”)."
+            )
             % {"slug": study.slug, "problem": sentence}
         )
     check_design_at_crowd(study=study)

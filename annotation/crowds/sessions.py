@@ -213,9 +213,9 @@ def _slots_to_add(session: CrowdSession) -> int | None:
     if named is False:
         raise SlotTaken(
             _(
-                "You cannot take this page of work now: Mechanical Turk does not know your assignment. If "
-                "you have just accepted the HIT, load the page again in a minute. Otherwise, please return "
-                "it."
+                "You cannot take this page of work now: Mechanical Turk does not know your "
+                "assignment. If you have just accepted the HIT, load the page again in a minute. "
+                "Otherwise, please return the HIT."
             )
         )
     return None if named else MOST_EXTRA_SLOTS

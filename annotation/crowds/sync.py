@@ -247,7 +247,8 @@ def close_if_all_refused(study: Study) -> str:
     if rows.exclude(state=Publication.State.WITHDRAWN).exists():
         return ""
     sentence = _(
-        "Study %(slug)r was not opened: its crowd refused every publication. The first answer: %(answer)s"
+        "Study %(slug)r was not opened, because its crowd accepted none of its pages of work. The "
+        "first error message from the crowd: %(answer)s"
     )
     sentence %= {"slug": study.slug, "answer": refused.problem}
     mark_closed(study=study)

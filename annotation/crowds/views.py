@@ -110,7 +110,7 @@ FORMS = [
     CrowdForm(
         "extend-crowd",
         gettext_noop("Time"),
-        gettext_noop("New participants can start for this long from now."),
+        gettext_noop("The time from now during which new participants can start."),
         Ability.EXTEND,
     ),
     CrowdForm(
@@ -143,8 +143,8 @@ FORMS = [
         "qualify-worker",
         gettext_noop("Give a qualification"),
         gettext_noop(
-            "Studies can require or exclude a qualification by its name. The value 0 removes the qualification from "
-            "the participant."
+            "The design of a study can require this qualification, or exclude participants who "
+            "have it. The value 0 removes the qualification from the participant."
         ),
     ),
     CrowdForm(
@@ -444,14 +444,18 @@ add_operation(worker_operations.qualify, label="Give the qualification")
 add_operation(operations.more_screen_outs, label="Pay for more screen-outs")
 add_operation(worker_operations.write_to_workers, label="Send")
 add_operation(call_decisions.retry, name="retry-call", label="Try again", fields=())
-add_operation(call_decisions.confirm_call, name="call-was-done", label="It was done", fields=())
-add_operation(call_decisions.repeat_call, name="call-was-not-done", label="It was not done", fields=())
+add_operation(
+    call_decisions.confirm_call, name="call-was-done", label="The request was carried out", fields=()
+)
+add_operation(
+    call_decisions.repeat_call, name="call-was-not-done", label="The request was not carried out", fields=()
+)
 
 
 @admin.register(Publication)
 class PublicationAdmin(ReadOnlyAdmin):
     help = "crowds/README.md#what-is-the-same-everywhere"
-    empty_words = "Opening a study at a crowd offers its pages of work there."
+    empty_words = "When a study is opened at a crowd, the crowd offers the pages of work of the study."
     list_display = (
         "__str__",
         study_column,

@@ -79,7 +79,7 @@ class QualifyRequest(Parameters):
     ids = KeysField(
         max_length=MOST_IDS,
         required=False,
-        label="Or: ids at the crowd",
+        label="Ids at the crowd (instead of a participant)",
         help_text="One id per line. The people need not be participants of a study.",
     )
     qualification = serializers.CharField(max_length=LONGEST_QUALIFICATION)

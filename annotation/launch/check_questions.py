@@ -36,9 +36,10 @@ def describe_rule(design: StudyDesign) -> str:
         return ""
     seen, careful = chance_of_exclusion(design, CAREFUL)
     return _(
-        "Answers of participants below the pass mark of %(mark)s are not used. After %(seen)s check questions, "
-        "about %(careful)s of 100 careful participants are below it, and about %(guessing)s of 100 participants "
-        "who guess. A careful participant here gets 95 of 100 check questions right."
+        "Answers of participants below the pass mark of %(mark)s are not used. After %(seen)s "
+        "check questions, about %(careful)s of 100 careful participants are below the pass mark. "
+        "Of 100 participants who guess, about %(guessing)s are below the pass mark. It is assumed "
+        "that a careful participant gets 95 of 100 check questions right."
     ) % {
         "mark": percent(design.controls.threshold),
         "seen": seen,

@@ -134,9 +134,7 @@ def preview_budget(*, study: Study, cents: int) -> Preview:
     """Preview a new budget; ``total_cents`` is the increase."""
     if not study.platform:
         raise WrongState(
-            _(
-                "Nothing was changed: a study that was never opened has its budget in its design. Change the design."
-            )
+            _("Nothing was changed: this study was never opened. To change its budget, edit the design.")
         )
     budget = at_crowd(Budget, study).first()
     before = budget.budget_cents if budget else 0
@@ -155,7 +153,8 @@ def preview_call(*, call: CrowdCall, step: str) -> Preview:
     if call.unsure != (step != "retry") and not found_again:
         fitting = "was-done or was-not-done" if call.unsure else "retry"
         raise WrongState(
-            _("Nothing was changed: this request can only be resolved as %(fitting)s.") % {"fitting": fitting}
+            _("Nothing was changed: the only way to resolve this request is %(fitting)s.")
+            % {"fitting": fitting}
         )
     cents = int(call.payload.get("cents", 0))
     new = 0 if call.reserved_cents or step == "was-done" else cents

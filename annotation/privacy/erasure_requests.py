@@ -25,7 +25,12 @@ def leave(*, study: Study, worker: Worker) -> ErasureResult | ErasureRequest:
     """
     offered = design_of(study).erasure
     if offered.offered == NOT_OFFERED or not worker.is_person:
-        raise WrongState(_("Nothing was changed: please write to the researchers of this study."))
+        raise WrongState(
+            _(
+                "Your data were not erased. To have your data erased, please write to the researchers of "
+                "this study."
+            )
+        )
     require_participation(study=study, worker=worker)
     if offered.offered == AT_ONCE and not why_not_erasable(study, worker):
         return erase_person(study=study, worker=worker, way=offered.way, asked_at=timezone.now())

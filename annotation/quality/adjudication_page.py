@@ -74,7 +74,8 @@ def decide(request: HttpRequest, pk: int) -> HttpResponse:
             return see_other("annotation:adjudicate")
     if adjudication.state != Adjudication.State.WAITING:
         messages.info(
-            request, _("This item is already decided. The person who sent it to you can withdraw it.")
+            request,
+            _("This item is already decided. To change the decision, ask the person who sent you the item."),
         )
         return redirect("annotation:adjudicate")
     return _adjudication_page(request, adjudication)

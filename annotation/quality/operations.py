@@ -256,7 +256,7 @@ def _decision_message(study: Study, count: int, what: str) -> str:
             if approved
             else ngettext("One page of work will be rejected", "%(n)s pages of work will be rejected", count)
         )
-        request = _("the request was sent to the crowd; its reply will appear here.")
+        request = _("the request was sent to the crowd; the reply of the crowd will appear here.")
         return f"{sentence % n}; {request}"
     sentence = (
         ngettext("One page of work is approved.", "%(n)s pages of work are approved.", count)

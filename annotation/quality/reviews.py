@@ -393,7 +393,12 @@ def decide_adjudication(*, adjudication: Adjudication, answer: Any, reason: str 
     if not moved and adjudication.state == State.WITHDRAWN:
         raise WrongState(_("Your decision was not stored: the item was withdrawn."))
     if not moved and adjudication.value != value:
-        raise WrongState(_("Your earlier decision stays: this item was already decided."))
+        raise WrongState(
+            _(
+                "Your new decision was not stored, because this item was already decided. The earlier "
+                "decision stays."
+            )
+        )
     if moved:
         note_event(
             study=adjudication.study,

@@ -57,8 +57,8 @@ def check_action(rule: Rule, action: str) -> None:
     if rule.only_flags and action != QualityRule.Action.FLAG:
         raise ValueError(
             _(
-                "the action of %(rule)s is %(action)s; expected flag, because a finding of this detector is no "
-                "proof"
+                "the action of %(rule)s is “%(action)s”; expected “flag”, because a finding of "
+                "this detector is no proof"
             )
             % {"rule": rule.name, "action": action}
         )

@@ -33,7 +33,9 @@ SETTING_LABELS = {
     "alpha": gettext_noop("Maximum false positive rate (alpha)"),
     "control-accuracy least": gettext_noop("Minimum number of check questions"),
     "control-accuracy threshold": gettext_noop("Pass mark"),
-    "disagreement of_crowd": gettext_noop("Minimum agreement, as a fraction of the others' agreement"),
+    "disagreement of_crowd": gettext_noop(
+        "Minimum agreement, as a fraction of the agreement among the other participants"
+    ),
     "canary words": gettext_noop("Minimum number of answers with the word"),
     "pasted-text share": gettext_noop("Maximum share of pasted answers"),
     "phrasing copies": gettext_noop("Minimum number of copied answers"),
@@ -43,12 +45,16 @@ SETTING_LABELS = {
     "typing keys": gettext_noop("Minimum key presses per answer"),
     "typing per_second": gettext_noop("Maximum speed (characters per second)"),
     "typing share": gettext_noop("Maximum share of implausible answers"),
-    "typing spread": gettext_noop("Minimum variation of gaps (spread divided by median)"),
+    "typing spread": gettext_noop(
+        "Minimum variation of the time between key presses (spread divided by median)"
+    ),
     "repeat-consistency least": gettext_noop("Minimum number of repeated items"),
     "repeat-consistency threshold": gettext_noop("Minimum share of equal answers"),
     "side-bias tolerance": gettext_noop("Tolerated side bias (share above one half)"),
     "straight-lining tolerance": gettext_noop("Tolerance for runs of equal answers (0 to 1)"),
-    "too-fast of_crowd": gettext_noop("Minimum time, as a fraction of the others' time"),
+    "too-fast of_crowd": gettext_noop(
+        "Minimum time, as a fraction of the time that the other participants take"
+    ),
     "too-fast seconds": gettext_noop("Minimum time (seconds)"),
     "too-fast share": gettext_noop("Maximum share of fast answers"),
 }

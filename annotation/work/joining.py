@@ -343,7 +343,10 @@ def _find_or_create_worker(
         if any(worker.is_called(name) for worker in here):
             break
     raise NameTaken(
-        _("The name %(name)r is taken. Choose another one, or come back with the resume code you were shown.")
+        _(
+            "The name %(name)r is taken. Please choose another name. If the name is yours, enter your "
+            "resume code, too."
+        )
         % {"name": name}
     )
 

@@ -137,7 +137,9 @@ def _retake(assignment: Assignment) -> Assignment:
 def _refuse_ended_work(lost: Assignment) -> None:
     refuse_stopped_worker(Participation.objects.get(study=lost.study_id, worker=lost.worker_id).standing)
     if lost.session is not None and lost.session.status != CrowdSession.Status.WORKING:
-        raise SlotTaken(_("Your answers are kept, but your submission to this study has ended."))
+        raise SlotTaken(
+            _("Your answers are kept, but you have already finished or stopped your work in this study.")
+        )
     study = Study.objects.filter(pk=lost.study_id, state=Study.State.OPEN).first()
     if study is None:
         raise SlotTaken(_("Your answers are kept, but this study accepts no more work."))

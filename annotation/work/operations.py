@@ -328,27 +328,31 @@ def _require_open(study: Study) -> None:
 def describe_taken_work(study: Study) -> str:
     """Return a sentence about who holds work of the study, or is about to get it; "" if nobody does."""
     if study.simulated:
-        return _("The rehearsal crowd answers study %(slug)r; duplicate the study instead.") % {
-            "slug": study.slug
-        }
+        return _(
+            "Study %(slug)r contains answers of the rehearsal crowd, so its pages of work must stay. "
+            "Duplicate the study instead."
+        ) % {"slug": study.slug}
     people = study.assignments.exclude(worker__source=Worker.Source.REHEARSAL)
     if n := people.values("worker").distinct().count():
         sentence = ngettext(
-            "One participant has taken pages of work; duplicate the study instead.",
-            "%(n)s participants have taken pages of work; duplicate the study instead.",
+            "One participant has taken pages of work, so the pages of work must stay. Duplicate "
+            "the study instead.",
+            "%(n)s participants have taken pages of work, so the pages of work must stay. "
+            "Duplicate the study instead.",
             n,
         )
         return sentence % {"n": thousands(n)}
     if n := Participation.objects.filter(study=study).count():
         sentence = ngettext(
-            "One participant has joined; duplicate the study instead.",
-            "%(n)s participants have joined; duplicate the study instead.",
+            "One participant has joined, so the pages of work must stay. Duplicate the study instead.",
+            "%(n)s participants have joined, so the pages of work must stay. Duplicate the study instead.",
             n,
         )
         return sentence % {"n": thousands(n)}
     if any(model.objects.filter(study=study).exists() for model in (Publication, CrowdSession, CrowdCall)):
         return _(
-            "Pages of work of study %(slug)r are published at its crowd; duplicate the study instead."
+            "Pages of work of study %(slug)r are published at its crowd, so they must stay. "
+            "Duplicate the study instead."
         ) % {"slug": study.slug}
     waiting = SpendingRequest.objects.filter(study=study, state=SpendingRequest.State.WAITING)
     if waiting.exists():
@@ -419,7 +423,11 @@ class ExtendRequest(Reason):
         help_text="Number of hours, from now, for which the crowd offers the work. No participants "
         "are added.",
     )
-    hits = KeysField(required=False, label="Keys of pages of work", help_text="Default: all pages of work.")
+    hits = KeysField(
+        required=False,
+        label="Keys of pages of work",
+        help_text="Default: participants are added to all pages of work.",
+    )
 
 
 @operation(

@@ -121,7 +121,7 @@ def _(rows: Rows, value: str, ends: str | None, n: str, width: str | None) -> bo
 
 @says(
     "Alpha <value:CO>, 95 % interval <ends:ENDS>, from <n:N> items with two judgments or more. More judgments will hardly "
-    "change it."
+    "change alpha."
 )
 def _(rows: Rows, value: str, ends: str, n: str) -> bool:
     return wide(ends) <= NARROW + 0.01 and says_alpha(rows, value, ends, n)
@@ -180,8 +180,8 @@ def _(rows: Rows, error: str, a: str, b: str, c: str) -> bool:
 
 
 @says(
-    "All items have the same mean answer. These answers therefore cannot show whether more items, participants or answers "
-    "would help."
+    "All items have the same mean answer. These answers therefore cannot show whether more items, "
+    "participants or answers would make the mean more precise."
 )
 def _(rows: Rows) -> bool:
     of_item: defaultdict[int, list[float]] = defaultdict(list)

@@ -23,6 +23,7 @@ from benchmarks.claims.spreads import (
 )
 
 SIGN = {1: 1, 2: -1, 0: 0}
+FEW_PEOPLE = 20  # of more, one hardly changes the means
 
 
 def gains(rows: Rows) -> dict[tuple[int, str], dict[int, float]]:
@@ -187,11 +188,9 @@ def won_by(rows: Rows, system: str, other: str | None = None) -> Share | None:
 
 
 def influences(
-    rows: Rows, metric: str, elsewhere: Mapping[tuple[int, str], float]
+    scores: Mapping[int, float], means: Mapping[int, float], elsewhere: Mapping[tuple[int, str], float]
 ) -> tuple[dict[int, float], dict[tuple[int, str], float]]:
     """Those of captions on tau-b with people, and those that they would have with other means."""
-    scores = {unit: first for unit, (first, _) in rows.scores[metric].items()}
-    means = {unit: rows.people_of(unit) for unit in scores}
     value = tau_b(list(scores.values()), list(means.values())) or 0.0
     n = len(scores)
     untied = [
@@ -222,18 +221,37 @@ def taus(rows: Rows, *metrics: str) -> Difference | None:
         for name, _ in rows.votes[unit]
     }
     means = {cell: mean(others) for cell, others in cells.items() if others}
-    value, own, lost = 0.0, defaultdict[int, float](float), defaultdict[tuple[int, str], float](float)
+    people = {unit: rows.people_of(unit) for unit in units}
+    of_metric = {name: {unit: first for unit, (first, _) in rows.scores[name].items()} for name in metrics}
+    value, own = 0.0, defaultdict[int, float](float)
     for to, metric in zip((1, -1), metrics, strict=False):
         value += to * (rows.reached(metric) or 0.0)
-        here, there = influences(rows, metric, means)
-        for unit, one in here.items():
+        for unit, one in influences(of_metric[metric], people, {})[0].items():
             own[unit] += to * one
-        for cell in cells:
-            lost[cell] += to * (here[cell[0]] - there.get(cell, 0.0))
+
+    def lost_at(others: Mapping[int, float]) -> dict[tuple[int, str], float]:
+        """What is lost where a person leaves a row of people's means."""
+        moved = {cell: others[cell[0]] + left - people[cell[0]] for cell, left in means.items()}
+        lost = defaultdict[tuple[int, str], float](float)
+        for to, metric in zip((1, -1), metrics, strict=False):
+            here, there = influences(of_metric[metric], others, moved)
+            for cell in cells:
+                lost[cell] += to * (here[cell[0]] - there.get(cell, 0.0))
+        return lost
+
     spread = over_items(own, {unit: rows.units[unit].item_id for unit in units})
     if spread is None:
         return None
-    return Difference(value, spread if rows.anonymous else with_people(spread, lost, means))
+    if rows.anonymous:
+        return Difference(value, spread)
+    names = {name for _, name in cells}
+    without = [
+        {unit: means.get((unit, name), own_mean) for unit, own_mean in people.items()}
+        for name in sorted(names if len(names) <= FEW_PEOPLE else ())
+    ]
+    defined = [others for others in without if len(set(others.values())) > 1]
+    lost, *further = [lost_at(others) for others in defined or [people]]
+    return Difference(value, with_people(spread, lost, means, *further))
 
 
 def means_of(rows: Rows, system: str, other: str | None = None) -> Difference | None:

@@ -7,7 +7,7 @@ from benchmarks.claims.patterns import CHECKERS, Checker
 
 DEFINITIONS = (
     "Exports contain these answers and mark them.", "Participants below the pass mark .", "Excluded participants .",
-    "All pages of work taken", "None.", "Consensus of each item",
+    "All pages of work that participants have taken", "None.", "Consensus of each item",
     "“At best” is the value if all unjudged texts were relevant.",
     "“At best” is the value if all unjudged items were relevant.",
     "The table uses the texts that have a consensus and references. It shows 95 % intervals.",
@@ -19,7 +19,7 @@ DEFINITIONS = (
     "R-precision: the share of relevant items among the first r, where r is the number of items known to be relevant. It is averaged over the queries that have a relevant item, with 95 % intervals.",
     "The table shows people’s answers to the judged texts of each system, at any rank. The 95 % intervals come from resampled items.",
     "Money: 0.00 USD for approved work", "Money> this study has no budget in Quorum",
-    "The figure shows the result of each metric after fewer judgments, in the order in which judgments arrived. A flat line means that more judgments change little.",
+    "The figure shows the result of each metric after fewer judgments, in the order in which judgments arrived. If a line is flat, more judgments would hardly change the result of the metric.",
     "The page Results holds them against the scores of texts.", "Settled:", "Not decided:", "The model did not converge; treat this result with caution.",
 )  # fmt: skip
 PATTERNS = [

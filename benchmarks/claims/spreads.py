@@ -115,20 +115,33 @@ def of_independent(share: float, rows: int) -> Spread:
     return Spread(share * (1 - share) / rows, NOBODY, math.inf, math.inf)
 
 
-def with_people(spread: Spread, lost: Mapping[Any, float], of_means: Iterable[Hashable] = ()) -> Spread:
+def with_people(
+    spread: Spread,
+    lost: Mapping[Any, float],
+    of_means: Iterable[Hashable] = (),
+    *further: Mapping[Any, float],
+) -> Spread:
     """Add people, by what is lost of the estimate where one leaves a row.
 
     `of_means`: the cells in which others are left, whose mean loses R / (R - 1) times a person's distance from all.
+    `further`: what is lost of estimates close by; squares are means of all.
     """
     raters = Counter(name for _, name in lost)
     if len(raters) < 2:
         return spread
-    middle, means = mean(lost.values()), set(of_means)
-    factor = enlarged(effective(list(raters.values())))
-    centred = {cell: (one - middle) / (factor if cell in means else 1) for cell, one in lost.items()}
-    by_row, by_person = (sum_of_squares((cell[at], one) for cell, one in centred.items()) for at in (0, 1))
+    means, factor = set(of_means), enlarged(effective(list(raters.values())))
+    centred = []
+    for each in (lost, *further):
+        middle = mean(each.values())
+        centred.append(
+            {cell: (one - middle) / (factor if cell in means else 1) for cell, one in each.items()}
+        )
+    by_row, by_person = (
+        mean(sum_of_squares((cell[at], one) for cell, one in each.items()) for each in centred)
+        for at in (0, 1)
+    )
     rows = len({row for row, _ in lost})
-    by_cell = sum_of_squares(centred.items())
+    by_cell = mean(sum_of_squares(each.items()) for each in centred)
     people = people_add(by_row, by_person, by_cell, rows, list(raters.values()))
     if people.added <= TINY * by_cell:
         people = people._replace(added=0.0)

@@ -142,7 +142,7 @@ def _(rows: Rows, metrics: str) -> bool:
     return all(rows.reached(name) is None for name in named(metrics))
 
 
-@says("No metric can be ranked against people: bleu-1 (<first:WHY>) and rouge-l (<second:WHY>).")
+@says("No metric can be compared with people: bleu-1 (<first:WHY>) and rouge-l (<second:WHY>).")
 def _(rows: Rows, first: str, second: str) -> bool:
     alike = len({rows.people_of(unit) for unit in rows.scores[METRICS[0]]}) == 1
     for name, why in (("bleu-1", first), ("rouge-l", second)):
@@ -195,7 +195,7 @@ def _(rows: Rows) -> bool:
 )
 @says(
     "If the votes are split at random, one half of the votes predicts the winner of the other half on <people:PC> of the "
-    "pairs. For <leaders:NAMES>, this is <reached:RANGE>. The most that can be expected is <most:PC>."
+    "pairs. <leaders:NAMES>: <reached:RANGE>. A metric can be expected to reach at most <most:PC>."
 )
 def _(rows: Rows, people: str, leaders: str, reached: str, most: str) -> bool:
     half, ceiling = people_and_ceiling(rows)
@@ -214,7 +214,7 @@ def _(rows: Rows) -> bool:
 
 
 @says(
-    "Within items: the mean over <n:RANGE> of <all:N> items. In the others, no two texts differ for both people and the metric."
+    "“Within items” is the mean over <n:RANGE> of <all:N> items. In the other items, people or the metric give all texts the same score."
 )
 def _(rows: Rows, n: str, all: str) -> bool:
     kept = []
@@ -322,13 +322,13 @@ def ends_of_mean(rows: Rows, system: str) -> Ends:
     return max(found.value - found.spread.half(), low), min(found.value + found.spread.half(), high)
 
 
-@says("Their differences cannot be tested, so it is unknown how many items are needed to find a winner.")
+@says("The differences cannot be tested, so it is unknown how many items are needed to find a winner.")
 def _(rows: Rows) -> bool:
     return all(one is None for one in rows.open.differences)
 
 
 @says(
-    "The difference between them is very small. Even 20 times as many items and participants might be too few to find a winner."
+    "The difference that was found is very small. Even 20 times as many items and participants might be too few to find a winner."
 )
 def _(rows: Rows) -> bool:
     return larger_study(rows).items is None

@@ -71,7 +71,10 @@ class RequestBytesExceeded(QuorumError):
     title = "Too large to be read at once"
 
     def __str__(self) -> str:
-        return gettext("The file is too large to be imported on this page; use a command.")
+        return gettext(
+            "The file is too large to be imported on this page. An administrator can import it with a "
+            "command."
+        )
 
 
 @contextmanager

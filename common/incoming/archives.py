@@ -167,7 +167,10 @@ def _wanted_members(
         )
     if total > max(SMALL_ARCHIVE, most.growth * size):  # many small bombs, or entries that share data
         raise UploadRefused(
-            gettext("Nothing was read: unpacked, %(name)s would be more than %(most_growth)s times as large.")
+            gettext(
+                "Nothing was read: when unpacked, %(name)s would be more than %(most_growth)s times "
+                "as large as the archive."
+            )
             % {"name": name, "most_growth": most.growth}
         )
     wanted = []

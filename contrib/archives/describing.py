@@ -425,7 +425,7 @@ def erasure_after_release(release: Release) -> str:
         if release.sha256 in before and not erasure.content.get("retention"):
             return _(
                 "A participant was erased after release %(version)s was made, so the release may "
-                "still contain their answers. Make a new release and publish that one."
+                "still contain their answers. Make a new release and publish the new release."
             ) % {"version": release.version}
     return ""
 

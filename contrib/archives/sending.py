@@ -254,8 +254,8 @@ class PublishReleaseRequest(Parameters):
     publish = serializers.BooleanField(
         default=False,
         label="Make the deposit public (cannot be undone)",
-        help_text="Make the deposit public. This cannot be undone at Zenodo. Otherwise, the deposit "
-        "stays a draft.",
+        help_text="Make the deposit public. At Zenodo, this cannot be undone. If you do not choose this, "
+        "the deposit stays a draft.",
     )
     send = serializers.BooleanField(
         default=False,

@@ -142,7 +142,7 @@ def keep_references_hidden(dataset: Dataset, **_signal: Any) -> None:
     challenge = dataset.challenges.exclude(closes_at__lte=timezone.now()).first()
     if challenge is not None:
         raise WrongState(
-            gettext("Only members of dataset %(name)r can read it until challenge %(slug)r ends.")
+            gettext("Only members of dataset %(name)r can read the dataset until challenge %(slug)r ends.")
             % {"name": dataset.name, "slug": challenge.slug}
         )
 

@@ -64,12 +64,15 @@ def read_captions(chunks: Iterable[bytes], positions: Mapping[str, int]) -> list
             captions[position] = caption
     if unknown:
         raise SubmissionRefused(
-            _("The file names images that the challenge does not have: %(images)s.")
+            _("The file contains captions of images that are not in the challenge: %(images)s.")
             % {"images": _name_some(unknown)}
         )
     if twice:
         raise SubmissionRefused(
-            _("The file has more than one caption of the images %(images)s; expected one.")
+            _(
+                "The file has more than one caption for each of these images: %(images)s; expected "
+                "one caption for each image."
+            )
             % {"images": _name_some(twice)}
         )
     missing = [image for image, position in positions.items() if captions[position] is None]
@@ -95,7 +98,7 @@ def _name_some(images: list[str]) -> str:
 def _check_entry(number: int, entry: Any) -> tuple[str, str]:
     if not isinstance(entry, dict):
         raise SubmissionRefused(
-            _("Entry %(number)s is not an object; expected one with “image_id” and “caption”.")
+            _("Entry %(number)s is not an object; expected an object with “image_id” and “caption”.")
             % {"number": number}
         )
     image, caption = entry.get("image_id"), entry.get("caption")
@@ -267,13 +270,14 @@ def _store(
     if today >= challenge.per_day:
         raise LimitReached(
             _(
-                "You made %(n)s submissions today. This challenge accepts no more submissions on one day (UTC)."
+                "You made %(n)s submissions today (UTC). You cannot make more submissions to this "
+                "challenge today."
             )
             % {"n": today}
         )
     if used >= challenge.per_total:
         raise LimitReached(
-            _("You made %(n)s submissions. This challenge accepts no more submissions.") % {"n": used}
+            _("You made %(n)s submissions. You cannot make more submissions to this challenge.") % {"n": used}
         )
     submission = Submission.objects.create(
         challenge=challenge,

@@ -62,23 +62,23 @@ class SelectItemsRequest(ScoresRequest):
     method = serializers.ChoiceField(
         choices=[*METHODS, EVEN, ALL],
         label="Method of selection",
-        help_text="disagreement, information: chosen by metric scores. even: uniform sampling. all: "
-        "undo the choice.",
+        help_text="The methods disagreement and information choose items by metric scores. The method even "
+        "samples items uniformly. The method all undoes an earlier selection.",
     )
     budget = serializers.IntegerField(
         min_value=1,
         max_value=1_000_000,
         required=False,
         label="Number of items",
-        help_text="Number of candidate pairs, or of items with all their texts.",
+        help_text="Number of items to select. In a study of pairs: number of candidate pairs to select.",
     )
     floor = serializers.FloatField(
         min_value=0.01,
         max_value=1,
         required=False,
         label="Minimum probability of an item",
-        help_text=f"As a fraction of the probability in a uniform sample (default: {FLOOR}). The minimum "
-        "limits the weight of an item.",
+        help_text=f"As a fraction of the probability in a uniform sample (default: {FLOOR}). Without a "
+        "minimum, a rare item could have a very large weight in the estimates.",
     )
     seed = SeedField("Seed of the sample (default: 0).")
 

@@ -91,7 +91,7 @@ def compute_choice(
         raise EvaluationError(
             pgettext(
                 "staff",
-                "“budget” is %(budget)s, but the design has %(n)s %(what)s; expected a smaller number.",
+                "“budget” is %(budget)s, but the design has only %(n)s %(what)s; expected at most this number.",
             )
             % {
                 "budget": thousands(budget),

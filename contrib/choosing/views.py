@@ -152,5 +152,5 @@ def _savings_plot(result: dict[str, Any]) -> Any:
 
 add_page_part(PagePart("planning", "evaluation/fewer_items.html", _newest_savings))
 add_operation(choose_items, label="Choose")
-add_operation(start_weighing, label="Estimate for all items")
+add_operation(start_weighing, label="Estimate results for all items")
 add_operation(start_savings_estimate, label="Measure")

@@ -74,7 +74,7 @@ def growth_sentence(rows: Sequence[Mapping[str, Any]]) -> str:
         "n": thousands(last["n"]),
     }
     then = (
-        _("More judgments will hardly change it.")
+        _("More judgments will hardly change alpha.")
         if width <= STABLE_WIDTH
         else _("The interval is %(width)s wide.") % {"width": coefficient(width)}
     )

@@ -40,7 +40,7 @@ from judgments.studies.step_form import take_refusal
 from judgments.studies.study_page import study_page
 
 EVERY_SECONDS = 5
-MEASURED_LATER = gettext_noop("For text answers, see the agreement on the page Results.")
+MEASURED_LATER = gettext_noop("For text answers, see the agreement on the page “Results”.")
 STANDING_WORDS = {
     "paused": gettext_noop("paused until reviewed"),
     "excluded": gettext_noop("excluded"),

@@ -121,7 +121,9 @@ def _describe_people(row: Any, pairs: bool) -> str:
             return _("%(share)s %% “yes” of %(n)s answers") % {"share": percent_number(row.share), "n": row.n}
         return _("mean %(value)s of %(n)s answers") % {"value": shown, "n": row.n}
     if not row.votes:
-        return _("text %(value)s, published without votes") % {"value": f"{row.value:.0f}"}
+        return _("text %(value)s (published winner; its votes were not published)") % {
+            "value": f"{row.value:.0f}"
+        }
     wins, losses = row.votes.get("wins", 0), row.votes.get("losses", 0)
     by = ngettext(
         "text %(value)s, chosen for %(votes)s of %(n)s item",

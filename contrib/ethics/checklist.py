@@ -156,7 +156,8 @@ def _requirements_answer(design: StudyDesign) -> str:
     if workers.approval_above or workers.approved_at_least:
         sentences.append(
             _(
-                "Earlier work: more than %(share)s %% of it approved, and at least %(n)s approved pages of work."
+                "Participants have at least %(n)s approved pages of work, and more than %(share)s %% of their "
+                "earlier work was approved."
             )
             % {"share": f"{workers.approval_above * 100:g}", "n": workers.approved_at_least}
         )
@@ -267,8 +268,8 @@ def _consent_lines(facts: _Facts) -> Iterator[ChecklistLine]:
         languages = ", ".join(code for code, texts in design.translations.items() if texts.consent)
         versions = versions_of(facts.study)
         answer = _(
-            "Participants tick a box before they join. The version of the text and the time are "
-            "stored with each participation and each page of work. If the text changes, "
+            "Participants tick a box before they join. The version of the consent text and the time of consent "
+            "are stored with each participation and each page of work. If the consent text changes, "
             "participants are asked again before the next page."
         )
         if versions:
@@ -293,11 +294,12 @@ def _withdrawal_answer(design: StudyDesign) -> str:
     match design.erasure.offered:
         case "at-once":
             return f"{stops} " + _(
-                "Their personal page has a button to leave the study. Their data are erased at once."
+                "Participants can leave the study on their personal page. Their data are then erased at once."
             )
         case "on-request":
             return f"{stops} " + _(
-                "Their personal page has a button to request erasure. A researcher answers the request."
+                "Participants can request the erasure of their data on their personal page. A researcher "
+                "answers the request."
             )
     return f"{stops} " + _("To have their data erased, they write to the contact above.")
 
@@ -399,8 +401,8 @@ def _keeping_lines(facts: _Facts) -> Iterator[ChecklistLine]:
     yield ChecklistLine(
         _("What is published"),
         _(
-            "Releases contain answers with times to the minute. Each release uses new pseudonyms; "
-            "the secret that made them is deleted. Comments are included only if an owner adds "
+            "Releases contain answers with times to the minute. Each release uses new pseudonyms. The secret "
+            "from which they were computed is deleted. Comments are included only if an owner adds "
             "them, without names and addresses."
         ),
         "ARR D3, CR (b)(9), P",

@@ -12,7 +12,7 @@ from judgments.jobs.runs import JobRun
 def import_template_upload(run: JobRun, *, upload: str, source: str, slug: str, name: str) -> None:
     user = acting_person()
     if user is None:
-        raise WrongState("Nothing was imported: the account that asked for it no longer exists.")
+        raise WrongState("Nothing was imported, because the account that started the job no longer exists.")
     with uploads.open_upload(upload, run.progress) as files, run.commit() as result:
         study, checked = importing.import_template(
             slug=slug,

@@ -52,16 +52,16 @@ class HITTemplateForm(forms.Form):
         required=False,
         validators=[short_name],
         help_text=gettext_lazy(
-            "It becomes part of the link to the study, and the name of the dataset. If empty, it "
-            "is made from the name of the study."
+            "The short name is part of the link to the study, and it is also the name of the dataset. If this "
+            "field is empty, the short name is made from the name of the study."
         ),
         widget=UnfoldAdminTextInputWidget,
     )
     template = forms.FileField(
         label=gettext_lazy("Template"),
         help_text=gettext_lazy(
-            "The HTML of the template from Mechanical Turk’s requester site or from Turkle. It "
-            "contains ${field} where rows differ."
+            "The HTML of the template from Mechanical Turk’s requester site or from Turkle. The HTML contains "
+            "${field} at each place where rows differ."
         ),
     )
     inputs = forms.FileField(
@@ -159,9 +159,9 @@ def _refuse_taken(slug: str) -> None:
 
 def _question_rows(checked: CheckedTemplate) -> list[dict[str, str]]:
     control_names = {
-        "radio": gettext("one of (radio buttons)"),
-        "select": gettext("one of (radio buttons)"),
-        "checkbox": gettext("several of (checkboxes)"),
+        "radio": gettext("one option (radio buttons)"),
+        "select": gettext("one option (radio buttons)"),
+        "checkbox": gettext("several options (checkboxes)"),
         "number": gettext("a number"),
         "range": gettext("a slider"),
         "text": gettext("a text"),

@@ -609,9 +609,10 @@ def describe_judge(study: Study, **_signal: Any) -> str:
     """Return a sentence if a judge answers the study's units, so that they cannot be discarded; "" otherwise."""
     if not Judge.objects.filter(study=study).exists():
         return ""
-    return _("Study %(slug)r has answers of a judge. Remove the judge first, or duplicate the study.") % {
-        "slug": study.slug
-    }
+    return _(
+        "Study %(slug)r has answers of a judge, so its pages of work cannot be discarded. Remove the judge "
+        "first, or duplicate the study."
+    ) % {"slug": study.slug}
 
 
 def judges_section(study: Study) -> Section | None:

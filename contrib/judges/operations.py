@@ -217,8 +217,8 @@ class JudgeName(Parameters):
     own_systems = KeysField(
         required=False,
         label="Systems of the same model family",
-        help_text="Systems of the study from the same model family as the judge. The judge could "
-        "favour them.",
+        help_text="Systems of the study from the same model family as the judge. The judge could favour the "
+        "texts of these systems.",
     )
 
 

@@ -21,8 +21,8 @@ from judgments.kinds import KINDS
 
 USE = "import_judgments"  # the kind of its job
 SCALE_HELP = gettext_lazy(
-    "Needed only for graded or slider answers, such as 1:5, 1:5:0.5 or -3:3. If empty, the import "
-    "derives the scale from the answers and reports it."
+    "Needed only for graded or slider answers. Examples are 1:5, 1:5:0.5 and -3:3. If this field is empty, the "
+    "import derives the scale from the answers and reports it."
 )
 DESIGN_HELP = gettext_lazy(
     "The TOML file that a study page offers for download. It is required for answers to a HIT template."

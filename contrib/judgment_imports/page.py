@@ -36,8 +36,8 @@ class JudgmentsForm(UploadForm):
             *((kind.name, gettext_lazy(kind.title)) for kind in KINDS.values()),
         ],
         help_text=gettext_lazy(
-            "Used for rows that name no protocol, and for published datasets that have judgments "
-            "of several protocols."
+            "The protocol of rows that name no protocol. For a published dataset with judgments of several "
+            "protocols, choose the protocol to import."
         ),
         widget=UnfoldAdminSelectWidget,
     )

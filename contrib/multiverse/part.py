@@ -24,7 +24,8 @@ class Multiverse(ReportPart):
     name = "multiverse"
     label = "Robustness analysis"
     help_text = (
-        "Repeats the analysis with all other defensible choices, and plots how much the conclusions change."
+        "Repeats the analysis with all other defensible methods and settings, and plots how much "
+        "the conclusions change."
     )
     button = gettext_lazy("Add a robustness analysis")
     hint = gettext_lazy(

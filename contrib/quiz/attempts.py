@@ -182,7 +182,9 @@ def _finish(attempt: QuizAttempt, sheet: QuizSheet) -> None:
 def _check_answers(sheet: QuizSheet, answers: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
     if not isinstance(answers, Sequence) or isinstance(answers, str):
         raise AnswerProblem(
-            _("Nothing was saved: answers must be a list of objects with position and value.")
+            _(
+                "Nothing was saved: “answers” must be a list of objects with the fields “position” and “value”."
+            )
         )
     by_position: dict[str, dict[str, Any]] = {}
     of_units: list[Mapping[str, Any]] = []
@@ -190,7 +192,7 @@ def _check_answers(sheet: QuizSheet, answers: Sequence[Mapping[str, Any]]) -> di
         position = answer.get("position") if isinstance(answer, Mapping) else None
         if type(position) is not int or not 1 <= position <= sheet.size:
             raise AnswerProblem(
-                _("Nothing was saved: position is %(position)s; expected 1 to %(most)d.")
+                _("Nothing was saved: “position” is %(position)s; expected a number from 1 to %(most)d.")
                 % {"position": abbreviate(position), "most": sheet.size}
             )
         if position in sheet.page_units:
@@ -200,8 +202,8 @@ def _check_answers(sheet: QuizSheet, answers: Sequence[Mapping[str, Any]]) -> di
         if type(value) is not int or not 1 <= value <= most:
             raise AnswerProblem(
                 _(
-                    "Nothing was saved: the value at position %(position)d is %(value)s; expected 1 to "
-                    "%(most)d."
+                    "Nothing was saved: the field “value” at position %(position)d is %(value)s; "
+                    "expected a number from 1 to %(most)d."
                 )
                 % {"position": position, "value": abbreviate(value), "most": most}
             )

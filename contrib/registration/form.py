@@ -46,8 +46,8 @@ class RegisteringForm(forms.Form):
         required=False,
         max_length=LONGEST_TEXT,
         help_text=gettext_lazy(
-            "Separate the names by commas, such as cider-d, rouge-l. Any other metric is reported "
-            "as a deviation. If empty, no metric is a deviation."
+            "Separate the names by commas. Example: cider-d, rouge-l. Any other metric is reported as a "
+            "deviation. If this field is empty, no metric is reported as a deviation."
         ),
         widget=UnfoldAdminTextInputWidget,
     )

@@ -222,8 +222,8 @@ def register_study(*, study: Study, plan: RegistrationPlan, by: User | None = No
     if not may_be_registered(fresh):
         raise RegistrationError(
             _(
-                "Study %(slug)r was opened, so it can have answers. A plan must be registered before "
-                "the study opens."
+                "Study %(slug)r was opened, so participants may already have answered. A plan must be "
+                "registered before the study opens."
             )
             % {"slug": study.slug}
         )

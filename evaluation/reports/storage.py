@@ -418,7 +418,7 @@ def report_archive(analysis: Analysis) -> Path:
     """Return the path of the report's archive. Raise ObjectNotFound."""
     if analysis.what != Analysis.Kind.REPORT:
         raise ObjectNotFound(
-            _("Analysis %(pk)s has no files. It is not a report but: %(what)s.")
+            _("Analysis %(pk)s has no files, because it is not a report. Its type: %(what)s.")
             % {"pk": analysis.pk, "what": analysis.get_what_display()}
         )
     path = Path(settings.EXPORT_ROOT) / Path(str(analysis.settings["file"])).name

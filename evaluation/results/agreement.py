@@ -285,8 +285,8 @@ def components_sentence(components: Mapping[str, Any]) -> str:
     ) % dict(zip(("item", "rater", "residual"), shares, strict=True))
     if not round(components["standard_error"], 9):
         unknown = _(
-            "All items have the same mean answer. These answers therefore cannot show whether more items, "
-            "participants or answers would help."
+            "All items have the same mean answer. These answers therefore cannot show whether "
+            "more items, participants or answers would make the mean more precise."
         )
         return f"{sentence} {unknown}"
     errors = {"error": components["standard_error"], **components["twice"]}

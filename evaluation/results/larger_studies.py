@@ -123,12 +123,12 @@ def larger_study_sentence(verdict: Mapping[str, Any]) -> str:
         if "items" not in verdict:
             return ""
         return _(
-            "Their differences cannot be tested, so it is unknown how many items are needed to find a winner."
+            "The differences cannot be tested, so it is unknown how many items are needed to find a winner."
         )
     if verdict["more"] is None:
         return _(
-            "The difference between them is very small. Even %(times)d times as many items and participants might "
-            "be too few to find a winner."
+            "The difference that was found is very small. Even %(times)d times as many items and "
+            "participants might be too few to find a winner."
         ) % {"times": MOST_TIMES}
     new = ngettext("%(n)s new item", "%(n)s new items", verdict["more"]) % {"n": thousands(verdict["more"])}
     people = verdict.get("more_raters")

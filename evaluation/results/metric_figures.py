@@ -676,8 +676,8 @@ def within_items_sentence(result: Mapping[str, Any]) -> str:
     if not any(cell["images_undefined"] for cell in cells):
         return ""
     return _(
-        "Within items: the mean over %(n)s of %(all)s items. In the others, no two texts differ for both "
-        "people and the metric."
+        "“Within items” is the mean over %(n)s of %(all)s items. In the other items, people or "
+        "the metric give all texts the same score."
     ) % {
         "n": describe_range([cell["images"] for cell in cells], thousands),
         "all": thousands(cells[0]["images"] + cells[0]["images_undefined"]),

@@ -66,7 +66,9 @@ def metric_names(study: Study) -> list[tuple[str, str]]:
             continue  # the form offers only metrics that can be computed; naming another gives an error
         names.append((name, name))
         if name == "rouge-1":
-            names.append((ROUGE_BY_RECALL, _("%(name)s by recall, as in V15") % {"name": name}))
+            names.append(
+                (ROUGE_BY_RECALL, _("%(name)s by recall, as in Vedantam et al. (2015)") % {"name": name})
+            )
     imported = ImportedMetric.objects.filter(dataset=study.dataset).exclude(per=ScoreKeys.Per.SYSTEMS)
     for name in imported.values_list("name", flat=True)[:MOST_OFFERED]:
         names.append((name, _("%(name)s, imported") % {"name": name}))

@@ -404,9 +404,10 @@ def audit_sentence(audit: Mapping[str, Any]) -> str:
             "None of the pairs that the filter left out has been judged yet. Pairs to be judged: %(n)s."
         ) % {"n": thousands(audit["sampled"])}
     sentence = _(
-        "The filter left out %(dropped)s pairs of item and text. Of these, %(judged)s random pairs were judged. "
-        "In %(missed)s of them, the text describes the item: %(share)s (95 %% interval %(ends)s). In "
-        "%(unanimous)s of them, all participants said that it does not."
+        "The filter left out %(dropped)s pairs of item and text. Of these, %(judged)s random "
+        "pairs were judged. In %(missed)s judged pairs, the text describes the item: %(share)s "
+        "(95 %% interval %(ends)s). In %(unanimous)s judged pairs, all participants said that the "
+        "text does not describe the item."
     ) % {
         "dropped": thousands(audit["dropped"]),
         "judged": thousands(audit["judged"]),

@@ -65,7 +65,7 @@ OF_CAPTIONS = {
 NO_PAIRS = gettext_noop("None of these pairs has a winner yet, so metrics cannot be compared with people.")
 NO_METRIC = gettext_noop("No metric has been compared with people yet.")
 UNTESTED_NOTE = gettext_noop(
-    "These results are from an earlier version; press “Compute now” to test which metric is ahead."
+    "An earlier version of Quorum computed these results. To test which metric is ahead, press “Compute now”."
 )
 # Why a correlation with people is undefined: reason of the statistics -> words for users.
 UNDEFINED_REASONS = {
@@ -217,7 +217,7 @@ def _sentence(verdict: Verdict, cells: Cells) -> str:
             return _(NO_PAIRS) if cells else _(NO_METRIC)
         if not undefined:
             return _(NO_METRIC)
-        return _("No metric can be ranked against people: %(why)s.") % {"why": join_names(undefined)}
+        return _("No metric can be compared with people: %(why)s.") % {"why": join_names(undefined)}
     values = [cells[name]["value"] for name in leaders]
     of_pairs, p = verdict["by"] in OF_PAIRS, verdict["p"]
     tests = _((OF_PAIRS | OF_CAPTIONS)[verdict["by"]])
@@ -336,9 +336,9 @@ def halves_sentence(result: Mapping[str, Any]) -> str:
         return ""
     leaders = result["verdict"]["all"]["leaders"]
     return _(
-        "If the votes are split at random, one half of the votes predicts the winner of the other half on "
-        "%(people)s of the pairs. For %(metric)s, this is %(reached)s. The most that can be expected is "
-        "%(ceiling)s."
+        "If the votes are split at random, one half of the votes predicts the winner of the other "
+        "half on %(people)s of the pairs. %(metric)s: %(reached)s. A metric can be expected to "
+        "reach at most %(ceiling)s."
     ) % {
         "people": percent(halves["people"]["value"]),
         "metric": join_names(leaders),

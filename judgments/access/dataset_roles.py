@@ -38,7 +38,7 @@ def require_editor(user: User | None, dataset: Dataset) -> User:
     """
     if user is None:
         raise WrongState(
-            gettext("Nothing was added, because the account that started this no longer exists.")
+            gettext("Nothing was added, because the account that started the job no longer exists.")
         )
     if not has_role(user, dataset, DatasetRole.Role.EDITOR):
         raise WrongState(
@@ -57,7 +57,10 @@ def give_dataset_role(*, dataset: Dataset, user: User, role: str, by: User | Non
     """
     if not (user.is_active and user.is_staff):
         raise WrongState(
-            gettext("Nothing was changed: %(name)s cannot sign in to these pages.")
+            gettext(
+                "Nothing was changed, because the account %(name)s cannot sign in to these pages. Choose an "
+                "active staff account."
+            )
             % {"name": user.get_username()}
         )
     if role != DatasetRole.Role.OWNER:

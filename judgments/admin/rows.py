@@ -186,7 +186,9 @@ class HITAdmin(ReadOnlyAdmin):
 @admin.register(StudyEvent)
 class StudyEventAdmin(ReadOnlyAdmin):
     help = "roles.md#the-log"
-    empty_words = "This lists every change of a study, who made it, and why."
+    empty_words = (
+        "This list shows all changes of studies, with the person who made each change and the reason."
+    )
     list_display = ("when", study_column, "what", "words", "why", "by")
     list_filter = ("what", "study")
     list_select_related = ("study", "by")

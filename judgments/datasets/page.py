@@ -336,8 +336,9 @@ class InspectedUploadForm(forms.Form):
         ):
             raise forms.ValidationError(
                 gettext(
-                    "No file contains texts by people. Set “Content” to texts by people for the "
-                    "file that contains such texts. Only a table (CSV or JSON lines) of systems’ "
+                    "No file contains texts by people. For the file that contains such texts, choose captions "
+                    "or references by people in the field “Content”. Only a table (CSV or JSON lines) of "
+                    "systems’ "
                     "texts can be imported without texts by people."
                 )
             )

@@ -105,7 +105,8 @@ class Workers(Part):
     requirements: str = Field(
         "",
         title="Predefined set of requirements",
-        description="Fills the empty fields below. “None” removes these values again.",
+        description="A set fills the empty fields below. If you then choose “None”, the values of the set are "
+        "removed.",
         json_schema_extra={
             "words": {"": "None", **{name: preset.title for name, preset in REQUIREMENT_PRESETS.items()}}
         },
@@ -140,14 +141,14 @@ class Workers(Part):
     requires: Listed[QualificationName] = Field(
         (),
         title="Qualifications needed",
-        description="One qualification per line. Participants need all of them. A study grants them, "
-        "or you grant them on the page Crowd.",
+        description="One qualification per line. Participants need all qualifications. Participants get a "
+        "qualification from a study, or from you on the page “Crowd”.",
         json_schema_extra={"rows": 2},
     )
     forbids: Listed[QualificationName] = Field(
         (),
         title="Qualifications that exclude participants",
-        description="One qualification per line, such as one that a pilot grants.",
+        description="One qualification per line, for example a qualification that your pilot study grants.",
         json_schema_extra={"rows": 2},
     )
     grants: str = Field(
@@ -160,7 +161,8 @@ class Workers(Part):
     quotas: Listed[Quota] = Field(
         (),
         title="Quotas",
-        description="The numbers of participants determine the proportions of the groups of each trait.",
+        description="The groups of a trait get participants in the proportion of the numbers that you enter "
+        "here.",
     )
     show_accuracy: bool = Field(False, title="Show participants their accuracy")
 
@@ -189,10 +191,19 @@ class Workers(Part):
     def _check_no_contradiction(self) -> Workers:
         both = set(self.requires) & set(self.forbids)
         if both:
-            raise ValueError(gettext("“requires” and “forbids” both contain %(min)r") % {"min": min(both)})
+            raise ValueError(
+                gettext(
+                    "“requires” and “forbids” both contain %(min)r; remove this qualification from one of "
+                    "them"
+                )
+                % {"min": min(both)}
+            )
         if self.grants and self.grants in self.requires:
             raise ValueError(
-                gettext("“grants” contains %(grants)r, but “requires” contains it, too")
+                gettext(
+                    "“grants” and “requires” both contain %(grants)r; remove this qualification from "
+                    "one of them"
+                )
                 % {"grants": self.grants}
             )
         return self
@@ -219,7 +230,10 @@ class Workers(Part):
         countries = {quota.value for quota in self.quotas if quota.by == "country"}
         if countries and self.countries and countries != set(self.countries):
             raise ValueError(
-                gettext("“quotas” contains countries that are not in “countries”; leave “countries” empty")
+                gettext(
+                    "“quotas” and “countries” contain different countries; expected the same "
+                    "countries in both, or an empty “countries”"
+                )
             )
         groups = math.prod(Counter(quota.by for quota in self.quotas).values())
         if groups > MOST_GROUPS:

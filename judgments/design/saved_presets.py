@@ -188,7 +188,7 @@ def _earlier(study: Study, number: str) -> NamedDesign:
             % {"slug": study.slug, "number": number}
         )
     return NamedDesign(
-        title=gettext("%(study)s, before %(time)s")
+        title=gettext("%(study)s, design before the change at %(time)s")
         % {"study": study.name, "time": date_format(localtime(event.at), "DATETIME_FORMAT")},
         design=make_design(event.details["before"]),
     )

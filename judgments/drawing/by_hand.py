@@ -73,16 +73,25 @@ class _ChangedDraw:
         if page is None:
             raise ValueError(
                 gettext(
-                    "the current settings do not generate this item; undo the changes, or use the "
-                    "earlier settings"
+                    "the current settings do not generate this item; undo the changes that were made by hand, "
+                    "or restore the earlier settings"
                 )
             )
         unit = next(unit for unit in self._pages[page] if unit.key == change.item)
         texts, image = self._differences(unit, change)
         if "document" in unit.content:
-            raise ValueError(gettext("the item is part of a document, and documents are not split"))
+            raise ValueError(
+                gettext(
+                    "the item is part of a document; single items of a document cannot be changed, moved or removed"
+                )
+            )
         if change.hit and unit.control_kind == REPEATED:
-            raise ValueError(gettext("the item repeats another item on the same page; move the other item"))
+            raise ValueError(
+                gettext(
+                    "the item is a check question that repeats another item of its page of work, so it cannot "
+                    "be moved; move the other item instead"
+                )
+            )
         if change.out or not (texts or image):
             if not (change.out or change.hit):
                 raise ValueError(gettext("the change does not alter the item"))

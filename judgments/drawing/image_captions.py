@@ -152,9 +152,9 @@ def _listed(design: StudyDesign, material: Material, division: Division) -> Draw
         if name not in judged:
             raise DesignError(
                 gettext(
-                    "sampling.listed: pair %(number)s names item %(name)r, but this item is not "
-                    "judged. It must be in dataset %(name2)r and split %(split)r, and not "
-                    "reserved for check questions."
+                    "sampling.listed: pair %(number)s names item %(name)r, but this item is not judged. The "
+                    "item must be in dataset %(name2)r and split %(split)r, and it must not be reserved for "
+                    "check questions."
                 )
                 % {"number": number, "name": name, "name2": material.name, "split": design.sampling.split},
                 field="sampling.listed",
@@ -188,8 +188,8 @@ def _no_captions_error(design: StudyDesign, material: Material) -> DesignError:
     if design.sampling.pairs_from == "top-k" and design.sampling.task == "search":
         return DesignError(
             gettext(
-                "dataset %(name)r has no ranking with an item of split %(split)r among the first "
-                "%(k)s for a text; import rankings with --task search first."
+                "no ranking of dataset %(name)r has an item of split %(split)r among its first %(k)s items; "
+                "import rankings with --task search first."
             )
             % {"name": name, "split": split, "k": design.sampling.k},
             field="sampling.task",

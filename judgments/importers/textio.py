@@ -55,9 +55,9 @@ QUIRK_NOTES = {
     "header-row": "The header is row {detail}. The rows above it were not read.",
     "respelled-picture": "Pictures with names that the table spells differently, such as {detail}: {n}.",
     "ignored-column": "Column “{detail}” is not used.",
-    "file-names-system": "The file names the system “{detail}”.",
-    "sorted-grades": "Pairs with grades sorted by value, so a column does not stand for one rater: {n}.",
-    "own-caption": "Judged pairs in which the caption was written for the same image: {n}.",
+    "file-names-system": "The system is called “{detail}” in the file.",
+    "sorted-grades": "Pairs with grades sorted by value, so a column does not contain the grades of one rater: {n}.",
+    "own-caption": "Judged pairs of an image and a caption that was written for this image: {n}.",
     "anonymous-totals": "Pairs with published counts of votes, imported as judgments of anonymous raters: {n}.",
     "more-than-three": "Pairs with more than three judgments: {n}.",
     "fewer-votes": "Pairs with fewer votes than the others ({detail}): {n}.",
@@ -65,7 +65,8 @@ QUIRK_NOTES = {
     "published-winners": "Winners that were published without votes: {n}.",
     "unused-references": "References after the first {detail} references of an image, which are not used for pairs: "
     "{n}.",
-    "broken-character": "Texts with a character that the file has already lost (U+FFFD), imported: {n}.",
+    "broken-character": "Texts in which the file has the replacement character U+FFFD instead of a lost "
+    "character, imported: {n}.",
     "repeated-pair": "Candidate pairs that repeat an earlier pair (imported): {n}.",
     "equal-candidates": "Candidate pairs with two identical texts (imported): {n}.",
     "bad-row": "Rows with an error, left out: {n}.",

@@ -145,7 +145,7 @@ def cancel_job(job: Job) -> None:
     """
     if is_relied_on(job.kind):
         raise WrongState(
-            gettext("Job %(pk)s cannot be cancelled, because others need its result.") % {"pk": job.pk}
+            gettext("Job %(pk)s cannot be cancelled, because other people need its result.") % {"pk": job.pk}
         )
     changed = (
         Job.objects.under_way()

@@ -136,8 +136,8 @@ class Slider(Graded):
         self.page = replace(
             self.page,
             keys=(
-                (("0", "…", "9"), _("none to nine tenths of the scale")),
-                (("7", "5"), _("three quarters of the scale")),
+                (("0", "…", "9"), _("go to 0, 10 … 90 percent of the scale")),
+                (("7", "5"), _("go to 75 percent of the scale")),
                 (("←", "→"), _("decrease or increase by one step")),
                 ((_("Page ↓"), _("Page ↑")), _("decrease or increase by a tenth of the scale")),
                 ((_("Home"), _("End")), _("lowest or highest value")),

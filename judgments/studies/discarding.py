@@ -57,7 +57,7 @@ def why_not_discarded(study: Study) -> str:
     if study.state not in UNOPENED_STATES or study.opened_at is not None:
         return (
             gettext(
-                "Study %(slug)r was opened to participants, so its pages of work must stay. Duplicate the "
+                "Study %(slug)r was opened to participants, so its pages of work cannot be discarded. Duplicate the "
                 "study instead."
             )
             % about
@@ -65,7 +65,7 @@ def why_not_discarded(study: Study) -> str:
     if is_registered(study):
         return (
             gettext(
-                "The design of study %(slug)r was registered, so its pages of work must stay. Duplicate "
+                "The design of study %(slug)r was registered, so its pages of work cannot be discarded. Duplicate "
                 "the study instead."
             )
             % about

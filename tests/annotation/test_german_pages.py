@@ -296,7 +296,9 @@ def test_the_way_from_the_panel_s_link_to_the_last_page_is_german() -> None:
     assert "1 von 2 Arbeitsseiten abgegeben" in seen(ada, f"/s/{study.slug}/panel/end/")
     assert "Willkommen zurück" in entry_of(study, ADA)
     do_page(study, ada)
-    assert "von der Sie kamen, damit sie Ihre Arbeit zählt" in seen(ada, f"/s/{study.slug}/panel/end/")
+    assert "von der Sie kamen. Erst dann zählt die Website Ihre Arbeit" in seen(
+        ada, f"/s/{study.slug}/panel/end/"
+    )
     seal = seal_on(browser().get(f"/s/{study.slug}/panel/", BOB))
     left = seen(browser(), f"/s/{study.slug}/panel/", seal=seal, decline="1")
     assert "Über Sie wurde nichts aufgezeichnet" in left

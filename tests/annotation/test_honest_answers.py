@@ -62,12 +62,12 @@ def test_counts_are_kept_where_the_design_asks_and_given_back_to_the_person() ->
 
 
 @pytest.mark.parametrize(("signals", "said"), [
-    ({"keys": -1}, "expected counts of pasted, text, from_keys"),
-    ({"keys": 1_000_001}, "expected counts"),
-    ({"keys": 1.5}, "expected counts"),
-    ({"keys": True}, "expected counts"),
-    ({"which": 3}, "expected counts"),
-    ([1], "expected counts"),
+    ({"keys": -1}, "expected a number for each of pasted, text, from_keys"),
+    ({"keys": 1_000_001}, "expected a number"),
+    ({"keys": 1.5}, "expected a number"),
+    ({"keys": True}, "expected a number"),
+    ({"which": 3}, "expected a number"),
+    ([1], "expected a number"),
 ])  # fmt: skip
 def test_hostile_counts_are_refused_in_a_sentence_and_nothing_is_kept(signals: Any, said: str) -> None:
     study = writing_study(images=3, writing={"record": True})
@@ -147,7 +147,9 @@ def test_a_design_that_could_note_nothing_is_refused(values: dict[str, Any], sai
 @pytest.mark.parametrize("action", ["pause", "exclude"])
 def test_a_sign_may_only_flag_whatever_the_rules_say(rule: str, action: str) -> None:
     study = writing_study(images=3, writing=BOTH)
-    said = f"the action of {rule} is {action}; expected flag, because a finding of this detector is no proof"
+    said = (
+        f"the action of {rule} is “{action}”; expected “flag”, because a finding of this detector is no proof"
+    )
     with pytest.raises(WrongState, match=f"^Nothing was changed: {said}\\.$"):
         store_rule(study=study, rule=rule, settings={}, action=action, enabled=True)
     study.design = study.design | {"rules": [{"rule": rule, "action": action, "settings": {}}]}

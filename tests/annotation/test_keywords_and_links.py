@@ -95,7 +95,9 @@ def test_a_client_sees_text_and_phrases_and_sends_keywords() -> None:
         f"/api/assignments/{assignment['id']}/", {"answers": [{"position": 1, "answer": ["cow"]}]}, headers
     )
     said = is_problem(wrong, 400)["detail"]
-    assert said.startswith("Nothing was saved: the answer at position 1 is ['cow']; “cow” does not occur")
+    assert said.startswith(
+        "Nothing was saved: the field “answer” at position 1 is ['cow']; “cow” does not occur"
+    )
     answers = [{"position": n, "answer": ["dog", "Red Barn"]} for n in (1, 2, 3)]
     assert send(assignment["id"], answers, headers).status_code == 200
     assert answers_of(study) == [["dog", "Red Barn"]] * 3

@@ -44,7 +44,7 @@ def test_a_draft_is_told_in_words_what_is_missing_and_where_it_is_mended(designe
     missing = {"Contact": "contact", "Quiz or check questions": "controls-per_hit"}
     for title, field in missing.items():
         standing, text = points[title]
-        assert standing == "to improve"
+        assert standing == "can be improved"
         assert f'href="{page(study, "change")}#id_{field}"' in text
         assert f'id="id_{field}"' in designer.get(page(study, "change")).content.decode()
 
@@ -70,7 +70,7 @@ def test_the_api_says_the_same_to_who_may_see_the_study(designer: Client) -> Non
         assert Readiness(point["readiness"]).label == shown[point["title"]][0]
         assert shown[point["title"]][1].startswith(escape(point["words"]))
     assert (found["state"], found["blocked"]) == ("draft", True)
-    assert found["missing"] == sum(standing == "to improve" for standing, _ in shown.values())
+    assert found["missing"] == sum(standing == "can be improved" for standing, _ in shown.values())
     links = {point["title"]: point["link"] for point in found["points"]}
     assert links["Consent"] == f"http://testserver{page(study, 'launch')}#ready-texts"
     stranger = User.objects.create_user("sam", is_staff=True)
@@ -87,7 +87,7 @@ def test_what_is_there_is_ready_and_money_has_its_currency(designer: Client) -> 
     assert {points[title][0] for title in ("Consent", "Contact", "Cost")} == {"ready"}
     # 5 items of 30 s for 0.30 EUR are 7.20 EUR an hour; 12.00 EUR an hour are 0.50 EUR
     standing, text = points["Pay"]
-    assert standing == "to improve"
+    assert standing == "can be improved"
     for amount in ("7.20", "12.00", "0.50"):
         assert f"{amount}\N{NO-BREAK SPACE}EUR" in text
     assert "2.70\N{NO-BREAK SPACE}EUR. Submissions to pay: 9." in points["Cost"][1]
@@ -99,15 +99,23 @@ def test_what_is_there_is_ready_and_money_has_its_currency(designer: Client) -> 
         # 1 - .95^2 and 1 - .5^2; P(X < 6) of 8 at .95 and at .5; P(X < 5) of 7
         (
             {"per_hit": 2, "least": 1},
-            "to improve",
-            "10 of 100 careful|75 of 100 participants who guess|7 check questions|enough",
+            "can be improved",
+            "10 of 100 careful|Of 100 participants who guess, about 75 are|7 check questions|enough",
         ),
-        ({"per_hit": 4}, "ready", "8 check questions|1 of 100 careful|86 of 100 participants who guess"),
-        ({"per_hit": 7}, "ready", "7 check questions|0 of 100 careful|77 of 100 participants who guess"),
-        ({"per_hit": 1}, "to improve", "0 of 100 careful|at most 2 check questions"),
+        (
+            {"per_hit": 4},
+            "ready",
+            "8 check questions|1 of 100 careful|Of 100 participants who guess, about 86 are",
+        ),
+        (
+            {"per_hit": 7},
+            "ready",
+            "7 check questions|0 of 100 careful|Of 100 participants who guess, about 77 are",
+        ),
+        ({"per_hit": 1}, "can be improved", "0 of 100 careful|at most 2 check questions"),
         (
             {"per_hit": 2, "threshold": 1.0},
-            "to improve",
+            "can be improved",
             "One wrong answer is enough to be below the pass mark. <",
         ),
         ({"per_hit": 2, "threshold": 0.0}, "ready", "check questions (2)."),
@@ -130,8 +138,8 @@ def test_links_that_anybody_can_make_up_are_warned_of(
 ) -> None:
     study = generated(crowd={"backend": "external"}, panel=panel)
     standing, text = checked(designer, study).get("Panel links", ("", ""))
-    assert ((standing, "made-up ids" in text) == ("to improve", True)) == warned
-    assert ("made-up ids" in open_study(study=study)) == warned
+    assert ((standing, "invented ids" in text) == ("can be improved", True)) == warned
+    assert ("invented ids" in open_study(study=study)) == warned
 
 
 @override_settings(PUBLIC_URL="https://quorum.example.org")
@@ -161,7 +169,10 @@ def test_cost_and_pay_of_a_design_that_cannot_be_drawn_are_not_being_counted(des
     points = checked(designer, study)
     assert points["Pages of work"][0] == "prevents opening"
     for title in ("Cost", "Pay"):
-        assert points[title] == ("not known yet", "This is known once the design can generate pages of work.")
+        assert points[title] == (
+            "not known yet",
+            "This can be computed only when pages of work can be generated from the design.",
+        )
 
 
 def test_an_open_study_shows_its_link_to_copy_and_to_scan_and_what_comes_next(designer: Client) -> None:

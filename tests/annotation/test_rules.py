@@ -284,7 +284,11 @@ def test_open_answers_without_values_or_times_accuse_nobody(name: str, answers: 
     ("name", "settings", "said"),
     [
         ("too-slow", {}, "rule is 'too-slow'; expected one of too-fast, straight-lining"),
-        ("side-bias", {"alfa": 0.1}, "side-bias has no setting 'alfa'; it has least, alpha, tolerance"),
+        (
+            "side-bias",
+            {"alfa": 0.1},
+            "side-bias has no setting 'alfa'; its settings are least, alpha, tolerance",
+        ),
         ("side-bias", {"alpha": 0.9}, "alpha of side-bias is 0.9; expected less than or equal to 0.2"),
         ("too-fast", {"least": 0}, "least of too-fast is 0; expected greater than or equal to 1"),
     ],
@@ -494,8 +498,8 @@ def test_a_hand_is_no_sign() -> None:
 
 @pytest.mark.parametrize(("signals", "said"), [
     # 57 gaps in 1.9 s are 30 keys a second; the record is 18
-    ({"typing_ms": 1900, "gap_ms": 33, "gap_spread_ms": 20}, "5 were faster than 20 characters per second"),
-    ({"gap_ms": 100, "gap_spread_ms": 2, "typing_ms": 5700}, "5 had nearly equal gaps between keys"),
+    ({"typing_ms": 1900, "gap_ms": 33, "gap_spread_ms": 20}, "5 of these answers were faster than 20 characters"),
+    ({"gap_ms": 100, "gap_spread_ms": 2, "typing_ms": 5700}, "5 of these answers had nearly equal times"),
 ])  # fmt: skip
 def test_keys_that_no_hand_presses_are_found(signals: dict[str, int], said: str) -> None:
     found = make_rule("typing", {}).examine(typed(**signals))

@@ -44,16 +44,16 @@ def test_saved_answers_count_and_later_ones_win(assignment: Assignment) -> None:
 def test_an_answer_that_is_none_saves_nothing(assignment: Assignment) -> None:
     good = {"position": 1, "value": 1}
     wrong: list[tuple[Any, str]] = [
-        (good | {"value": 3}, "the value at position 1 is 3; expected 1 or 2"),
-        (good | {"value": True}, "the value at position 1 is True; expected 1 or 2"),
-        (good | {"value": 1.0}, "the value at position 1 is 1.0; expected 1 or 2"),
-        (good | {"position": 0}, "position is 0; expected 1 to 5"),
-        (good | {"position": 99}, "position is 99; expected 1 to 5"),
-        (good | {"position": "1"}, "position is '1'; expected 1 to 5"),
-        ({"value": 1}, "each answer needs position and value"),
-        ("1", "each answer needs position and value"),
-        (good | {"seconds": -1}, "seconds at position 1 is -1"),
-        (good | {"seconds": float("nan")}, "seconds at position 1 is nan"),
+        (good | {"value": 3}, "the field “value” at position 1 is 3; expected 1 or 2"),
+        (good | {"value": True}, "the field “value” at position 1 is True; expected 1 or 2"),
+        (good | {"value": 1.0}, "the field “value” at position 1 is 1.0; expected 1 or 2"),
+        (good | {"position": 0}, "“position” is 0; expected a number from 1 to 5"),
+        (good | {"position": 99}, "“position” is 99; expected a number from 1 to 5"),
+        (good | {"position": "1"}, "“position” is '1'; expected a number from 1 to 5"),
+        ({"value": 1}, "each answer needs the fields “position” and “value”"),
+        ("1", "each answer needs the fields “position” and “value”"),
+        (good | {"seconds": -1}, "“seconds” at position 1 is -1"),
+        (good | {"seconds": float("nan")}, "“seconds” at position 1 is nan"),
     ]
     for answer, sentence in wrong:
         with pytest.raises(AnswerProblem) as caught:

@@ -191,7 +191,7 @@ def test_a_case_is_decided_once_and_with_a_reason(designer: User) -> None:
     study = watched_by("flag")
     work(study, "spam", left, pages=2)
     case = Case.objects.get()
-    with pytest.raises(ValidationError, match="A reason is missing"):
+    with pytest.raises(ValidationError, match="Enter a reason"):
         operations.confirm_case.read({"why": "  "}, row=str(case.pk))
     dismiss_flag(case=case, why="Fine.", by=designer)
     with pytest.raises(WrongState, match="is already dismissed"):
@@ -215,7 +215,7 @@ def test_opening_a_study_copies_its_rules_once_and_keeps_what_was_changed() -> N
 @pytest.mark.parametrize(
     ("rule", "said"),
     [
-        ({"rule": "to-fast"}, "rules, table 1: rule is 'to-fast'; expected one of too-fast"),
+        ({"rule": "to-fast"}, "rules, table 1: there is no detector 'to-fast'; expected one of too-fast"),
         ({"rule": "side-bias", "settings": {"leest": 3}}, "side-bias has no setting 'leest'"),
         ({"rule": "side-bias", "settings": {"alpha": "much"}}, "alpha of side-bias is 'much'"),
     ],

@@ -144,7 +144,7 @@ def walk_through(me: Walked, walk: MessyWalk, folder: Path) -> str:
     me.click(page.locator("button[value=rehearse]"))
     expect(page.locator(".q-point", has_text="simulated participants found")).to_be_visible(timeout=60_000)
     me.press("Fill in the texts")
-    expect(page.get_by_text("Participants agree to your text before they begin.")).to_be_visible()
+    expect(page.get_by_text("Participants agree to your consent text before they begin.")).to_be_visible()
     me.press("Generate pages of work")
     opens(me)
     return page.locator("#link").inner_text().rstrip("/").rpartition("/")[2]

@@ -160,7 +160,7 @@ def test_the_panel_s_list_is_compared_and_booked_by_whoever_pays(
     assert status(studies, person) == "submitted"
     page.get_by_label("Also approve these sessions on this site").check()
     page.get_by_role("button", name="Record").click()
-    expect(page.get_by_text("Recorded: 1 approved")).to_be_visible()
+    expect(page.get_by_text("Sessions recorded as approved: 1;")).to_be_visible()
     assert status(studies, person) == "approved"
     page.close()
 

@@ -74,7 +74,7 @@ def designs_a_study(researcher: Counted) -> None:
     """From a list of protocols, without saying what is to be known; the preset is cut to the data."""
     page = researcher.page
     expect(page.locator(".q-protocol-off", has_text="Grounding").first).to_contain_text(
-        "In this dataset: 0 of 8 items"
+        "Items in this dataset that meet this requirement: 0 of 8"
     )
     fits(page)
     skipping = page.get_by_role("region", name="Skip this question: show all protocols")

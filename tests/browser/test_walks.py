@@ -99,7 +99,7 @@ def opens_a_study(me: Counted, walk: Walk) -> tuple[str, list[str]]:
     me.press("Save and rehearse")
     expect(page.locator(".q-point", has_text="The consensus of simulated participants found")).to_be_visible()
     me.press("Fill in the texts")
-    expect(page.get_by_text("Participants agree to your text before they begin.")).to_be_visible()
+    expect(page.get_by_text("Participants agree to your consent text before they begin.")).to_be_visible()
     me.press("Generate pages of work")
     expect(page.get_by_role("button", name="Open to participants")).to_be_visible()
     unready = [

@@ -61,7 +61,7 @@ def test_one_caption_is_never_best_and_worst(page: Page, site: Installation, per
     here(page).locator(".worst").nth(0).click()
     expect(here(page).locator(".best input:checked")).to_have_count(0)
     page.keyboard.press("Enter")
-    expect(page.get_by_text("Choose the best caption and the worst to go on.")).to_be_visible()
+    expect(page.get_by_text("To go on, choose the best caption and the worst caption.")).to_be_visible()
     page.keyboard.press("2")
     expect(page.locator("[data-count]")).to_have_text("2 of 4")
     page.keyboard.press("u")

@@ -240,7 +240,7 @@ def test_an_answer_that_is_refused_holds_no_other_up(page: Page, site: Installat
     )
     page.locator("#u1").evaluate(say, 99)  # as the script of a kind might
     page.locator("#u2 input").nth(1).evaluate("one => one.click()")
-    why = "the value at position 1 is 99"
+    why = "the field “value” at position 1 is 99"
     expect(page.locator("[data-state]")).to_contain_text(why)
     until(lambda: saved(site, person) == ["2"], what="the other answer on the server")
     expect(page.locator("[data-state]")).to_contain_text(why)

@@ -372,7 +372,10 @@ def test_h13_s_audit_of_its_filter_reads_as_published() -> None:
     assert audit["unanimous_no"] / audit["judged"] == 0.983
     assert audit["missed"] == 0
     assert audit["recall"]["value"] is None
-    assert "In 983 of them, all participants said that it does not." in audit_sentence(audit)
+    assert (
+        "In 983 judged pairs, all participants said that the text does not describe the item."
+        in audit_sentence(audit)
+    )
 
 
 def test_nothing_is_said_before_anything_is_judged() -> None:

@@ -231,7 +231,7 @@ def test_the_results_page_names_the_captions_people_like(careful: dict[str, Stud
     best = max(found["figures"]["captions"], key=lambda row: row["score"])
     assert best["text"] in shown
     assert f'<td class="n">{coefficient(best["score"])}</td>' in shown
-    assert "correlate by" in shown
+    assert "have a mean Spearman correlation of" in shown
     assert "Tau-b within items" in shown
     assert "Best kappa" not in shown
     assert "These results are out of date" not in shown

@@ -35,7 +35,7 @@ def test_what_more_answers_would_bring_is_not_said_where_all_items_have_one_mean
     made.answer(hit, "ben", [4, 1])
     aggregate_study(study=made.study)
     shown = words(designer.get(page(made.study, "results")))
-    assert "0 % is between items, 0 % between participants, and 100 % residual" in shown
+    assert "0 % between items, 0 % between participants, and 100 % residual" in shown
     assert (
         "All items have the same mean answer. These answers therefore cannot show whether more items" in shown
     )

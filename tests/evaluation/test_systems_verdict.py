@@ -109,7 +109,7 @@ def test_one_item_is_too_few_to_say() -> None:
         "No winner yet. There is no significant difference between system-0 and system-1 (too few data to test)."
     )
     assert (
-        "Their differences cannot be tested, so it is unknown how many items are needed to find a winner."
+        "The differences cannot be tested, so it is unknown how many items are needed to find a winner."
         in verdict["sentence"]
     )
 

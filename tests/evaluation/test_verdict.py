@@ -109,7 +109,7 @@ def test_correlations_are_parted_by_tests_of_their_differences() -> None:
     undefined = {"value": None, "low": None, "high": None, "n": 2, "reason": "all scores are equal"}
     scores, nobody = {"a": np.zeros(2)}, np.full(2, np.nan)
     assert correlation_verdict(scores, nobody, {"item": np.arange(2)}, {"a": undefined})["sentence"] == (
-        "No metric can be ranked against people: a (all scores are equal)."
+        "No metric can be compared with people: a (all scores are equal)."
     )
 
 

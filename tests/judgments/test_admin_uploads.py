@@ -131,8 +131,11 @@ class TestUploading:
     @pytest.mark.parametrize(
         ("language", "said"),
         [
-            ("en", ("Columns not used: one, two.", "rename the column caption to “reference”")),
-            ("de", ("Spalten nicht verwendet: one, two.", "nennen Sie die Spalte caption „reference“")),
+            ("en", ("Columns not used: one, two.", "rename the column “caption” to “reference”")),
+            (
+                "de",
+                ("Spalten nicht verwendet: one, two.", "nennen Sie die Spalte „caption“ in „reference“ um"),
+            ),
         ],
     )
     def test_columns_that_nothing_reads_are_named_before_anything_is_stored(
@@ -347,7 +350,7 @@ class TestUploading:
 
     def test_an_unsafe_zip_is_refused_beside_the_field(self, designer: Client) -> None:
         response = self.look(designer, upload("set.zip", packed(**{"..__..__captions_dot_csv": CSV})))
-        assert "leads out of the archive's folder" in words(response)
+        assert "has a path outside the folder of the archive" in words(response)
         assert not Job.objects.exists()
 
     def test_candidates_of_a_system_are_uploaded_on_the_datasets_page(self, designer: Client) -> None:

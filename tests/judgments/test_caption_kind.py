@@ -69,9 +69,9 @@ def test_the_text_is_kept_as_typed_but_for_white_space() -> None:
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        (3, "expected a text"),
-        (None, "expected a text"),
-        (["A dog runs."], "expected a text"),
+        (3, "as a text"),
+        (None, "as a text"),
+        (["A dog runs."], "as a text"),
         ("A dog", "too-short"),
         ("A dog runs. It barks.", "several-sentences"),
         ("A dog\x00 runs fast", "control characters"),

@@ -189,7 +189,7 @@ def test_an_import_asks_for_the_role_when_it_runs(dataset: Dataset, change: str)
     else:
         ada.delete()
         queued.append(enqueue(kind="import_dataset", args={"upload": "", "format": "csv", "name": "late"}))
-        said = "the account that asked for it no longer exists"
+        said = "the account that started the job no longer exists"
     for one in queued:
         run_job(one.pk)
         one.refresh_from_db()

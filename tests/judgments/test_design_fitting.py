@@ -56,7 +56,7 @@ def test_pairs_and_references_are_cut_and_the_sentence_says_so() -> None:
     values, said = cut("vedantam-2015-triplet", make_dataset())
     assert values["sampling"]["references"] == "all"
     assert 0 < values["sampling"]["pairs"]["MM"] < 1000
-    assert any("The preset has 1,000 pairs of each kind." in one for one in said)
+    assert any("The preset asks for 1,000 pairs of each kind." in one for one in said)
     assert any("The preset asks for 48 references, but there are fewer." in one for one in said)
     assert any("The requirements of the paper" in one for one in said)
     assert values["workers"]["approved_at_least"] == 0
@@ -75,7 +75,8 @@ def test_the_form_begins_filled_cut_and_named(designer: Client) -> None:
 def test_a_card_says_what_the_dataset_lacks_and_leads_nowhere(designer: Client) -> None:
     make_dataset()
     shown = designer.get(reverse(NEW))
-    assert "Needs pictures with labelled boxes and a caption. In this dataset: 0 of 12 items." in words(shown)
+    needs = "Needs pictures with labelled boxes and a caption."
+    assert f"{needs} Items in this dataset that meet this requirement: 0 of 12." in words(shown)
     assert "preset=wang-gaizauskas-2015-grounding" not in shown.content.decode()
     assert "preset=vedantam-2015-pairwise&amp;dataset=animals" in shown.content.decode()
 
@@ -83,7 +84,7 @@ def test_a_card_says_what_the_dataset_lacks_and_leads_nowhere(designer: Client) 
 def test_an_impossible_design_is_one_message_and_a_button_cuts_it_to_the_data(designer: Client) -> None:
     study = make_study(opened=False, sampling={"pairs": {"MM": 5000}})
     answer = designer.post(do(study, "generate"), {"page": "change"}, follow=True)
-    assert words(answer).count("asks for 5000 MM pairs") == 1
+    assert words(answer).count("needs 5000 MM pairs") == 1
     assert not Job.objects.exists()
     form = designer.get(page(study, "change")).context["form"]
     shown = designer.post(page(study, "change"), form.as_posted() | {"_fit": ""})
@@ -146,7 +147,8 @@ def test_what_needs_pictures_is_not_offered_for_texts(designer: Client, texts: D
     response = designer.get(reverse(NEW))
     kinds = {card["preset"].values["protocol"] for card in response.context["published"]}
     assert kinds == {"triplet", "pairwise", "relevance", "graded", "best-worst", "slider", "spans"}
-    assert "Needs references to compare with. In this dataset: 0 of 36 items." in words(response)
+    needs = "Needs references to compare with."
+    assert f"{needs} Items in this dataset that meet this requirement: 0 of 36." in words(response)
 
 
 @pytest.mark.parametrize(
@@ -281,7 +283,7 @@ class TestItemsAndCheckQuestions:
         dataset = self.small()
         address = f"{reverse(NEW)}?preset=vedantam-2015-pairwise&dataset={dataset.name}&purpose=systems"
         shown = designer.get(address)
-        assert "would leave out 2 of 12 items" in words(shown)
+        assert "2 of 12 items would not be judged" in words(shown)
         assert "purpose=systems&amp;checks=reserve" in shown.content.decode()
         chosen = designer.get(f"{address}&checks=reserve").context["form"]
         assert chosen["sampling-pairs-MM"].value() == 10

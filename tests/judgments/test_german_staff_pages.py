@@ -65,12 +65,12 @@ def test_what_was_done_is_said_in_german_and_stored_in_english(german: Client) -
     study = make_study(opened=False)
     do = {"page": "people"}
     step = reverse("admin:judgments_study_do", args=[study.pk, "give-role"])
-    assert "kein Mitarbeiterkonto" in seen(german, step, username="nobody", role="viewer", **do)
+    assert "kein Konto von Mitarbeitenden" in seen(german, step, username="nobody", role="viewer", **do)
     assert "hat jetzt die Rolle" in seen(german, step, username="jutta", role="viewer", **do)
     log = seen(german, address("log", study))
     assert "jutta is viewer now." in log
     copy = reverse("admin:judgments_study_do", args=[study.pk, "duplicate"])
-    assert "ist ein Entwurf mit demselben Design" in seen(german, copy, name="Kopie", slug="kopie")
+    assert "wurde mit demselben Design angelegt" in seen(german, copy, name="Kopie", slug="kopie")
     dataset = Dataset.objects.get()
     share = reverse("admin:judgments_dataset_do", args=[dataset.pk, "share"])
     assert "ist offen für: nur die Beteiligten" in seen(german, share, sharing="members")

@@ -140,13 +140,13 @@ class TestWhat:
     @pytest.mark.parametrize("kind", ["finish_erasure", "end_retention", "score_submission"])
     def test_what_others_rely_on_is_not_cancelled(self, kind: str, designer: Client) -> None:
         job = enqueue(kind=kind)
-        sentence = f"Job {job.pk} cannot be cancelled, because others need its result."
+        sentence = f"Job {job.pk} cannot be cancelled, because other people need its result."
         assert "Cancel the job" not in words(designer.get(job_page(job)))
         address = reverse("admin:judgments_job_cancel", args=[job.pk])
         assert sentence in words(designer.post(address, follow=True))
         refused = designer.post(f"/api/jobs/{job.pk}/cancel/")
         assert (refused.status_code, refused.json()["detail"]) == (409, sentence)
-        with pytest.raises(CommandError, match="others need its result"):
+        with pytest.raises(CommandError, match="other people need its result"):
             call_command("cancel_job", str(job.pk))
         assert state_of(job) == "queued"
 

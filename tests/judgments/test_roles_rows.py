@@ -173,7 +173,7 @@ class TestDatasetsOfOthers:
         assert "hidden" not in answer.content.decode()
         file = write_toml(design(dataset="hidden"))
         shown = client.post(reverse("admin:judgments_study_from_file"), {"text": file})
-        assert "there are: animals." in words(shown)
+        assert "expected one of animals" in words(shown)
         assert Study.objects.filter(dataset__name="hidden").count() == 0
 
     def test_a_draft_cannot_be_turned_to_them(self, ada: tuple[User, Client]) -> None:

@@ -155,7 +155,7 @@ def test_what_a_job_made_is_for_tokens_that_may_read_it(grace: User, client: Cli
 
 @pytest.mark.parametrize(
     ("scopes", "name", "words"),
-    [([], "x", "needs a scope"), (["all"], "x", "no scope 'all'"), (ALL, " ", "has a name")],
+    [([], "x", "needs a scope"), (["all"], "x", "no scope 'all'"), (ALL, " ", "needs a name")],
 )
 def test_a_token_that_makes_no_sense_is_refused(
     scopes: list[str], name: str, words: str, grace: User

@@ -119,7 +119,10 @@ class MTurkBackend(CrowdBackend):
         crowd = design.crowd
         if crowd.live and not settings.MTURK_LIVE and study.platform == LIVE:
             raise WrongState(
-                _("Nothing was published: study %(slug)r is live, but the setting MTURK_LIVE is off.")
+                _(
+                    "Nothing was published: study %(slug)r is for the live site of Mechanical Turk, "
+                    "but the setting MTURK_LIVE is off."
+                )
                 % {"slug": study.slug}
             )
         if crowd.reward_cents < 1:

@@ -48,7 +48,7 @@ def read_arrival(query: QueryDict, *, sites: Collection[str]) -> Arrival:
     for name in ("assignmentId", "hitId", "workerId", "turkSubmitTo"):
         if len(query.getlist(name)) > 1:
             raise ArrivalRefused(
-                _("Nothing was recorded: %(name)s occurs twice in the address; expected once.")
+                _("Nothing was recorded: “%(name)s” occurs twice in the address of this page; expected once.")
                 % {"name": name}
             )
     hit, assignment, worker = (query.get(name, "") for name in ("hitId", "assignmentId", "workerId"))
@@ -57,7 +57,10 @@ def read_arrival(query: QueryDict, *, sites: Collection[str]) -> Arrival:
     for name, value in (("hitId", hit), ("assignmentId", assignment), ("workerId", worker)):
         if not ID.fullmatch(value):
             raise ArrivalRefused(
-                _("Nothing was recorded: %(name)s in the address is not an id of Mechanical Turk.")
+                _(
+                    "Nothing was recorded: “%(name)s” in the address of this page is not an id of "
+                    "Mechanical Turk."
+                )
                 % {"name": name}
             )
     return Arrival(
@@ -77,8 +80,9 @@ def _allowed_site(address: str, sites: Collection[str]) -> str:
     if site not in sites or address.rstrip("/") != site:
         raise ArrivalRefused(
             _(
-                "Nothing was recorded: the address sends your answers to %(address)s, and this is not "
-                "Mechanical Turk. Open the HIT from your worker’s page, or return it."
+                "Nothing was recorded: this page would send your answers to %(address)s, which "
+                "does not belong to Mechanical Turk. Open the HIT from your worker’s page, or "
+                "return the HIT."
             )
             % {"address": repr(address[:100])}
         )

@@ -121,8 +121,9 @@ def _publication(study: Study, arrival: Arrival) -> Publication:
     if publication is None:
         raise ArrivalRefused(
             _(
-                "Nothing was recorded: this study does not have this HIT at the moment. If you have just "
-                "accepted the HIT, load the page again in a minute. Otherwise, please return it."
+                "Nothing was recorded: this HIT is not open in this study. If you have just "
+                "accepted the HIT, load the page again in a minute. Otherwise, please return the "
+                "HIT."
             )
         )
     return publication

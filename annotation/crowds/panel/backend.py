@@ -126,7 +126,9 @@ class ExternalBackend(CrowdBackend):
 
 def describe_unsigned() -> str:
     return pgettext(
-        "staff", "The links of the panel are not signed. Anyone with a link can take places with made-up ids."
+        "staff",
+        "The links of the panel are not signed. Anyone who has a link can join several times with "
+        "invented ids.",
     )
 
 
@@ -165,8 +167,8 @@ def _id(query: Mapping[str, str], name: str, *, needed: bool = True) -> str:
     if name and not value and needed:
         raise LinkProblem(
             _(
-                "Nothing was recorded: the link that you followed lacks %(name)s. Please go back to where you "
-                "found the study and open it from there."
+                "Nothing was recorded: “%(name)s” is missing in the link that you followed. "
+                "Please go back to where you found the study and open the study from there."
             )
             % {"name": name}
         )
@@ -175,8 +177,8 @@ def _id(query: Mapping[str, str], name: str, *, needed: bool = True) -> str:
             return ""
         raise LinkProblem(
             _(
-                "Nothing was recorded: %(name)s in the link that you followed is not a valid id. Please go back "
-                "to where you found the study and open it from there."
+                "Nothing was recorded: “%(name)s” in the link that you followed is not a valid "
+                "id. Please go back to where you found the study and open the study from there."
             )
             % {"name": name}
         )
@@ -307,8 +309,8 @@ def refuse_unsigned(*, study: Study, design: StudyDesign, ids: PanelIds, query: 
     if name and not hmac.compare_digest(signature.encode(), link_signature_of(study, ids).encode()):
         raise LinkProblem(
             _(
-                "Nothing was recorded: the link that you followed was changed or is not complete. Please open "
-                "it again just as you got it."
+                "Nothing was recorded: the link that you followed was changed or is not complete. "
+                "Please open the link exactly as you got it."
             )
         )
 

@@ -193,13 +193,14 @@ def _book(request: HttpRequest, study: Study) -> HttpResponse:
     if booked.changed:
         message = (
             _(
-                "Recorded: %(approved)s approved, %(rejected)s rejected, %(ended)s ended, %(unmatched)s paid at "
-                "the panel but not counted here. Uploading the same list again changes nothing."
+                "Sessions recorded as approved: %(approved)s; as rejected: %(rejected)s; as "
+                "ended: %(ended)s. Payments at the panel without a session on this site: "
+                "%(unmatched)s. Uploading the same list again changes nothing."
             )
             if booked.unmatched
             else _(
-                "Recorded: %(approved)s approved, %(rejected)s rejected, %(ended)s ended. Uploading the "
-                "same list again changes nothing."
+                "Sessions recorded as approved: %(approved)s; as rejected: %(rejected)s; as "
+                "ended: %(ended)s. Uploading the same list again changes nothing."
             )
         )
         messages.success(
@@ -232,4 +233,4 @@ add_step(
         name="payment-list", label="Download the payment list", run=_payment_list, permission=Right.VIEW
     )
 )
-add_step(StudyStep(name="book-list", label="Book the panel's list", run=_book))
+add_step(StudyStep(name="book-list", label="Record the panel's list", run=_book))

@@ -306,10 +306,12 @@ def _replace_silent(session: CrowdSession) -> bool:
         minutes = 1 + int((first.due - now).total_seconds() // 60)
         raise AllSlotsTaken(
             ngettext(
-                "Nothing was recorded: all places are taken. A place may become free in %(n)d minute, "
-                "because somebody has not started yet. Press “Start” again then.",
-                "Nothing was recorded: all places are taken. A place may become free in %(n)d minutes, "
-                "because somebody has not started yet. Press “Start” again then.",
+                "Nothing was recorded: all places are taken, but somebody with a place has not "
+                "started yet. This place may become free in %(n)d minute. Press “Start” again "
+                "then.",
+                "Nothing was recorded: all places are taken, but somebody with a place has not "
+                "started yet. This place may become free in %(n)d minutes. Press “Start” again "
+                "then.",
                 minutes,
             )
             % {"n": minutes}

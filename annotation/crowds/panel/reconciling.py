@@ -161,7 +161,7 @@ def _places(header: Sequence[str], panel: Panel, chosen: Mapping[str, str]) -> d
         if name := chosen.get(kind, ""):
             if name not in header:
                 raise ListProblem(
-                    _("The list has no column %(name)r; it has %(header)s.")
+                    _("The list has no column %(name)r. Its columns are: %(header)s.")
                     % {"name": name[:80], "header": ", ".join(header)[:500]},
                     columns=header,
                 )
@@ -173,7 +173,9 @@ def _places(header: Sequence[str], panel: Panel, chosen: Mapping[str, str]) -> d
             columns[kind] = column
     if "worker" not in columns:
         raise ListProblem(
-            _("Which column of the list holds the participant's id? It has %(header)s.")
+            _(
+                "Choose the column that contains the participant's id. The columns of the list are: %(header)s."
+            )
             % {"header": ", ".join(header)[:500]},
             columns=header,
         )

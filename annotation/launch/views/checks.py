@@ -56,7 +56,7 @@ def _obstacles(launch: Launch) -> Iterable[ChecklistItem]:
         problem = replace_keys_by_labels(obstacle.sentence, launch.design)
         if obstacle.about == "state" and study.state == Study.State.DRAFT:
             if not launch.problem:
-                sentence = _("%(words)s This freezes the design.") % {"words": problem}
+                sentence = _("%(words)s Generating pages of work freezes the design.") % {"words": problem}
                 yield launch.point(_("Pages of work"), blocks, sentence)
         else:
             title, key, link_words = OBSTACLE_PLACES.get(obstacle.about, OBSTACLE_PLACES["crowd"])
@@ -69,7 +69,7 @@ def _consent(launch: Launch) -> Iterable[ChecklistItem]:
         yield from said
     elif launch.design.consent.strip():
         yield launch.point(
-            _("Consent"), Readiness.READY, _("Participants agree to your text before they begin.")
+            _("Consent"), Readiness.READY, _("Participants agree to your consent text before they begin.")
         )
     else:
         yield launch.point(
@@ -141,7 +141,8 @@ def _attention(launch: Launch) -> Iterable[ChecklistItem]:
             parts.append(_("One wrong answer is enough to be below the pass mark."))
         if usual > rule.least:
             remedy = _(
-                "After %(n)s check questions, at most 1 of 100 careful participants would be below it."
+                "After %(n)s check questions, at most 1 of 100 careful participants would be "
+                "below the pass mark."
             )
             parts.append(remedy % {"n": usual})
     elif met is not None and met < max(rule.least, usual):

@@ -34,7 +34,7 @@ class Readiness(StrEnum):
 
     @property
     def label(self) -> str:
-        return _("to improve") if self is Readiness.MISSING else _(self.value)
+        return _("can be improved") if self is Readiness.MISSING else _(self.value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class Launch:
     @property
     def why_unknown(self) -> str:
         if self.problem:
-            return _("This is known once the design can generate pages of work.")
+            return _("This can be computed only when pages of work can be generated from the design.")
         return _("The plan is being computed.")
 
     def point(

@@ -47,10 +47,12 @@ class LimitForm(_Form):
         help_text=gettext_lazy("Three letters, such as USD."),
         widget=UnfoldAdminTextInputWidget,
     )
-    day_cents = AmountField(gettext_lazy("Per day"), gettext_lazy("If empty, there is no limit."))
+    day_cents = AmountField(
+        gettext_lazy("Per day"), gettext_lazy("If the field is empty, there is no limit.")
+    )
     total_cents = AmountField(
         gettext_lazy("In total"),
-        gettext_lazy("The sum of reserved and spent amounts. If empty, there is no limit."),
+        gettext_lazy("The sum of reserved and spent amounts. If the field is empty, there is no limit."),
     )
     account_day_cents = AmountField(
         gettext_lazy("Each account, per day"), gettext_lazy("For accounts that have no individual limits.")
@@ -60,7 +62,10 @@ class LimitForm(_Form):
     )
     confirm_cents = AmountField(
         gettext_lazy("Amount above which a second person must confirm"),
-        gettext_lazy("The limit for one order. Empty: no confirmation is needed."),
+        gettext_lazy(
+            "A single order above this amount needs confirmation. If the field is empty, no "
+            "confirmation is needed."
+        ),
     )
 
     class Meta:

@@ -113,7 +113,7 @@ def draw_case_figure(
         y = FLOOR - min(LONGEST_BAR, usual * scale)
         line = '<line class="q-case-usual" x1="{}" x2="{}" y1="{}" y2="{}"/>'
         parts.append(format_html(line, LEFT, width, f"{y:.1f}", f"{y:.1f}"))
-        caption = pgettext("staff", "usual %(seconds)s s") % {"seconds": f"{usual:.1f}"}
+        caption = pgettext("staff", "usual time: %(seconds)s s") % {"seconds": f"{usual:.1f}"}
         markup = '<text x="{}" y="{}" text-anchor="end">{}</text>'
         parts.append(format_html(markup, width, f"{y - 5:.1f}", caption))
     return format_html(

@@ -53,7 +53,9 @@ def make_rule(name: str, settings: Mapping[str, Any]) -> Rule:
     kind = RULES.get(name)
     if kind is None:
         known = ", ".join(RULES)
-        raise ValueError(_("rule is %(name)r; expected one of %(known)s") % {"name": name, "known": known})
+        raise ValueError(
+            _("there is no detector %(name)r; expected one of %(known)s") % {"name": name, "known": known}
+        )
     try:
         return kind.model_validate(dict(settings))
     except ValidationError as error:
@@ -61,7 +63,7 @@ def make_rule(name: str, settings: Mapping[str, Any]) -> Rule:
         key = ".".join(str(part) for part in problem["loc"])
         if problem["type"] == "extra_forbidden":
             known = ", ".join(kind.model_fields)
-            sentence = _("%(name)s has no setting %(key)r; it has %(known)s")
+            sentence = _("%(name)s has no setting %(key)r; its settings are %(known)s")
             raise ValueError(sentence % {"name": name, "key": key, "known": known}) from None
         expected = problem["msg"].removeprefix("Input should be ").removeprefix("Value error, ")
         sentence = _("%(key)s of %(name)s is %(value)r; expected %(said)s")

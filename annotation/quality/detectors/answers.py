@@ -269,7 +269,9 @@ class SideBias(SequentialRule):
 
     name = "side-bias"
     title = gettext_noop("Side bias")
-    description = gettext_noop("Chooses the option on one side far more often than the other.")
+    description = gettext_noop(
+        "Chooses the option on one side much more often than the option on the other side."
+    )
 
     tolerance: Annotated[float, Field(ge=0, lt=0.5)] = 0.1
 

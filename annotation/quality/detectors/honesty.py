@@ -96,7 +96,8 @@ class PastedText(ProgramSign):
         if not numbers.get("characters"):
             return sentence
         more = _(
-            "%(share)s of all characters were pasted; the participant left the tab during %(left)s of these answers."
+            "%(share)s of all characters were pasted. The participant left the browser tab during "
+            "%(left)s of the pasted answers."
         ) % {
             "share": percent(numbers["characters_pasted"] / numbers["characters"]),
             "left": numbers["left_the_tab"],
@@ -175,9 +176,10 @@ class Typing(ProgramSign):
 
     def describe(self, numbers: Mapping[str, Any]) -> str:
         return _(
-            "%(typed_so)s of %(n)s typed answers were typed implausibly. Of these, %(fast)s were faster than "
-            "%(per_second)s characters per second (the fastest: %(fastest)s; the human record: 18), and %(even)s "
-            "had nearly equal gaps between keys."
+            "%(typed_so)s of %(n)s typed answers were typed implausibly. %(fast)s of these "
+            "answers were faster than %(per_second)s characters per second (the fastest: "
+            "%(fastest)s; the human record: 18). %(even)s of these answers had nearly equal times "
+            "between key presses."
         ) % {
             **{name: numbers[name] for name in ("typed_so", "n", "fast", "even")},
             "per_second": f"{self.per_second:g}",
@@ -208,8 +210,8 @@ class Phrasing(ProgramSign):
     name = "phrasing"
     title = gettext_noop("Copied sentences")
     description = gettext_noop(
-        "Much more often than usual, writes sentences that are nearly equal to sentences of other participants "
-        "about other items."
+        "Writes many more sentences than usual that are nearly equal to sentences of other "
+        "participants about other items."
     )
     needs_texts = True
     false_alarms = gettext_noop(

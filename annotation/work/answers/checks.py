@@ -40,7 +40,10 @@ def checked_answers(
     key = answer_key(kind)
     if not isinstance(answers, Sequence) or isinstance(answers, str):
         raise AnswerProblem(
-            _("Nothing was saved: answers must be a list of objects with position and %(key)s.")
+            _(
+                "Nothing was saved: “answers” must be a list of objects with the fields “position” "
+                "and “%(key)s”."
+            )
             % {"key": key}
         )
     by_position = {page_unit.position: page_unit for page_unit in page_units}
@@ -48,19 +51,21 @@ def checked_answers(
     for answer in answers:
         if not isinstance(answer, Mapping) or "position" not in answer or key not in answer:
             raise AnswerProblem(
-                _("Nothing was saved: each answer needs position and %(key)s.") % {"key": key}
+                _("Nothing was saved: each answer needs the fields “position” and “%(key)s”.") % {"key": key}
             )
         position = answer["position"]
         if type(position) is not int or position not in by_position:
             raise AnswerProblem(
-                _("Nothing was saved: position is %(position)s; expected 1 to %(most)d.")
+                _("Nothing was saved: “position” is %(position)s; expected a number from 1 to %(most)d.")
                 % {"position": abbreviate(position), "most": len(page_units)}
             )
         try:
             value = kind.clean_answer(answer[key], unit=by_position[position].unit, design=design)
         except ValueError as error:
             raise AnswerProblem(
-                _("Nothing was saved: the %(key)s at position %(position)d is %(given)s; %(problem)s.")
+                _(
+                    "Nothing was saved: the field “%(key)s” at position %(position)d is %(given)s; %(problem)s."
+                )
                 % {"key": key, "position": position, "given": abbreviate(answer[key]), "problem": error},
                 position=position,
             ) from None
@@ -121,7 +126,8 @@ def _seconds_check(name: str) -> Callable[[Any, int], float]:
         if type(seconds) not in (int, float) or not 0 <= seconds <= MOST_SECONDS:
             raise AnswerProblem(
                 _(
-                    "Nothing was saved: %(name)s at position %(position)d is %(seconds)s; expected 0 to %(most)d."
+                    "Nothing was saved: the field “%(name)s” at position %(position)d is "
+                    "%(seconds)s; expected a number from 0 to %(most)d."
                 )
                 % {"name": name, "position": position, "seconds": abbreviate(seconds), "most": MOST_SECONDS},
                 position=position,
@@ -149,8 +155,9 @@ def _refuse_unrecorded(signals: Mapping[str, int], position: int, design: StudyD
     if not design.writing.record and (more := [name for name in signals if name in WRITING_SIGNALS]):
         raise AnswerProblem(
             _(
-                "Nothing was saved: the signals at position %(position)d contain %(name)s, but this study does "
-                "not record how answers are written; expected counts of %(names)s."
+                "Nothing was saved: the field “signals” at position %(position)d contains "
+                "“%(name)s”, but this study does not record how answers are written; expected "
+                "numbers only for %(names)s."
             )
             % {"position": position, "name": more[0], "names": ", ".join(SIGNALS)},
             position=position,
@@ -165,7 +172,8 @@ def _check_signals(signals: Any, position: int) -> dict[str, int]:
     if not fine:
         raise AnswerProblem(
             _(
-                "Nothing was saved: the signals at position %(position)d are not valid; expected counts of %(names)s."
+                "Nothing was saved: the field “signals” at position %(position)d is not valid; "
+                "expected a number for each of %(names)s."
             )
             % {"position": position, "names": ", ".join((*SIGNALS, *WRITING_SIGNALS))},
             position=position,

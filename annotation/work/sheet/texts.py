@@ -28,7 +28,7 @@ def script_words(*, pictures: bool) -> dict[str, str]:
     """Return name in static/js -> translated sentence."""
     return {
         "here": _("Picture {here} of {all}") if pictures else _("{here} of {all}"),
-        "later": _("{n} left for later"),
+        "later": _("{n} to answer later"),
         "complete": _("All answered"),
         "saving": _("Saving"),
         "saved": _("Saved"),

@@ -153,8 +153,8 @@ def test_a_file_is_read_in_pieces_of_any_size(size: int) -> None:
         (b'[{"image_id": 1, "caption": "\xff"}]', "not UTF-8"),
         (json.dumps(GOOD).encode() + b"[]", "has content after the end"),
         (GOOD[:3], "3 of 5 captions; the first images without a caption: '2', '4'."),
-        ([*GOOD, {"image_id": 3, "caption": "again"}], "more than one caption of the images '3'"),
-        ([*GOOD, {"image_id": "x", "caption": "?"}], "does not have: 'x'"),
+        ([*GOOD, {"image_id": 3, "caption": "again"}], "more than one caption for each of these images: '3'"),
+        ([*GOOD, {"image_id": "x", "caption": "?"}], "not in the challenge: 'x'"),
         ([{"image_id": n, "caption": "?"} for n in range(10, 90)], "'10', '11', '12', …"),
     ],
 )

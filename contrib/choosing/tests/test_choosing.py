@@ -194,4 +194,4 @@ def test_the_pages_and_the_calls_choose_weigh_and_measure(designer: Client) -> N
     assert "<svg" in page
     other = make_study("pairwise", opened=False, name="Another", slug="another")
     plan = designer.get(f"/admin/judgments/study/{other.pk}/planning/").content.decode()
-    assert "Measured on study “A pairwise study”" in plan
+    assert "The savings were measured on study “A pairwise study”" in plan

@@ -23,7 +23,8 @@ def source_of_study(study: Study) -> SourceJudgments:
     if kind.is_open:
         raise EvaluationError(
             _(
-                "Study %(slug)r has protocol %(name)s. Its answers are not numbers. Expected grades, yes or no, "
+                "Study %(slug)r has protocol %(name)s. The answers of this protocol are not numbers. Expected "
+                "grades, yes or no, "
                 "or choices between two captions."
             )
             % {"slug": study.slug, "name": kind.name}

@@ -26,8 +26,8 @@ def describe_compared_sources(result: dict[str, Any]) -> str:
     if len(grid["cells"]) == 1 and cells:
         cell = cells[0]
         sentence = _(
-            "The first study answers yes on %(first)s of %(n)s items, the second on %(second)s, and both on "
-            "%(both)s"
+            "Of %(n)s items, %(first)s have the answer yes in the first study, %(second)s in the second study, "
+            "and %(both)s in both studies"
         ) % {
             "n": thousands(cell["n"]),
             "first": thousands(cell["both"] + cell["first_only"]),

@@ -174,7 +174,7 @@ def test_it_is_in_german_for_a_german_reader() -> None:
 
 def test_the_board_of_answers_in_words_claims_nothing_that_it_does_not_measure(designer: Client) -> None:
     shown = shown_of(designer, put_together(of_scenes("keywords"), ["dog"], ["dog"]))
-    assert "see the agreement on the page Results" in shown
+    assert "see the agreement on the page “Results”" in shown
     assert "no two people judged the same unit" not in shown
     assert "Text metrics are not compared with these answers: keywords are not captions" in shown
     assert "Do participants prefer a side?" not in shown

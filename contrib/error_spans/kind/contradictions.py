@@ -48,7 +48,8 @@ def span_contradictions(design: StudyDesign) -> Iterator[str]:
     if design.filter.bleu_pre or design.sampling.only:
         yield pgettext(
             "staff",
-            "spans.documents is true, but filter.bleu_pre or sampling.only would leave out parts of documents",
+            "spans.documents is true, but filter.bleu_pre or sampling.only would leave out parts of documents; "
+            "expected filter.bleu_pre = 0 and no sampling.only",
         )
     if design.controls.per_hit and REPEATED in design.controls.kinds:
         yield pgettext(

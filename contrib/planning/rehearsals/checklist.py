@@ -99,16 +99,16 @@ def _main_row(rows: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
 def _power_sentence(rows: Sequence[Mapping[str, Any]]) -> str:
     sentences = {
         (True, "systems"): _(
-            "Of 100 studies like this one, %(powers)s would find the better of two systems if the "
-            "system wins %(differences)s of the pairs."
+            "Of 100 studies like this one, %(powers)s would find the better of two systems if the better "
+            "system wins %(differences)s of the pairs, respectively."
         ),
         (True, "metrics"): _(
-            "Of 100 studies like this one, %(powers)s would find the better of two metrics if the "
-            "metric is right on %(differences)s more of the pairs."
+            "Of 100 studies like this one, %(powers)s would find the better of two metrics if the better "
+            "metric is right on %(differences)s more of the pairs, respectively."
         ),
         (False, "systems"): _(
-            "Of 100 studies like this one, %(powers)s would find the better of two systems if "
-            "their means differ by %(differences)s."
+            "Of 100 studies like this one, %(powers)s would find the better of two systems if the means of the "
+            "systems differ by %(differences)s, respectively."
         ),
     }
     of_pairs = "pairs" in rows[0]
@@ -154,7 +154,8 @@ def _power_point(launch: Launch, rows: Sequence[Mapping[str, Any]]) -> Checklist
         remedy = _("More items or more participants increase the power.")
     else:
         remedy = _(
-            "To reach %(enough)s of 100, the study needs about %(needed)s pairs instead of %(pairs)s."
+            "The study needs about %(needed)s pairs instead of %(pairs)s, so that %(enough)s of 100 studies "
+            "would find the difference."
         ) % {
             "enough": round(100 * POWER_WANTED),
             "needed": thousands(needed),

@@ -57,7 +57,7 @@ class RehearsalRequest(Parameters):
 
     workers = _number("Participants", DEFAULT_CROWD.workers, 1, 2000)
     spammers = _number("Share of spammers", DEFAULT_CROWD.spammers, 0, 1)
-    accuracy = _number("Mean accuracy of the other participants", DEFAULT_CROWD.accuracy, 0, 1)
+    accuracy = _number("Mean accuracy of participants who are not spammers", DEFAULT_CROWD.accuracy, 0, 1)
     drop_outs = _number("Probability that a page of work is returned", DEFAULT_CROWD.drop_outs, 0, 0.9)
     speed = _number("Speed relative to the expected speed", DEFAULT_CROWD.speed, 0.01, 100)
     seed = _number("Seed", DEFAULT_CROWD.seed, 0, 2**53)

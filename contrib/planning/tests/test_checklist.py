@@ -21,7 +21,7 @@ pytestmark = pytest.mark.django_db
 
 def test_a_study_that_nobody_rehearsed_says_so(designer: Client) -> None:
     points = checked(designer, make_study(opened=False))
-    assert points["Rehearsal"][0] == "to improve"
+    assert points["Rehearsal"][0] == "can be improved"
     assert points["Agreement expected"][0] == "not known yet"
 
 
@@ -36,7 +36,7 @@ def test_a_rehearsal_tells_what_agreement_to_expect(designer: Client) -> None:
     store_rehearsal(compute_rehearsal(study=copy, crowd=crowd, report=report))
     points = checked(designer, study)
     assert points["Rehearsal"][0] == "ready"
-    assert points["Agreement expected"][0] == "to improve"  # careless answers at random
+    assert points["Agreement expected"][0] == "can be improved"  # careless answers at random
     assert "Krippendorff" in points["Agreement expected"][1]
     analysis = Analysis.objects.newest(copy, Analysis.Kind.REHEARSAL)
     assert analysis is not None
@@ -54,8 +54,8 @@ def test_a_rehearsal_tells_what_agreement_to_expect(designer: Client) -> None:
     readiness, sentence = checked(designer, study)["Power"]
     assert readiness == "doubtful"
     assert "Of 100 studies like this one, 2 and 4 would find the better of two metrics" in sentence
-    assert "if the metric is right on 5 % and 10 % more of the pairs." in sentence
-    assert "To reach 80 of 100, the study needs about 1,152 pairs instead of 36." in sentence
+    assert "if the better metric is right on 5 % and 10 % more of the pairs, respectively." in sentence
+    assert "The study needs about 1,152 pairs instead of 36, so that 80 of 100 studies would" in sentence
     generate_hits(study=study)
     study.refresh_from_db()
     # what the study is for since the rehearsal decides what its power is about
@@ -75,7 +75,7 @@ def test_a_rehearsal_tells_what_agreement_to_expect(designer: Client) -> None:
     refused = designer.post(f"/api/studies/{study.slug}/open/", {}, content_type="application/json")
     assert refused.status_code == 409
     assert "2 and 4 would find the better of two metrics" in refused.json()["detail"]
-    assert "more of the pairs. To open it nevertheless" in refused.json()["detail"]
+    assert "more of the pairs, respectively. To open the study nevertheless" in refused.json()["detail"]
     assert 'name="anyway"' in designer.get(page(study, "launch")).content.decode()
     # Systems that are alike tell nothing of a power to find a difference, however high it is said to be.
     study.design["purpose"] = "systems"
@@ -91,7 +91,7 @@ def test_a_rehearsal_tells_what_agreement_to_expect(designer: Client) -> None:
     viewer = User.objects.create_user("vera", is_staff=True)
     give_role(study=study, user=viewer, role="viewer")
     designer.force_login(viewer)
-    assert checked(designer, study)["Rehearsal"][0] == "to improve"
+    assert checked(designer, study)["Rehearsal"][0] == "can be improved"
     designer.force_login(User.objects.get(username="designer"))
     designer.post(do(study, "open"), {"page": "launch", "anyway": "true"})
     study.refresh_from_db()

@@ -89,7 +89,7 @@ def test_with_rules_it_is_told_who_was_stopped_rightly_and_who_wrongly(designer:
     }
     assert set(by_sort) == {"careful", "fast"}
     shown = words(designer.get(page(copy, "rehearsal")))
-    assert "It is wrong to exclude or pause a careful participant" in shown
+    assert "A decision is wrong if it excludes or pauses a careful participant" in shown
     assert ("correct decision" in shown.split("Not flagged")[1]) == bool(by_sort["fast"]["stopped"])
 
 

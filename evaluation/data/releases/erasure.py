@@ -39,9 +39,18 @@ def describe_computed_results(*, study: Study, **_signal: Any) -> str:
     """Return a sentence on why the study's units must stay (imported predictions, a release), or ""."""
     about = {"slug": study.slug}
     if Prediction.objects.filter(study=study).exists():
-        return _("Predictions were imported for study %(slug)r; duplicate the study instead.") % about
+        return (
+            _(
+                "Predictions were imported for study %(slug)r, so its pages of work must stay. Duplicate "
+                "the study instead."
+            )
+            % about
+        )
     if Release.objects.filter(study=study).exists():
-        return _("Study %(slug)r was released; duplicate the study instead.") % about
+        return (
+            _("Study %(slug)r was released, so its pages of work must stay. Duplicate the study instead.")
+            % about
+        )
     return ""
 
 

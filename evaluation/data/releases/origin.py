@@ -55,8 +55,9 @@ class Origin:
             else _("The file is not a release of this study.")
         )
         counts = _(
-            "Judgments in the file: %(here)s are in this study, receipts prove %(committed)s, and %(missing)s are "
-            "unexplained. Erasures removed %(erased)s."
+            "Judgments in the file that are in this study: %(here)s. Judgments that were erased, "
+            "as a receipt proves: %(committed)s. Unexplained judgments: %(missing)s. Judgments of "
+            "this study that erasures removed: %(erased)s."
         ) % {
             "here": self.found,
             "committed": self.erased_with_receipt,

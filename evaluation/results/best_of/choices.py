@@ -23,7 +23,7 @@ from quorum.statistics.crossed import CONFIDENCE, NAIVE, share_of_rows
 
 PEOPLE = "people"  # name of the "system" of captions that no system gave
 NO_CAPTIONS_OF_TWO = gettext_noop(
-    "Study %(slug)r has no used judgment that compares captions of two different systems."
+    "No judgment of study %(slug)r that results use compares captions of two different systems."
 )
 
 

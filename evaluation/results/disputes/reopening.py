@@ -46,8 +46,8 @@ def units_in_need(study: Study, need: ReopeningReason, *, margin: float = MARGIN
     if need != ReopeningReason.SHORT and kind.aggregation.level != "nominal":
         raise WrongState(
             _(
-                "The answers of study %(slug)r have no winner, so no item is tied or uncertain. Expected "
-                "'%(short)s'."
+                "The answers of study %(slug)r have no winner, so no item can be tied or "
+                "uncertain. Choose “%(short)s”: items that lack votes."
             )
             % {"slug": study.slug, "short": ReopeningReason.SHORT}
         )

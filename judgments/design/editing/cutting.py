@@ -122,8 +122,9 @@ class DesignFitter:
         self.values["workers"] = workers | {"requirements": ""} | {key: nothing[key] for key in preset.values}
         self.sentences.append(
             gettext(
-                "The requirements of the paper (%(title)s) are off, because participants who join by "
-                "the link have no record of approved work. You can change this under “Participants”."
+                "The requirements of the paper (%(title)s) are off, because there is no record of "
+                "earlier approved work for participants who join by the link. You can turn the "
+                "requirements on under “Participants”."
             )
             % {"title": gettext(preset.title)}
         )
@@ -147,8 +148,8 @@ class DesignFitter:
         self.values["question"] = kind.question_for(self.values)
         self.sentences.append(
             gettext(
-                "Participants see the source texts. The wording of the page follows your data. You "
-                "can change it under “Item content”."
+                "Participants see the source texts. The wording of the page was chosen to suit "
+                "your data. You can change the wording under “Item content”."
             )
         )
 
@@ -335,7 +336,7 @@ class DesignFitter:
                 if 0 < (n := controls["per_hit"]) < self.checks:
                     fewer = gettext(
                         "Check questions on each page: %(n)s instead of %(checks)s, because the "
-                        "dataset has no more."
+                        "dataset has too few items."
                     )
                     self.sentences.append(fewer % {"n": n, "checks": self.checks})
                 return
@@ -360,5 +361,8 @@ def _pairs_sentence(requested: Mapping[str, int], there: Mapping[str, int]) -> s
         f"{there[name]} × {gettext(PAIR_WORDS[name])} ({name})" for name in requested if there[name]
     )
     of = ", ".join(thousands(count) for count in sorted(set(requested.values())))
-    sentence = gettext("Pairs: %(listed)s. The preset has %(of)s pairs of each kind.")
+    sentence = gettext(
+        "Pairs that can be sampled from this dataset: %(listed)s. The preset asks for %(of)s pairs of "
+        "each kind."
+    )
     return sentence % {"listed": listed, "of": of}

@@ -22,7 +22,8 @@ RESERVE, REPEAT, OMIT = (
 )  # what check questions are made of: items left out, repeated, none
 TOO_FEW_TEXTS = {
     REPEAT: gettext_noop(
-        "Check questions are repeated items, because the dataset has too few texts for other kinds."
+        "Check questions are repeated items, because the dataset has too few texts for other "
+        "kinds of check questions."
     ),
     OMIT: gettext_noop("There are no check questions, because the dataset has too few texts for them."),
 }

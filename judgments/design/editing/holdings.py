@@ -68,8 +68,8 @@ class Holdings:
 
     def _short(self, needs: str, there: int) -> str:
         return ngettext(
-            "%(needs)s. In this dataset: %(there)s of %(n)s item.",
-            "%(needs)s. In this dataset: %(there)s of %(n)s items.",
+            "%(needs)s. %(there)s of %(n)s item in this dataset meets this requirement.",
+            "%(needs)s. Items in this dataset that meet this requirement: %(there)s of %(n)s.",
             self.images,
         ) % {"needs": needs, "there": thousands(there), "n": thousands(self.images)}
 

@@ -50,8 +50,8 @@ def contradictions_of_stopping(design: StudyDesign, kind: Kind) -> Iterator[str]
     if design.stopping.rule == "margin" and design.stopping.minimum > design.judgments_per_unit:
         yield (
             gettext(
-                "stopping.minimum is %(minimum)s, but judgments_per_unit is "
-                "%(judgments_per_unit)s; expected no more than that"
+                "stopping.minimum is %(minimum)s; expected at most %(judgments_per_unit)s, which "
+                "is judgments_per_unit"
             )
             % {"minimum": design.stopping.minimum, "judgments_per_unit": design.judgments_per_unit}
         )
@@ -74,8 +74,8 @@ def contradictions_of_arena(design: StudyDesign, kind: Kind) -> Iterator[str]:
         ) % {"rule": design.stopping.rule}
     if design.chosen is not None:
         yield gettext(
-            "items were chosen by their usefulness, but an arena samples items by the answers so "
-            "far; use only one of the two"
+            "“chosen” (items chosen by a method) and “arena” (items sampled by the answers so "
+            "far) cannot be combined; remove one of these tables"
         )
     if "repeated" in design.controls.kinds and design.controls.per_hit:
         yield gettext(

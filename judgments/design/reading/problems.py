@@ -59,7 +59,8 @@ def _as_design_error(problem: Any, path: list[str], problems: list[Any]) -> Desi
         )
     if problem["type"] == "missing":
         return DesignError(
-            gettext("%(key)s is missing; name, dataset and protocol have no default.") % {"key": key},
+            gettext("%(key)s is missing; the keys “name”, “dataset” and “protocol” have no default value.")
+            % {"key": key},
             field=key,
         )
     if problem["type"] == "value_error":

@@ -49,8 +49,9 @@ class Controls(Part):
     least: Annotated[int, Field(ge=1, le=1000)] = Field(
         1,
         title="Check questions before exclusion",
-        description="Minimum number of answered check questions. A small number is not reliable, "
-        "because careful participants also miss some.",
+        description="Participants are excluded only after they have answered this number of check questions. "
+        "With a small number, careful participants can also be excluded, because they sometimes "
+        "make a mistake.",
     )
     split: str = Field(
         "dev",
@@ -159,8 +160,8 @@ class Stopping(Part):
     full_depth: Annotated[float, Field(ge=0, le=1)] = Field(
         0.1,
         title="Share of pages without early stopping",
-        description="These pages are sampled with the seed. Agreement is measured only on them, so "
-        "early stopping does not bias it.",
+        description="These pages are sampled with the seed. Agreement is measured only on these pages, "
+        "because early stopping would bias the agreement.",
     )
     minimum: Annotated[int, Field(ge=1, le=1000)] = Field(
         2,

@@ -97,7 +97,8 @@ class Crowd(Part):
     screen_outs: Annotated[int, Field(ge=0, le=100_000)] = Field(
         0,
         title="Maximum number of paid screen-outs",
-        description="Prolific pauses the study when this number is reached.",
+        description="Prolific pauses the study when this number of participants has been screened out and "
+        "paid.",
     )
     demographics: Listed[
         Literal[

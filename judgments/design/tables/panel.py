@@ -83,8 +83,8 @@ class Panel(Part):
         max_length=80,
         pattern=r"^[\w.-]*$",
         title="Parameter for the signature",
-        description="For your own links, or for a panel that signs its links. If set, only signed "
-        "ids are accepted.",
+        description="For your own links, or for a panel that signs its links. If you enter a name, "
+        "participants can join only with a signed link.",
     )
     hits: Annotated[int, Field(ge=1, le=1000)] = Field(
         1,
@@ -117,13 +117,16 @@ class Panel(Part):
         default_factory=dict,
         description="Where a person goes back to per outcome; {code}, {worker} and {session} are filled in.",
         json_schema_extra={
-            "keys": _keys_by_outcome("Redirect URL", "Quorum fills in {code}, {worker} and {session}.")
+            "keys": _keys_by_outcome(
+                "Redirect URL",
+                "Quorum replaces {code}, {worker} and {session} with the values for each participant.",
+            )
         },
     )
     api: bool = Field(
         False,
         title="Use Prolific's API",
-        description="Quorum controls places, approvals and bonuses at Prolific.",
+        description="Through the API, Quorum controls places, approvals and bonuses at Prolific.",
     )
 
     @model_validator(mode="after")

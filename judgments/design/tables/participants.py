@@ -55,10 +55,10 @@ class Erasing(Part):
     offered: Literal["no", "on-request", "at-once"] = Field(
         "no",
         title="Participants can have their data erased",
-        description="Participants find this on their own page.",
+        description="Participants can do this on their page “Your work”.",
         json_schema_extra={
             "words": {
-                "no": "No, they write to the contact",
+                "no": "No, participants must write to the contact person",
                 "on-request": "Yes, if a researcher accepts their request",
                 "at-once": "Yes, immediately and without a request",
             }

@@ -33,7 +33,7 @@ class AnswerOptions(Part):
     confidence: bool = Field(
         False,
         title="Ask how sure participants are",
-        description="Adds a second row of answers: a guess, fairly sure, certain.",
+        description="Participants also choose one of three answers: “A guess”, “Fairly sure” or “Certain”.",
     )
     worst: bool = Field(
         True,
@@ -109,7 +109,10 @@ class ErrorWeights(Part):
     """The weights of the errors of a category, by severity."""
 
     category: str = Field(
-        "", max_length=80, title="Category", description="Empty: all categories that are not listed."
+        "",
+        max_length=80,
+        title="Category",
+        description="Empty: these weights are for all categories that have no row of their own.",
     )
     weights: dict[Literal["minor", "major", "critical"], Annotated[float, Field(ge=0, le=1000)]] = Field(
         title="Weights", description="For example: minor = 1, major = 5."
@@ -147,8 +150,8 @@ class Spans(Part):
         (),
         max_length=60,
         title="Weights of errors",
-        description="Needed only if they differ from the weights of MQM "
-        "(contrib/error_spans/README.md#scores).",
+        description="Needed only if you do not use the weights of MQM, which are listed in "
+        "contrib/error_spans/README.md#scores.",
     )
     score: bool = Field(
         True,
@@ -163,9 +166,9 @@ class Spans(Part):
     documents: bool = Field(
         False,
         title="Whole documents",
-        description="One participant judges all items of a document (column “document”) in order. "
-        "The number of items on a page then counts documents. A long document has its "
-        "own page of work.",
+        description="One participant judges all items of a document (column “document”) in order. The field "
+        "“Items on a page of work” then gives the number of documents on a page. A long document "
+        "has its own page of work.",
     )
     contrastive: bool = Field(
         False,

@@ -35,10 +35,14 @@ class ItemSampling(Part):
     references: AllOrCount = Field(
         "all",
         title="References of each item",
-        description="'all', or the number to sample. The seed determines the sample.",
+        description="'all', or a number. If it is a number, a random sample of this size is used. The seed "
+        "determines the sample.",
     )
     images: AllOrCount = Field(
-        "all", title="Items", description="'all', or the number to sample. The seed determines the sample."
+        "all",
+        title="Items",
+        description="'all', or a number. If it is a number, a random sample of this size is used. The seed "
+        "determines the sample.",
     )
     pairs_from: Literal["outputs", "top-k", "references", "crossed", "list"] = Field(
         "outputs",
@@ -98,8 +102,8 @@ class ItemSampling(Part):
     appearances: Annotated[int, Field(ge=1, le=100)] = Field(
         4,
         title="Number of items per text",
-        description="Each text is shown in this number of items. If there are fewer items, all of "
-        "them are used.",
+        description="Each text of a system is shown in this number of items, or in all items if there are "
+        "fewer.",
     )
     source: Literal["auto", "published", "references"] = Field(
         "auto",
@@ -115,7 +119,7 @@ class ItemSampling(Part):
     only: Listed[Annotated[str, Field(min_length=1, max_length=80)]] = Field(
         (),
         title="Use only these items",
-        description="Ids of pairs, one per line. Empty: all pairs.",
+        description="Ids of items (candidate pairs), one per line. Empty: all items.",
         json_schema_extra={"rows": 2},
     )
     not_in: Listed[Annotated[str, Field(min_length=1, max_length=80)]] = Field(
@@ -171,8 +175,8 @@ class Arena(Part):
     even: Annotated[float, Field(ge=0.01, le=1)] = Field(
         0.2,
         title="Share of pairs sampled uniformly",
-        description="Between 0.01 and 1, so that every pair of systems can occur. 1: all pairs of "
-        "systems are equally probable.",
+        description="Between 0.01 and 1. The other pairs are sampled by how informative they are. 1: all "
+        "pairs of systems are equally probable.",
     )
 
 
@@ -202,14 +206,14 @@ class Filter(Part):
     fill_to: Annotated[int, Field(ge=0, le=100)] = Field(
         0,
         title="Minimum size of the last group",
-        description="The last group is filled with pairs that the filter left out. They measure the "
-        "errors of the filter.",
+        description="If the last group has fewer texts, texts that the filter left out are added. Their "
+        "judgments show which good texts the filter misses.",
     )
     audit: Count = Field(
         0,
-        title="Number of filtered pairs to judge (audit)",
-        description="A sample of the pairs that the filter left out. It shows how many good texts "
-        "the filter misses. 0: no sample.",
+        title="Number of left-out pairs to judge (audit)",
+        description="These pairs are sampled from the pairs that the filter left out. Their judgments show "
+        "how many good texts the filter misses. 0: no sample.",
     )
     order: Literal["stop-first", "stem-first"] = Field(
         "stop-first",

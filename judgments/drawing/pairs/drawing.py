@@ -250,10 +250,10 @@ class _Draw:
             ngettext(
                 "Too few candidate pairs of dataset %(name)r have the %(least)s references that "
                 "the design needs for each pair. Ask for at most %(fitting)s references for each "
-                "pair, or for %(lost)s pair fewer: %(listed)s.",
+                "pair, or for %(lost)s pair fewer. Numbers of pairs that have enough references: %(listed)s.",
                 "Too few candidate pairs of dataset %(name)r have the %(least)s references that "
                 "the design needs for each pair. Ask for at most %(fitting)s references for each "
-                "pair, or for %(lost)s pairs fewer: %(listed)s.",
+                "pair, or for %(lost)s pairs fewer. Numbers of pairs that have enough references: %(listed)s.",
                 lost,
             )
             % {

@@ -89,7 +89,10 @@ def _without_items_of(studies: Collection[str], material: Material, dataset: Dat
     for slug in studies:
         if slug not in known:
             raise DesignError(
-                gettext("sampling.not_in names study %(slug)r, but dataset %(name)r has no such study.")
+                gettext(
+                    "sampling.not_in names study %(slug)r, but there is no study with this "
+                    "name that uses dataset %(name)r."
+                )
                 % {"slug": slug, "name": dataset.name},
                 field="sampling.not_in",
             )
@@ -130,7 +133,7 @@ def _check_sources(design: StudyDesign, material: Material, batch: Batch, quiz: 
         raise DesignError(
             gettext(
                 "source.show is true, but item %(lacking)r of dataset %(name)r has no source "
-                "text%(others)s; expected a text in the column text for each item that is shown."
+                "text%(others)s; expected a text in the column “text” for each item that is shown."
             )
             % {"lacking": lacking[0], "name": material.name, "others": others},
             field="source.show",

@@ -89,7 +89,10 @@ def change_by_hand(
         )
     changes = list(study.design.get("by_hand", []))
     if change is None and not changes:
-        raise WrongState(gettext("Study %(slug)r has no manual change to undo.") % {"slug": study.slug})
+        raise WrongState(
+            gettext("No items of study %(slug)r were changed by hand, so there is no change to undo.")
+            % {"slug": study.slug}
+        )
     if change is None:
         del changes[0 if every else -1 :]
     if drawn := study.state != Study.State.DRAFT:

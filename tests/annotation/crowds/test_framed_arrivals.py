@@ -149,7 +149,7 @@ def test_made_up_hits_of_others_and_of_another_place_are_refused(study: Study) -
     for hit in ("3MADEUP", first_publication(other).external_id, elsewhere.external_id, planned.external_id):
         response = Turker(study).arrive(hitId=hit)
         assert response.status_code == 403, hit
-        assert "not have this HIT" in response.content.decode()
+        assert "this HIT is not open in this study" in response.content.decode()
     assert recorded() == before
 
 

@@ -73,19 +73,19 @@ def test_looking_at_the_link_writes_nothing_and_sets_no_cookie() -> None:
 
 
 LINKS = (
-    ({"PROLIFIC_PID": ""}, "lacks PROLIFIC_PID"),
-    ({"SESSION_ID": " "}, "lacks SESSION_ID"),
+    ({"PROLIFIC_PID": ""}, "“PROLIFIC_PID” is missing in the link"),
+    ({"SESSION_ID": " "}, "“SESSION_ID” is missing in the link"),
     (
         {"PROLIFIC_PID": "<script>alert(1)</script>"},
-        "PROLIFIC_PID in the link that you followed is not a valid id",
+        "“PROLIFIC_PID” in the link that you followed is not a valid id",
     ),
     ({"PROLIFIC_PID": "{{%PROLIFIC_PID%}}"}, "is not a valid id"),
     ({"PROLIFIC_PID": "a" * 10_000}, "is not a valid id"),
     ({"PROLIFIC_PID": "a\x00b"}, "is not a valid id"),
     ({"PROLIFIC_PID": "zoë"}, "is not a valid id"),
     ({"PROLIFIC_PID": "ada\u202egpj"}, "is not a valid id"),
-    ({"SESSION_ID": '=HYPERLINK("x")'}, "SESSION_ID in the link"),
-    ({"SESSION_ID": "a b"}, "SESSION_ID in the link"),
+    ({"SESSION_ID": '=HYPERLINK("x")'}, "“SESSION_ID” in the link"),
+    ({"SESSION_ID": "a b"}, "“SESSION_ID” in the link"),
 )
 
 

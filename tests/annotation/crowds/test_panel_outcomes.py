@@ -283,7 +283,7 @@ def test_whose_time_is_over_loses_the_place_to_the_next_and_is_told_so() -> None
     assert f"cc={code_for(study, design_of(study), 'timed-out')}" in page
     late = ada.post(f"/s/{study.slug}/work/{held.pk}/retake/")
     assert late.status_code == 409
-    assert "study has ended" in late.content.decode()
+    assert "you have already finished or stopped your work" in late.content.decode()
     assert {one.status for one in CrowdSession.objects.all()} == {"timed-out", "submitted"}
     assert "Your time is over" in entry(study, ADA).content.decode()
 
@@ -452,11 +452,13 @@ def test_an_uploaded_list_is_shown_and_changes_nothing_until_it_is_confirmed(des
     )
     assert list(CrowdSession.objects.values()) == before
     answer = designer.post(do(study, "book-list"), {"sealed": sealed, "page": "panel"}, follow=True)
-    assert "Recorded: 1 approved, 0 rejected, 0 ended." in words(answer)
+    assert "Sessions recorded as approved: 1; as rejected: 0; as ended: 0." in words(answer)
     answer = designer.post(do(study, "book-list"), {"sealed": sealed, "page": "panel"}, follow=True)
     assert "Nothing was changed" in words(answer)
     approved = {"sealed": sealed, "page": "panel", "approve": "1"}
-    assert "Recorded: 1 approved" in words(designer.post(do(study, "book-list"), approved, follow=True))
+    assert "Sessions recorded as approved: 1;" in words(
+        designer.post(do(study, "book-list"), approved, follow=True)
+    )
     assert set(CrowdSession.objects.values_list("status", flat=True)) == {"approved"}
     assert StudyEvent.objects.filter(what="reconciled").latest("pk").by is not None
 
@@ -467,7 +469,7 @@ def test_columns_that_are_not_found_are_chosen_from_a_list(designer: Client) -> 
     do_page(study, client)
     asked = upload(study, designer, "mail,result\nada,paid\n")
     assert asked.status_code == 400
-    assert "It has mail, result" in words(asked)
+    assert "The columns of the list are: mail, result" in words(asked)
     chosen = {"text": hidden(asked, "text"), "column-worker": "mail", "column-status": "result"}
     shown = designer.post(do(study, "reconcile"), chosen)
     assert "Paid 1" in words(shown)
@@ -496,7 +498,9 @@ def test_a_large_list_is_read_by_a_job_and_its_ids_do_not_stay(
     assert ADA["PROLIFIC_PID"] not in str(list(Job.objects.values()))
     assert not [path for path in tmp_path.rglob("uploads/**/*") if path.is_file()]
     booked = {"sealed": hidden(shown, "sealed"), "page": "panel"}
-    assert "Recorded: 1 approved" in words(designer.post(do(study, "book-list"), booked, follow=True))
+    assert "Sessions recorded as approved: 1;" in words(
+        designer.post(do(study, "book-list"), booked, follow=True)
+    )
     address = f"{page(study, 'panel')}?job={Job.objects.get().pk}"
     assert "please upload it again" in words(designer.get(address))
     other = signed_in(User.objects.create_superuser("other"))
@@ -510,7 +514,7 @@ def test_columns_of_a_large_list_are_chosen_too(designer: Client, tmp_path: Path
     do_page(study, client)
     others = "".join(f"somebody-else-{n},paid\n" for n in range(4_000))
     asked = read_by_job(designer, upload(study, designer, f"mail,result\nada,paid\n{others}"))
-    assert "It has mail, result" in words(asked)
+    assert "The columns of the list are: mail, result" in words(asked)
     chosen = {"job": hidden(asked, "job"), "column-worker": "mail", "column-status": "result"}
     assert "Paid 1" in words(read_by_job(designer, designer.post(do(study, "reconcile"), chosen)))
 

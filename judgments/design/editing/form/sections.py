@@ -139,7 +139,7 @@ SECTIONS = (
         "workers.quotas",
     ),
     FormSection(
-        "Participants", "Panel", "How the panel sends participants, and how they return to it.",
+        "Participants", "Panel", "How the panel sends participants, and how participants return to the panel.",
         "panel.preset panel.hits crowd.fee_percent panel.worker panel.session panel.project panel.signature "
         "panel.finish panel.personal_codes panel.api crowd.screen_out_cents crowd.screen_outs crowd.demographics "
         "panel.addresses.* panel.codes.*",
@@ -171,14 +171,14 @@ SECTIONS = (
     ),
     FormSection(
         "Quality", "How answers are written",
-        "Used by the detectors of pasted text, typing and the hidden line. Their findings are hints, "
-        "not proof.",
+        "The detectors of pasted text, typing and the hidden line use these records. A finding of "
+            "a detector is a hint, not a proof.",
         "writing.*",
     ),
     FormSection(
         "Quality", "Early stopping",
-        "An item gets no more judgments when its outcome is decided. Only the rule “Stop when one "
-        "answer has the required lead” can change an outcome.",
+        "An item gets no more judgments when its outcome is decided. With the rule “Stop when one "
+            "answer has the required lead”, the outcome can differ from the outcome of all judgments.",
         "stopping.*",
     ),
     FormSection(
@@ -267,7 +267,7 @@ def _field_for_kind(key: str, kind: Kind) -> FieldInfo:
     """Return the field for a key, with title and description as the kind words them."""
     field = copy(field_of(key))
     if key == "controls.per_hit" and kind.grouped:
-        field.title = "Check items on each page"
+        field.title = "Check questions (items) on each page"
     elif key == "labels":
         answers = ", ".join(map(str, kind.labelled))
         field.description = f"One label per line, for {answers} in this order. Empty: built-in labels."

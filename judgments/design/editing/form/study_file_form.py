@@ -17,7 +17,9 @@ class StudyFileForm(forms.Form):
         label=gettext_lazy("Study file"),
         required=False,
         max_length=MOST_REQUEST_BYTES,
-        help_text=gettext_lazy("TOML. The keys name, dataset and protocol (or preset) are required."),
+        help_text=gettext_lazy(
+            "The file is in TOML. It needs the keys “name”, “dataset”, and “protocol” or “preset”."
+        ),
         widget=UnfoldAdminTextareaWidget(attrs={"rows": 18, "spellcheck": "false"}),
     )
     file = forms.FileField(label=gettext_lazy("or a file"), required=False)
