@@ -1,1 +1,1 @@
-"""Side-by-side runs against other programs; no test depends on them."""
+"""Benchmarks against other programs, which no test depends on."""

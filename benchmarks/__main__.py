@@ -1,8 +1,9 @@
-"""Every benchmark of the metrics and statistics, as the tables of docs/benchmarks.md.
+"""Run every benchmark of the metrics and statistics, and print the tables of docs/benchmarks.md.
 
     python -m benchmarks > tables.md
 
-Takes about half an hour on a machine that does nothing else. The peers are those of requirements-oracles.txt.
+This takes about half an hour on a machine that does nothing else. The other programs are those of
+requirements-oracles.txt.
 """
 
 import argparse
@@ -34,7 +35,7 @@ def machine() -> str:
 
 
 def main() -> None:
-    """Print all tables, or those of the modules named on the command line."""
+    """Print all tables, or the tables of the modules named on the command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument(
         "modules", nargs="*", metavar="module", help=f"of {', '.join(MODULES)} (default: all)"

@@ -1,11 +1,11 @@
-"""What the command `aggregate` costs on ten million judgments, beside PyArrow's group-by of their units and answers.
+"""Measure the command `aggregate` on ten million judgments, and PyArrow's group-by of the same units and answers.
 
     python -m benchmarks.aggregate                        # ten million triplets; some 4 GB of disk while it runs
     python -m benchmarks.aggregate --judgments 1000000 --protocol relevance
 
-A study of benchmarks/filling.py, on SQLite in a folder of its own that is removed, or in ``--folder``, where a study
-that is there already is taken. The command runs twice in a process of its own: the first time it makes the blocks of
-columns. Processor time is user and system, memory the most that the process held.
+The study is made by benchmarks/filling.py, on SQLite in a temporary folder, or in ``--folder``, where an existing study
+is used. The command runs twice, each time in a new process; the first run also makes the blocks of columns. Processor
+time is user and system time. Memory is the peak of the process.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from benchmarks.ten_million import filled_folder
 
 
 def cost(label: str, command: Sequence[str]) -> float:
-    """Run a command; print and return its seconds of processor."""
+    """Run a command. Print its seconds of processor time, and return them."""
     process = subprocess.Popen(
         [sys.executable, *command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
@@ -65,7 +65,7 @@ def main() -> None:
 
 
 def write_columns(path: Path) -> Path:
-    """Write the units and answers of the judgments as Parquet."""
+    """Write the units and answers of the judgments to a Parquet file, and return its path."""
     set_up()
     import pyarrow.parquet as pq
 

@@ -1,11 +1,11 @@
-"""Consensus, comparisons and rankings beside crowd-kit 1.4.2 and evalica 0.4.2, on random judgments.
+"""Compare consensus, comparisons and rankings with crowd-kit 1.4.2 and evalica 0.4.2, on random judgments.
 
     python -m benchmarks.aggregation                        # every job at every size, some minutes
     python -m benchmarks.aggregation "bradley-terry" --sizes 1000000
 
-requirements-oracles.txt names the peers. Judgments: three per task by 500 workers, right three times in four,
-two labels, as a pandas frame for the peer. Comparisons: of 50 systems, as lists of names, a tenth tied.
-crowd-kit's Dawid-Skene stops too early, so both sides do 20 steps.
+requirements-oracles.txt names the other programs. Judgments: 500 workers judge three per task, are right three
+times in four, and choose between two labels; crowd-kit gets a pandas frame. Comparisons: of 50 systems, as lists of
+names, with a tenth tied. crowd-kit's Dawid-Skene stops too early, so both programs do 20 steps.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ SEED = 20
 
 @dataclass(frozen=True)
 class Judgments:
-    """Judgments as columns and as the peer's frame, and weights of workers."""
+    """Judgments as columns and as the other program's frame, and weights of workers."""
 
     units: NDArray[np.int64]
     workers: NDArray[np.int64]
@@ -109,7 +109,7 @@ def one_coin(given: Judgments) -> ArrayLike:
 
 @dataclass(frozen=True)
 class Comparisons:
-    """Names of two systems a row, the winner (1, 2 or 0), and the same for the peer."""
+    """Comparisons of two systems: the names, the winner (1, 2 or 0), and the winner in the other program's form."""
 
     first: list[str]
     second: list[str]
@@ -118,7 +118,7 @@ class Comparisons:
 
 
 def comparisons(rows: int) -> Comparisons:
-    """Draw comparisons of 50 systems; every name is a separate str, as if read from a file."""
+    """Return random comparisons of 50 systems. Every name is a separate str, as if read from a file."""
     rng = np.random.default_rng(SEED)
     strength = rng.random(SYSTEMS) + 0.1
     first = rng.integers(0, SYSTEMS, rows)
@@ -170,7 +170,7 @@ class Run:
 
 
 def run(rows: int) -> Run:
-    """Draw a run from 1,000 items per query."""
+    """Return a random run, with lists drawn from 1,000 items per query."""
     rng = np.random.default_rng(SEED)
     shifts = rng.integers(0, 1000, rows // 100).tolist()
     rankings = [[f"caption-{(shift + 7 * rank) % 1000}" for rank in range(100)] for shift in shifts]

@@ -1,11 +1,11 @@
-"""Agreement beside krippendorff 0.9, evalica 0.4.2 and scikit-learn 1.9 on random answers.
+"""Compare agreement with krippendorff 0.9, evalica 0.4.2 and scikit-learn 1.9 on random answers.
 
     python -m benchmarks.agreement                      # every job at three sizes, some minutes
     python -m benchmarks.agreement alpha --sizes 10000
 
-requirements-oracles.txt names the peers. Alpha has five raters, four values and a tenth of the answers
-missing. "The obvious loop" draws units and calls the peer's alpha a thousand times, with other draws, so the
-intervals' ends differ in the third digit.
+requirements-oracles.txt names the other programs. For alpha there are five raters and four values, and a tenth of the
+answers is missing. "The obvious loop" draws units and calls the other program's alpha a thousand times. Its draws
+differ, so the ends of the intervals differ in the third digit.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ Clustered = tuple[tuple[Column, Column, Column], dict[str, Column]]
 
 
 def table(units: int) -> Table:
-    """Draw five raters who copy the unit's truth half of the time."""
+    """Return random answers of five raters, who give the unit's true answer half of the time."""
     generator = np.random.default_rng(SEED)
     shape = (RATERS, units)
     truth = generator.integers(1, 5, units)
@@ -57,7 +57,7 @@ def table(units: int) -> Table:
 
 
 def sliders(units: int) -> Table:
-    """Draw ratings from 0 to 100."""
+    """Return random ratings from 0 to 100."""
     generator = np.random.default_rng(SEED)
     return np.clip(np.round(table(units) * 25 + generator.normal(0, 10, (RATERS, units))), 0, 100)
 
@@ -68,7 +68,7 @@ def frame(units: int) -> tuple[Table, Any]:
 
 
 def pairs(count: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Draw two raters' labels, 1 to 5."""
+    """Return random labels, 1 to 5, of two raters."""
     generator = np.random.default_rng(SEED)
     first = generator.integers(1, 6, count)
     return first, np.where(generator.random(count) < 0.6, first, generator.integers(1, 6, count))
@@ -81,7 +81,10 @@ def words(count: int) -> tuple[list[str], list[str]]:
 
 
 def clustered(judgments: int) -> Clustered:
-    """Draw units judged three times by 300 workers with 1 or 2, and the columns of clusters: 15 units an image."""
+    """Return random judgments with clusters, where 300 workers judge each unit three times with 1 or 2.
+
+    An image has 15 units.
+    """
     generator = np.random.default_rng(SEED)
     units, own = judgments // 3, np.arange(judgments) // 3
     worker = (generator.integers(0, 300, units + 1)[own] + 100 * (np.arange(judgments) % 3)) % 300
@@ -91,7 +94,7 @@ def clustered(judgments: int) -> Clustered:
 
 
 def rows(judgments: int) -> tuple[list[str], list[str], NDArray[np.int64]]:
-    """Draw units judged three times by ten thousand workers with grades 1 to 4."""
+    """Return random judgments with grades from 1 to 4, where ten thousand workers judge each unit three times."""
     grades = np.random.default_rng(SEED).integers(1, 5, judgments)
     units = [f"unit-{row // 3}" for row in range(judgments)]
     return units, [f"w-{(row // 3 * 7 + row % 3) % 9999}" for row in range(judgments)], grades
@@ -122,7 +125,7 @@ def interval(answers: Table, level: str = "nominal") -> ArrayLike:
 
 
 def obvious_loop(answers: Table) -> ArrayLike:
-    """Draw units and ask the peer, a thousand times."""
+    """Resample the units a thousand times, and return the interval of the other program's alpha."""
     peer = importlib.import_module("krippendorff")
     generator = np.random.default_rng(SEED)
     units = answers.shape[1]

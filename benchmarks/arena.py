@@ -1,8 +1,9 @@
-"""Adaptive drawing: bias and coverage with and without weights, by simulation; and the time of a draw.
+"""Simulate adaptive sampling of pairs: bias and coverage with and without weights, and the time to draw a page.
 
     python -m benchmarks.arena [--runs 100] [--pages 400] [--judgments 1000000] [--systems 5]
 
-Systems differ by item, people by taste. "Even" draws all pairs of systems alike, "live" as an arena does.
+Systems differ by item, and people differ in taste. "Even" draws all pairs of systems with the same chance, and "live"
+draws them as an arena does.
 """
 
 from __future__ import annotations
@@ -23,9 +24,9 @@ from quorum.statistics.drawing import Drawing, prior_strengths
 
 SYSTEMS, ITEMS, PEOPLE, PAGE = 5, 60, 30, 5
 PAIRS = np.array(list(combinations(range(SYSTEMS), 2)))
-LADDER = np.array([1.0, 0.5, 0.4, -0.3, -1.6])  # strengths, of which two are hard to tell apart
+LADDER = np.array([1.0, 0.5, 0.4, -0.3, -1.6])  # strengths, of which two are hard to distinguish
 TIE = 0.6  # Davidson's nu
-# added to the difference of some pairs: no strengths have these chances
+# numbers added to the difference of some pairs, so that no strengths have these chances
 TWISTED = {(0, 4): -2.0, (1, 2): 1.2, (2, 3): -1.0}
 
 
@@ -38,7 +39,7 @@ def _differences(twisted: bool) -> Floats:
 
 
 def _chances(difference: Floats) -> Floats:
-    """Return (N, 3) chances of the second, none and the first."""
+    """Return (N, 3) chances that the second wins, that there is a tie, and that the first wins."""
     weights = np.stack(
         [np.exp(-difference / 2), np.full_like(difference, TIE), np.exp(difference / 2)], axis=-1
     )
@@ -54,7 +55,7 @@ def _strengths(rows: list[tuple[int, ...]], weights: Floats | None = None) -> tu
 
 
 def one_run(differences: Floats, seed: int, pages: int, even: float) -> tuple[list[tuple[int, ...]], Floats]:
-    """Return (pair, answer, item, person) of each judgment, and its pair's chance."""
+    """Simulate a study. Return (pair, answer, item, person) of each judgment, and the chances of the judged pairs."""
     rng = np.random.default_rng(seed)
     of_item = rng.normal(0, 0.6, (ITEMS, SYSTEMS))
     of_person = rng.normal(0, 0.3, (PEOPLE, SYSTEMS))
@@ -79,7 +80,7 @@ def one_run(differences: Floats, seed: int, pages: int, even: float) -> tuple[li
 
 
 def _target(differences: Floats) -> Floats:
-    """Return the strengths that endless even drawing would give."""
+    """Return the strengths that a study of infinite size with equally probable pairs would give."""
     rng = np.random.default_rng(0)
     spread = rng.normal(0, np.sqrt(2 * (0.6**2 + 0.3**2)), 200_000)
     table = np.array([_chances(one + spread).mean(axis=0) for one in differences])
@@ -111,10 +112,10 @@ def simulate(runs: int, pages: int, even: float = 0.2) -> None:
 def time_of_a_draw(
     judgments: int, systems: int, items: int = 400, workers: int = 5000, draws: int = 200
 ) -> None:
-    """Fill an arena on a database of its own (SQLite), and measure the processor time of the next pages.
+    """Fill an arena in a new SQLite database, and measure the processor time of drawing the next pages.
 
-    The answers are counted by pair of systems as submissions do; all pages that were taken stand in the database with
-    their judgments, since a draw reads what the worker had before.
+    Answers are counted by pair of systems, as submissions count them. All pages that were taken are in the database
+    with their judgments, because a draw reads the worker's earlier pages.
     """
     with tempfile.TemporaryDirectory() as folder:
         os.environ["DATA_DIR"] = folder
@@ -141,7 +142,7 @@ def time_of_a_draw(
             System.objects.create(dataset=dataset, name=f"system-{number:03}") for number in range(systems)
         ]
         Item.objects.bulk_create(Item(dataset=dataset, name=f"{one}", position=one) for one in range(items))
-        transaction.set_autocommit(False)  # a commit waits for the disk
+        transaction.set_autocommit(False)  # no commit after each step, because a commit waits for the disk
         for item in Item.objects.filter(dataset=dataset):
             Caption.objects.create(
                 dataset=dataset, item=item, key=f"{item.name}#0", text="A dog .", role="reference"

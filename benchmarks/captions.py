@@ -1,10 +1,10 @@
-"""Scores beside pycocoevalcap 1.2 on random captions of 8.5 words on average, by Zipf's law.
+"""Compare scores with pycocoevalcap 1.2 on random captions, which have 8.5 words on average, by Zipf's law.
 
     python -m benchmarks.captions                       # every job at every size, about ten minutes
     python -m benchmarks.captions cider-d --sizes 5000
 
-requirements-oracles.txt names the peer, whose tokenizer needs Java. Both sides get tokens, except in `raw
-text`, where both tokenise and compute BLEU-1..4, ROUGE-L and CIDEr-D; the start of Java is not counted.
+requirements-oracles.txt names the other program, whose tokenizer needs Java. Both programs get tokens, except in `raw
+text`, where both tokenise and compute BLEU-1..4, ROUGE-L and CIDEr-D. The start of Java is not counted.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ SEED = 7
 
 @dataclass(frozen=True)
 class Captions:
-    """The same captions for both sides."""
+    """The captions that both programs score."""
 
     candidates: list[str]
     references: list[list[str]]
 
     @property
     def for_peer(self) -> tuple[dict[int, list[str]], dict[int, list[str]]]:
-        """Return image -> references, and image -> [candidate]."""
+        """The references, and the candidate in a list, by image."""
         return dict(enumerate(self.references)), {i: [text] for i, text in enumerate(self.candidates)}
 
 
@@ -53,7 +53,7 @@ def captions(count: int, rng: np.random.Generator) -> list[str]:
 
 
 def made_up(size: int) -> Captions:
-    """Draw candidates with five references each."""
+    """Return random candidates with five references each."""
     rng = np.random.default_rng(SEED)
     candidates, flat = captions(size, rng), captions(size * REFERENCES, rng)
     return Captions(candidates, [flat[i * REFERENCES : (i + 1) * REFERENCES] for i in range(size)])
@@ -103,7 +103,7 @@ def raw_text(given: Captions) -> ArrayLike:
 
 
 def peer_tokens(texts: dict[int, list[str]]) -> Any:
-    """Tokenise by the peer, with a new Java."""
+    """Return the tokens by the other program, which starts a new Java."""
     rows = {key: [{"caption": text} for text in own] for key, own in texts.items()}
     return _peer("tokenizer.ptbtokenizer", "PTBTokenizer")().tokenize(rows)
 
@@ -126,7 +126,7 @@ def bleu_pre(given: Captions) -> ArrayLike:
 
 
 def plain_bleu_pre(given: Captions) -> ArrayLike:
-    """Count by the obvious loop; stop words and stems come from one call on the words."""
+    """Return the counts of Bleu-pre by a plain loop. Stop words and stems come from one call on all words."""
     content = _content_words(given)
     found = [content(text) for text in given.candidates]
     hits = 0

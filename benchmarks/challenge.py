@@ -1,4 +1,6 @@
-"""A submission to the evaluation server, from the uploaded bytes to scores and ranks, without database and pages.
+"""Measure a submission to the evaluation server, from the uploaded bytes to scores and ranks.
+
+The measurement does not include the database and pages.
 
 python -m benchmarks.challenge                      # 40,504 images, five references each
 python -m benchmarks.challenge --images 5000
@@ -23,7 +25,7 @@ WORDS, REFERENCES, LENGTH = 12_000, 5, 10
 
 
 def made_up(count: int, generator: np.random.Generator) -> list[str]:
-    """Draw captions by Zipf's law, with a capital and a full stop."""
+    """Return random captions by Zipf's law, with a capital and a full stop."""
     letters = "abcdefghijklmnopqrstuvwxyz"
     words = ["".join(letters[(number // 26**place) % 26] for place in range(4)) for number in range(WORDS)]
     shares = 1 / np.arange(1, WORDS + 1)
@@ -57,7 +59,7 @@ def main() -> None:
     entries = [{"image_id": at, "caption": text} for at, text in enumerate(made_up(images, generator))]
     raw = json.dumps(entries).encode()
     chunks = [raw[at : at + 65_536] for at in range(0, len(raw), 65_536)]
-    PreparedReferences.of(references[:100], METRICS).score(texts[:100])  # compiles
+    PreparedReferences.of(references[:100], METRICS).score(texts[:100])  # compile first
     print("| step | s | processor s |")
     print("|---|---|---|")
     captions = timed(

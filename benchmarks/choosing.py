@@ -1,11 +1,12 @@
-"""Savings by choosing items: PASCAL-50S, ABSTRACT-50S and Flickr8k drawn from again and again, and a simulation.
+"""Measure savings by choosing items, by repeated sampling from three published data sets and by simulation.
 
     python -m benchmarks.choosing                          a simulation of known truth: bias and coverage
     python -m benchmarks.choosing --pascal FOLDER          `pairs.jsonl`, `references.jsonl`: 11 votes a pair
     python -m benchmarks.choosing --abstract FOLDER        the same files: 48 triplets a pair
     python -m benchmarks.choosing --flickr8k FOLDER        `ExpertAnnotations.txt`, `expert_metric_scores.tsv.gz`
 
-Metrics are bleu-4, rouge-l and cider-d by the tokens of the COCO evaluation.
+The data sets are PASCAL-50S, ABSTRACT-50S and Flickr8k. Metrics are bleu-4, rouge-l and cider-d, with the tokens of the
+COCO evaluation.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ def _lines(path: Path) -> list[dict[str, Any]]:
 
 
 def of_pairs(folder: Path, kind: str = "") -> Population:
-    """Read pairs with people's majority; triplets count like votes, and a drawn pair is a tie."""
+    """Return the pairs of a folder with people's majority. Triplets count like votes, and a drawn pair is a tie."""
     from contrib.choosing.population import Population
     from evaluation.results.metric_figures import PairTexts
 
@@ -111,7 +112,10 @@ def pairs(name: str, folder: Path) -> None:
 
 
 def flickr8k(folder: Path) -> None:
-    """Images with the captions that experts graded; no caption names a system, and no reference is read."""
+    """Print the savings on Flickr8k's images with graded captions.
+
+    No caption names a system, and no reference is used.
+    """
     from contrib.choosing.population import Population, ScoredPopulation
     from contrib.choosing.savings import targets_of
     from evaluation.results.metric_figures import CaptionTexts
@@ -165,7 +169,10 @@ def flickr8k(folder: Path) -> None:
 
 
 def simulation(runs: int = 4000, items: int = 400, budget: int = 80) -> None:
-    """Items from a population without end; half of what people say goes with what made an item probable."""
+    """Print bias and coverage on items from an infinite population.
+
+    Half of people's answers depends on the score that determines the item's probability.
+    """
     print(
         "what people say goes with usefulness by   bias (HT)   bias (Hajek)   of the most useful   coverage (Hajek)"
     )

@@ -1,7 +1,8 @@
-"""What the rules about control items do: run ``python -m benchmarks.controls`` (docs/controls.md has its figures).
+"""Measure the rules about control items: run ``python -m benchmarks.controls`` (docs/controls.md has its figures).
 
-How often an honest worker's running accuracy falls below the threshold, how soon a guessing one's does; how surely a
-wrong control item is suspected, and how often a sound one; and how much worse damaged captions of PASCAL-50S are.
+It measures how often an honest worker's running accuracy falls below the threshold, and how soon a guessing worker's
+does; how surely a wrong control item is suspected, and how often a right one; and how much worse damaged captions of
+PASCAL-50S are.
 """
 
 from __future__ import annotations
@@ -37,9 +38,12 @@ def accuracy(rng: np.random.Generator) -> None:
 
 
 def suspects(rng: np.random.Generator) -> None:
+    """Simulate 40 control items and 20 workers, and print how often items are suspected.
+
+    The stated answer of one item is wrong.
+    """
     from annotation.quality.controls import check_control_items
 
-    """Simulate 40 control items, 20 workers, and one wrong stated answer."""
     print("judgments an item, chance to be right: wrong item suspected / any sound item suspected")
     for each in (3, 5, 10):
         for share in (0.95, 0.9, 0.8):
@@ -57,7 +61,7 @@ def suspects(rng: np.random.Generator) -> None:
 
 
 def damage(rng: np.random.Generator, folder: Path) -> None:
-    """Compare a damaged caption of each image of PASCAL-50S with the other 49."""
+    """Print how much worse a damaged caption of each image of PASCAL-50S scores against the other 49 captions."""
     lines = (folder / "pascal-50s" / "references.jsonl").read_text("utf-8").splitlines()
     rows = [json.loads(line) for line in lines]
     images = [
@@ -87,7 +91,7 @@ def damage(rng: np.random.Generator, folder: Path) -> None:
 def main() -> None:
     argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0]).parse_args()
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
-    django.setup()  # for the models that are imported along; no database is asked
+    django.setup()  # for models that are imported indirectly; no database is read
     rng = np.random.default_rng(SEED)
     accuracy(rng)
     suspects(rng)

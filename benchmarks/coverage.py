@@ -1,17 +1,21 @@
-"""How often 95 % intervals hold the truth, and what tests at 5 % find, in a matrix of studies.
+"""Measure how often 95 % intervals contain the truth, and what tests at 5 % find, in a matrix of simulated studies.
 
     python -m benchmarks.coverage --processes 2 --output docs/figures/coverage.csv     # all, about forty minutes
     python -m benchmarks.coverage share "best of" --data-sets 200 --cells 20           # some figures, 20 cells
     python -m benchmarks.coverage --cells "raters=8 taste=1.2" items=12                # cells with all parts of either
 
-A cell is a study: items, raters, votes an item, how much raters differ in taste, the chance of a rater to be careless
-and answer at random, and even or uneven work (the busiest rater is ten times as likely as the rarest to be asked for an
-item). Each data set draws its items and raters anew. The truth is the mean of the figure over many other data sets of
-the cell. The oracle knows the standard deviation of the figure from these, and uses t with the smaller number of items
-(documents, where items lie in them) and raters, less one, as degrees of freedom; its test knows the deviation where
-nothing differs. Where several systems are compared it tests the first against each other one with Holm's correction.
+A cell is a study. It has numbers of items and raters, votes per item, the difference of raters in taste, the chance
+that a rater is careless and answers at random, and even or uneven work. With uneven work, the busiest rater is ten
+times as likely as the rarest to be asked for an item. Each data set draws its items and raters anew. The truth is
+the mean of the figure over many other data sets of the cell.
 
-Cells beyond a limit by more than three standard errors of the simulation are printed, each with its values.
+The oracle is an ideal test for comparison. It knows the standard deviation of the figure from the other data sets,
+and uses t. Its degrees of freedom are the smaller number of items (or documents of items) and raters, minus one.
+Its test uses the standard deviation in the case that nothing differs. If several systems are compared, the test
+compares the first with each other one, with Holm's correction.
+
+The program prints the cells that exceed a limit by more than three standard errors of the simulation, with their
+values.
 """
 
 from __future__ import annotations
@@ -43,32 +47,32 @@ from quorum.statistics.meta import accuracy_difference, pair_accuracy, winners_w
 
 SEED = 17
 DATA_SETS = 1000
-# Data sets of a truth for each that is tried: its error is a seventieth of the figure's deviation, which is off by 1 %.
+# Number of data sets for the truth, per data set that is tried. The truth has 1/70, its deviation 1 %, error.
 TRUTHS = 5
 FEWEST_TRUTHS = 2000
-NUMBERS = 2_000_000  # drawn at once
+NUMBERS = 2_000_000  # number of random numbers drawn at once
 
 ITEMS = (12, 50, 150)
 RATERS = (3, 4, 5, 8, 12, 25, 50)
 VOTES = (1, 3, 5, 11, 21)
 TASTES = (0.0, 0.4, 1.2)
 CARELESS = (0.0, 0.15)
-BETWEEN = 24  # cells between the corners
+BETWEEN = 24  # number of cells between the corners
 
-GAP = 0.5  # between the best system and the others, in deviations of a vote
-EVEN, APART = (1.2, 1.2), (0.5, 2.0)  # noise of two metrics beside qualities of deviation 1
-FAR, ALIKE = 0.9, 0.3  # gap and deviation of pairs of which many votes win nearly all
+GAP = 0.5  # gap between the best system and the others, in standard deviations of a vote
+EVEN, APART = (1.2, 1.2), (0.5, 2.0)  # noise of two metrics, if qualities have the standard deviation 1
+FAR, ALIKE = 0.9, 0.3  # gap and standard deviation of pairs that the first wins nearly always, by many votes
 GOOD = (0.15, 2.0)  # noise of a metric that is nearly always right
 GRADES = 5
-SEGMENTS = 3  # of a document
-MOST_WIDTH, LEAST_POWER = 1.25, 0.9  # of the oracle's
+SEGMENTS = 3  # number of segments of a document
+MOST_WIDTH, LEAST_POWER = 1.25, 0.9  # as multiples of the oracle's
 MOST_FALL = 0.03
-YES_OF_METRIC, YES_OF_PEOPLE = 0.3, 3.1  # no mean of an odd number of votes lies on the latter
+YES_OF_METRIC, YES_OF_PEOPLE = 0.3, 3.1  # no mean of an odd number of votes equals the second
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A study; see the module."""
+    """A simulated study. The module documents its factors."""
 
     items: int
     raters: int
@@ -87,14 +91,14 @@ class Cell:
         return self.taste > TASTES[1]
 
     def careless_raters(self, generator: np.random.Generator, sets: int) -> Flags:
-        """Draw which (S, raters) are careless."""
+        """Return random (S, raters) flags of careless raters."""
         return np.asarray(generator.random((sets, self.raters)) < self.careless)
 
     def generator(self, purpose: str) -> np.random.Generator:
         return np.random.default_rng([SEED, *(zlib.crc32(word.encode()) for word in (self.name, purpose))])
 
     def assignment(self, generator: np.random.Generator, sets: int) -> Ints:
-        """Draw (S, I, V) raters, no two of an item the same."""
+        """Return random (S, I, V) raters. The raters of an item are distinct."""
         if self.votes == self.raters:
             return np.broadcast_to(np.arange(self.raters), (sets, self.items, self.votes))
         busy = np.linspace(1, 10 if self.uneven else 1, self.raters)
@@ -104,7 +108,10 @@ class Cell:
 
 
 def cells() -> list[Cell]:
-    """Return the corners that can be, chains in which one factor grows, and a Latin hypercube between."""
+    """Return all cells.
+
+    These are the possible corners, chains in which one factor grows, and a Latin hypercube between the corners.
+    """
 
     def ends(values: Sequence[Any]) -> tuple[Any, Any]:
         return values[0], values[-1]
@@ -119,7 +126,7 @@ def cells() -> list[Cell]:
     chains += [Cell(50, 12, votes, 0.4, 0.0, False) for votes in VOTES if votes <= 12]
     chains += [Cell(50, 25, votes, 0.0, 0.0, False) for votes in VOTES]
     chains += [Cell(50, 8, votes, 1.2, 0.15, True) for votes in VOTES if votes <= 8]
-    # The strict limits begin where raters are still few.
+    # The strict limits already apply to small numbers of raters.
     few = product(ends(ITEMS), (5, 8), ends(TASTES))
     chains += [Cell(items, raters, 5, taste, 0.0, False) for items, raters, taste in few]
     generator = np.random.default_rng(SEED)
@@ -140,10 +147,10 @@ def most_votes(raters: int) -> int:
 
 @dataclass(frozen=True, eq=False)
 class Data:
-    """S data sets, told apart by object.
+    """S data sets, compared by identity.
 
     rater: (S, I, V). answer: (S, I, K, V) grades or scores of K systems, or (S, I, 1, V) winners 1 and 2.
-    metric: (S, 2, I) scores of two metrics. document: (I,) of the items.
+    metric: (S, 2, I) scores of two metrics. document: (I,) documents of the items.
     """
 
     rater: Ints
@@ -153,33 +160,36 @@ class Data:
 
     @cached_property
     def mean(self) -> Floats:
-        """Return (S, I, K) means of the votes."""
+        """The (S, I, K) means of the votes."""
         return np.asarray(self.answer.mean(axis=3))
 
     @cached_property
     def winner(self) -> Ints:
-        """Return (S, I) winners by most votes, whose number is odd."""
+        """The (S, I) winners by most votes, whose number is odd."""
         return np.where(self.mean[:, :, 0] < 1.5, 1, 2)
 
     @cached_property
     def counts(self) -> Floats:
-        """Return (S, I, GRADES) votes by grade for the first system."""
+        """The (S, I, GRADES) numbers of votes by grade for the first system."""
         return (self.answer[:, :, 0, :, np.newaxis] == np.arange(1, GRADES + 1)).sum(axis=2).astype(float)
 
     @cached_property
     def differences(self) -> Data:
-        """Return how much better the first of two systems is, by item and rater, as the scores of one."""
+        """Data sets in which the answers are the differences of two systems' scores, by item and rater."""
         return replace(self, answer=self.answer[:, :, :1] - self.answer[:, :, 1:])
 
     def votes(self, at: int) -> tuple[Ints, Ints, Floats]:
-        """Return rows, raters and answers of a data set, one a vote; a row is an item's output of a system."""
+        """Return the rows, raters and answers of a data set, with one entry per vote.
+
+        A row is an item's output of a system.
+        """
         items, systems, votes = self.answer.shape[1:]
         rater = np.broadcast_to(self.rater[at, :, np.newaxis], (items, systems, votes))
         return np.repeat(np.arange(items * systems), votes), rater.ravel(), self.answer[at].ravel()
 
     @lru_cache(maxsize=1)  # noqa: B019 - holds no more than the last data sets
     def clusters(self, without_raters: Callable[..., Any], at: int) -> dict[str, Any]:
-        """Return the clusters of people's winners or means, one an item, of a data set."""
+        """Return the clusters of people's winners or means of a data set, with one winner or mean per item."""
         number = self.answer.shape[1]
         return {"item": np.arange(number), "rater": without_raters(*self.votes(at), number)}
 
@@ -188,18 +198,18 @@ Draw = Callable[[Cell, np.random.Generator, int, bool], Data]
 
 
 def normal(generator: np.random.Generator, deviation: float, *shape: int) -> NDArray[Any]:
-    return deviation * generator.standard_normal(shape, np.float32)  # half the time of doubles
+    return deviation * generator.standard_normal(shape, np.float32)  # takes half the time of doubles
 
 
 def at_raters(of_rater: NDArray[Any], rater: Ints) -> NDArray[Any]:
-    """Return (S, I, V, ...) values of the raters of votes."""
+    """Return (S, I, V, ...) values of the rater of each vote."""
     return of_rater[np.arange(len(rater))[:, np.newaxis, np.newaxis], rater]
 
 
 def answers(
     cell: Cell, generator: np.random.Generator, rater: Ints, sincere: NDArray[Any], highest: int
 ) -> Floats:
-    """Return (S, I, K, V) sincere answers, with whole numbers from 1 to the highest at random of careless raters."""
+    """Return (S, I, K, V) answers. Those of careless raters are random whole numbers from 1 to the highest."""
     at_random = at_raters(cell.careless_raters(generator, len(rater)), rater)
     chance = generator.integers(1, highest + 1, sincere.shape)
     return np.where(at_random[:, :, np.newaxis], chance, sincere).astype(np.float64)
@@ -218,9 +228,9 @@ def outputs(
     spans: bool = False,
     gap: float = GAP,
 ) -> Data:
-    """Draw grades of the systems' outputs for items, or minus the weight of errors in segments of documents.
+    """Return random grades of the systems' outputs for items, or minus the weight of errors in segments of documents.
 
-    Where `apart`, the first system is better.
+    If `apart` is true, the first system is better.
     """
     rater, document = cell.assignment(generator, sets), np.arange(cell.items) // (SEGMENTS if spans else 1)
     liking = normal(generator, 1, sets, cell.items, systems, cell.votes)
@@ -248,10 +258,11 @@ def judgments(
     noise: tuple[float, float] = APART,
     graded: bool = False,
 ) -> Data:
-    """Draw grades of captions, or votes on pairs, and two metrics' scores.
+    """Return random grades of captions, or votes on pairs, and two metrics' scores.
 
-    Raters' taste is, in parts, severity, or a liking for the first of each pair, and favour for what each metric likes.
-    Where `apart`, the first metric is better; without favour people like the first of each pair better instead.
+    Raters' taste consists of severity, or of a preference for the first of each pair, and of `favour` for what each
+    metric prefers. If `apart` is true, the first metric is better; without favour, people prefer the first of each
+    pair instead.
     """
     rater = cell.assignment(generator, sets)
     quality = generator.normal(0, deviation, (sets, cell.items))
@@ -271,7 +282,7 @@ def judgments(
 
 
 class Estimate(NamedTuple):
-    """A figure's value and interval; `better` is 1 or -1 where a test finds the first better or worse, else 0."""
+    """A figure's value and interval. `better` is 1 or -1 if a test finds the first better or worse, else 0."""
 
     value: float
     low: float = math.nan
@@ -279,7 +290,7 @@ class Estimate(NamedTuple):
     better: int = 0
 
 
-@lru_cache(maxsize=2)  # of systems, and of their differences
+@lru_cache(maxsize=2)  # one entry for systems, and one for their differences
 def standings(data: Data, at: int) -> Any:
     from evaluation.results.standings import MEAN, Outputs
 
@@ -305,12 +316,12 @@ def difference_of_systems(data: Data, at: int) -> Estimate:
 
 
 def best_of_systems(data: Data, at: int) -> Estimate:
-    leaders = standings(data, at).compare().leaders  # those of the verdict
+    leaders = standings(data, at).compare().leaders  # as in the verdict
     return Estimate(math.nan, better=0 if len(leaders) > 1 else 1 if leaders == ["system-0"] else -1)
 
 
 def share_won(data: Data, at: int) -> Estimate:
-    """Return the share of pairs that the first wins; the test asks whether a half lies in the interval."""
+    """Return the share of pairs that the first wins. The test asks whether the interval contains a half."""
     share = accuracy_of(data, at, np.ones(data.answer.shape[1]))
     return share._replace(better=(share.low > 0.5) - (share.high < 0.5))
 
@@ -385,12 +396,12 @@ def shares(data: Data) -> Floats:
 
 
 def right(data: Data) -> Floats:
-    """Return (S, 2) accuracies of the metrics."""
+    """Return the (S, 2) accuracies of the metrics."""
     return np.asarray((np.where(data.metric > 0, 1, 2) == data.winner[:, np.newaxis]).mean(axis=2))
 
 
 def alphas(data: Data, level: str) -> Floats:
-    """Return (S,) alphas of the first system's grades (Krippendorff 2011)."""
+    """Return the (S,) alphas of the first system's grades (Krippendorff 2011)."""
     total = data.counts.sum(axis=1)
     number, votes = total.sum(axis=1), data.answer.shape[3]
     grade = np.arange(GRADES)
@@ -417,7 +428,7 @@ def kappas(data: Data) -> Floats:
 
 
 def taus(data: Data) -> Floats:
-    """Return (S, 2) tau-b of the metrics with people's mean grades."""
+    """Return the (S, 2) tau-b of the metrics with people's mean grades."""
     first, second = np.triu_indices(data.answer.shape[1], 1)
     people = np.sign(data.mean[:, first, 0] - data.mean[:, second, 0])
     metric = np.sign(data.metric[:, :, first] - data.metric[:, :, second])
@@ -428,11 +439,12 @@ def taus(data: Data) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """What is measured.
+    """A figure to measure.
 
-    values: of data to their (S,) values, or (S, K) of systems. estimate: of data and the position of a data set.
-    null: the value where nothing differs; None without a test. lopsided: a share near one, whose interval may be wide,
-    and cover much, where fewer than five items are expected to be otherwise.
+    values: function of data that returns their (S,) values, or (S, K) values of systems. estimate: function of data
+    and the position of a data set. null: the value if nothing differs; None without a test. lopsided: whether the
+    figure is a share near one. Its interval may be wide, and its coverage high, if fewer than five items are
+    expected to differ.
     """
 
     draw: Draw
@@ -448,7 +460,7 @@ class Figure:
         return min(clusters, cell.raters) - 1
 
 
-# By object, so that figures of the same draw share their data sets.
+# One object per draw, so that figures of the same draw share their data sets.
 TWO, THREE, SIX = (partial(outputs, systems=systems) for systems in (2, 3, 6))
 SPANS = partial(outputs, systems=2, spans=True)
 OF_SYSTEMS = partial(judgments, severity=1.0, favour=0.0)
@@ -481,7 +493,7 @@ FIGURES = {
 
 
 def data_of(cell: Cell, draw: Draw, purpose: str, apart: bool, sets: int) -> Iterator[Data]:
-    """Yield data sets in parts that fit into memory; figures of one draw have the same ones."""
+    """Yield data sets in parts that fit into memory. Figures of the same draw have the same data sets."""
     at_once = max(1, NUMBERS // (cell.items * max(cell.raters, 6 * cell.votes, cell.items)))
     generator = cell.generator(f"{purpose} {apart}")
     for start in range(0, sets, at_once):
@@ -490,10 +502,10 @@ def data_of(cell: Cell, draw: Draw, purpose: str, apart: bool, sets: int) -> Ite
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What a figure's intervals and tests do in a cell; nan where they have none. Widths are means.
+    """The results of a figure's intervals and tests in a cell, nan without them. Widths are means.
 
-    undefined: the share of data sets without the figure, which are left out. One with a figure and no interval counts
-    as an interval that does not hold the truth.
+    undefined: the share of data sets without the figure, which are left out. A data set with a figure but without an
+    interval counts as one whose interval does not contain the truth.
     """
 
     cell: Cell
@@ -517,7 +529,7 @@ class Row:
 
     @property
     def power_reached(self) -> float:
-        """Return the share of the oracle's power; of a tenth or less it is chance."""
+        """The power as a share of the oracle's power, or nan if the oracle's is a tenth or less."""
         return self.power / self.oracle_power if self.oracle_power > 0.1 else math.nan
 
     def fail(self, *reasons: str) -> Row:
@@ -525,7 +537,10 @@ class Row:
 
 
 class Sample(NamedTuple):
-    """A figure in a cell: values of many data sets, for the oracle, and (S,) values and (S, 4) estimates of others."""
+    """Values of a figure in a cell.
+
+    They are the values of many data sets, for the oracle, and (S,) values and (S, 4) estimates of other data sets.
+    """
 
     truths: Floats
     values: Floats
@@ -573,7 +588,7 @@ def sample(
         for name in figures
     }
     for name, of_figure in samples.items():
-        if of_figure.values.ndim == 1:  # the truth must be that of the figure whose interval is tried
+        if of_figure.values.ndim == 1:  # the truth must belong to the figure whose interval is tried
             np.testing.assert_allclose(of_figure.estimates[:, 0], of_figure.values, atol=1e-9, err_msg=name)
     return samples
 
@@ -593,7 +608,7 @@ def with_intervals(row: Row, figure: Figure, apart: Sample) -> Row:
         row = row.fail("coverage")
     width, widths = math.nan, (high - low)[~np.isnan(high - low)]
     if len(widths):
-        with np.errstate(invalid="ignore"):  # of intervals without end
+        with np.errstate(invalid="ignore"):  # intervals may be infinite
             width, error = float(widths.mean()), float(widths.std()) / math.sqrt(len(widths))
         if row.cell.raters >= 8 and not loose and not width - 3 * error <= MOST_WIDTH * 2 * half:
             row = row.fail("width")
@@ -630,11 +645,11 @@ def with_tests(row: Row, figure: Figure, apart: Sample, even: Sample) -> Row:
 
 
 def decided_by_oracle(null: float, deviation: float, freedom: int, values: Floats) -> Ints:
-    """Return (S,) what the oracle decides of (S,) values or those of (S, K) systems, as in `Estimate`."""
+    """Return the oracle's (S,) decisions on (S,) values, or on (S, K) values of systems, as in `Estimate`."""
     if values.ndim == 1:
         lead = values - null
         return np.where(np.abs(lead) > stdtrit(freedom, 0.975) * deviation, np.sign(lead), 0).astype(np.int64)
-    leads = np.sort(values.max(axis=1, keepdims=True) - values, axis=1)[:, :0:-1]  # the largest first
+    leads = np.sort(values.max(axis=1, keepdims=True) - values, axis=1)[:, :0:-1]  # in descending order
     critical = stdtrit(freedom, 1 - 0.025 / np.arange(leads.shape[1], 0, -1)) * deviation
     return np.where(np.all(leads > critical, axis=1), np.where(values.argmax(axis=1) == 0, 1, -1), 0)
 
@@ -646,12 +661,15 @@ def coverage_limits(cell: Cell) -> tuple[float, float]:
 
 
 def beyond(excess: float, limit: float, number: int) -> bool:
-    """Tell whether a share of so many data sets is beyond its limit by more than three standard errors."""
+    """Return whether a share of `number` data sets exceeds its limit by more than three standard errors."""
     return excess > 3 * math.sqrt(limit * (1 - limit) / max(number, 1))
 
 
 def with_falls(rows: Sequence[Row]) -> list[Row]:
-    """Let rows fail that have less power than a cell with fewer items, raters or votes that is else alike."""
+    """Return the rows, marking those with less power than a smaller study as failed.
+
+    A smaller study has fewer items, raters or votes, and is otherwise equal.
+    """
     checked = list(rows)
     for factor in ("items", "raters", "votes"):
         chains: dict[Any, list[int]] = {}
@@ -674,7 +692,7 @@ def short(value: float) -> str:
 
 
 def print_worst(rows: Sequence[Row]) -> None:
-    """Print a line a figure and group of cells, with the worst value of each measure."""
+    """Print a line for each figure and group of cells, with the worst value of each measure."""
     print("| figure | raters | taste | cells | coverage | size | width | power | failing |")
     print("|---|---|---|---|---|---|---|---|---|")
     groups = product(
@@ -714,7 +732,11 @@ def print_failing(rows: Sequence[Row]) -> None:
 
 
 def cells_named(wanted: Sequence[str]) -> list[Cell]:
-    """Return so many cells, spread over the matrix, or those with all parts of one of the names."""
+    """Return the wanted cells.
+
+    `wanted` is a number of cells, which are spread over the matrix, or names; a cell must have all parts of one of
+    them.
+    """
     matrix = cells()
     if not wanted:
         return matrix
@@ -734,7 +756,7 @@ def main() -> None:
     options = parser.parse_args()
     names = [name for name in FIGURES if not options.figures or name.startswith(tuple(options.figures))]
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
-    django.setup()  # for the models that come along with the verdict; no database is asked
+    django.setup()  # for models that the verdict imports; no database is read
     matrix = cells_named(options.cells)
     rows, start = [], time.perf_counter()
     with ProcessPoolExecutor(options.processes, mp_context=get_context("fork")) as pool:

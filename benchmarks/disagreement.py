@@ -1,9 +1,9 @@
-"""What the figures of docs/disagreement.md are worth: simulations of known truth, and Flickr8k's experts.
+"""Check the figures of docs/disagreement.md by simulations of known truth, and on Flickr8k's experts.
 
     python -m benchmarks.disagreement                     floors, false alarms and power
     python -m benchmarks.disagreement --flickr8k FOLDER   metrics against soft labels of real people
 
-FOLDER holds `ExpertAnnotations.txt` (image, caption, three grades) and `expert_metric_scores.tsv.gz` (image, caption,
+FOLDER has `ExpertAnnotations.txt` (image, caption, three grades) and `expert_metric_scores.tsv.gz` (image, caption,
 scores by metric).
 """
 
@@ -33,7 +33,10 @@ FOLDS = 5
 
 
 def floors() -> None:
-    """Entropy by counting and corrected, beside the truth; the last truth is no Dirichlet."""
+    """Print the entropy by counting and with corrections, and the true entropy.
+
+    The last truth is not a Dirichlet distribution.
+    """
     generator = np.random.default_rng(1)
     print("answers  truth of p    true  counted  Miller-Madow  Dirichlet")
     for n in (2, 3, 5, 10):
@@ -56,9 +59,9 @@ def floors() -> None:
 
 
 def crowd(seed: int, *, biased: int = 0, careless: int = 0) -> tuple[Any, Any, Any]:
-    """Twenty raters right in nine of ten, five on each of 120 units.
+    """Return the judgments of twenty raters, who are right in nine of ten; five judge each of 120 units.
 
-    The first `biased` see yes in half of what is no; the last `careless` guess.
+    The first `biased` raters answer yes to half of the units whose answer is no. The last `careless` raters guess.
     """
     generator = np.random.default_rng(seed)
     truth, unit = generator.integers(0, 2, 120), np.repeat(np.arange(120), 5)
@@ -70,7 +73,7 @@ def crowd(seed: int, *, biased: int = 0, careless: int = 0) -> tuple[Any, Any, A
 
 
 def groups() -> None:
-    """How often p is .05 or less."""
+    """Print how often p is .05 or less."""
     for name, size, options in (
         ("one kind", 100, {}),
         ("5 of 20 biased", 40, {"biased": 5}),
@@ -95,7 +98,7 @@ def groups() -> None:
 
 
 def flickr8k(folder: Path) -> None:
-    """Metrics against the grades of three experts, images in five folds."""
+    """Compare metrics with the grades of three experts, with the images in five folds."""
     with gzip.open(folder / "expert_metric_scores.tsv.gz", "rt", encoding="utf-8") as lines:
         scores = {
             (row.pop("image"), row.pop("caption")): row for row in csv.DictReader(lines, delimiter="\t")

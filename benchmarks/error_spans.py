@@ -1,4 +1,4 @@
-"""WMT23's English-German errors and scores, computed from the data of Kocmi et al. 2024.
+"""Compute WMT23's English-German errors and scores from the data of Kocmi et al. 2024.
 
     python -m benchmarks.error_spans FOLDER
 
@@ -27,7 +27,7 @@ def lines(path: Path) -> list[list[str]]:
 
 
 def scores(path: Path) -> dict[str, list[float | None]]:
-    """Return system -> score of each segment, None where nobody judged it."""
+    """Return the scores of each system's segments, which are None if nobody judged them."""
     found: defaultdict[str, list[float | None]] = defaultdict(list)
     for system, value in lines(path):
         found[system].append(None if value == "None" else float(value))
@@ -40,7 +40,7 @@ def means(found: dict[str, list[float | None]]) -> dict[str, float]:
 
 
 def compare_mqm(human: Path) -> dict[str, float]:
-    """Score the ratings of MQM, and count what differs from the scores in the files."""
+    """Score the ratings of MQM, and count differences from the scores in the files. Return the scores."""
     from contrib.error_spans.kind.mqm import MQM
 
     ours: defaultdict[str, list[float | None]] = defaultdict(list)
@@ -73,7 +73,7 @@ def compare_esa(campaign: Path, mqm: dict[str, float]) -> None:
 
 
 def agree(campaign: Path) -> None:
-    """Print how far the two campaigns, of two judges for each text, mark the same."""
+    """Print the agreement of two campaigns, each with two judges for each text, on marked spans."""
     batches = json.loads((campaign / "data" / "batches_wmt23_en-de_esa.json").read_text(encoding="utf-8"))
     texts = {
         (str(one["itemID"]), one["documentID"]): one["targetText"]
@@ -87,7 +87,7 @@ def agree(campaign: Path) -> None:
             for row in csv.reader(file):
                 item, bad, document, spans = row[2], row[3], row[7], json.loads(row[9])
                 if bad == "TGT" and "tutorial" not in document and "#duplicate" not in document:
-                    # the last character of a span is within it, and what is missing has no place
+                    # a span includes its last character, and omissions have no position
                     own[item, document] = [
                         (one["start_i"], one["end_i"] + 1, one["severity"])
                         for one in spans

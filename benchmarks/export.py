@@ -1,10 +1,10 @@
-"""What exporting and aggregating cost, in seconds and in memory beyond what was held before.
+"""Measure the seconds and the memory that exporting and aggregating take.
 
     python -m benchmarks.export                    # 100,000 judgments: 33,334 graded units, three workers each
     python -m benchmarks.export --units 100000     # 300,000 judgments on 100,000 units
 
-Works on an empty SQLite database in a folder of its own; with DATABASE_URL set, on that empty database. Each step
-runs in a process of its own, so that its peak memory is its own.
+The database is an empty SQLite database in a temporary folder, or the empty database of DATABASE_URL. Each step runs in
+a new process, so that its peak memory is its own; memory in use before the step is subtracted.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def fill(units: int) -> None:
 
 
 def step(name: str, folder: Path) -> None:
-    """Run one step; print its seconds and memory."""
+    """Run one step, and print its seconds and memory."""
     set_up()
     from evaluation.data.export.exporting import export_judgments
     from evaluation.results.aggregation import aggregate_study
@@ -138,7 +138,7 @@ def step(name: str, folder: Path) -> None:
 
 
 def peak_memory() -> float:
-    """Return this process's peak memory in MiB (Linux; getrusage would count the parent's)."""
+    """Return this process's peak memory in MiB (Linux; getrusage would include the parent's)."""
     status = Path("/proc/self/status").read_text()
     return int(status.split("VmHWM:")[1].split()[0]) / 1024
 

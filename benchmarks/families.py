@@ -1,9 +1,9 @@
-"""Processor time on raw captions with a year, a price, a URL ... in each, as a multiple of plain words.
+"""Measure processor time on raw captions that contain a year, a price, a URL and so on, as a multiple of plain words.
 
     python -m benchmarks.families [--size 2000] [--peer]
 
-Each caption has five references, which name the same year. `--peer` adds how much more pycocoevalcap 1.2 with its Java
-tokenizer takes for BLEU-1..4, ROUGE-L and CIDEr-D than we do, the start of Java not counted; it needs some minutes.
+Each caption has five references, which contain the same year. `--peer` adds how many times longer pycocoevalcap 1.2
+with its Java tokenizer takes for BLEU-1..4, ROUGE-L and CIDEr-D, without the start of Java; it needs some minutes.
 """
 
 import argparse
@@ -24,7 +24,7 @@ ACCENTS = str.maketrans("aeiougnp", "áéíöüğñþ")
 CHINESE = str.maketrans({chr(ord("a") + i): chr(0x4E00 + 37 * i) for i in range(26)})
 ARABIC = str.maketrans({chr(ord("a") + i): chr(0x0627 + i % 20) for i in range(26)})
 
-# Made from random numbers and from a word of the caption.
+# A function that makes an item from random numbers and from a word of the caption.
 Item = Callable[[Callable[[int, int], int], str], str]
 
 FAMILIES: dict[str, Item] = {
@@ -49,7 +49,7 @@ FAMILIES: dict[str, Item] = {
 
 
 def of_family(plain: Captions, item: Item) -> Captions:
-    """Put an item behind the first word of each text, the same in all texts of an image."""
+    """Return captions with an item after the first word of each text. The item is the same in all texts of an image."""
     rng = np.random.default_rng(1)
 
     def draw(low: int, high: int) -> int:
@@ -71,7 +71,7 @@ def _with(extra: str, text: str) -> str:
 
 
 def processor_seconds(work: Callable[[], object]) -> float:
-    """Return those of this process and of the programs that it started and that ended."""
+    """Return the processor seconds of a call, in this process and in ended programs that it started."""
     before = sum(os.times()[:4])
     work()
     return sum(os.times()[:4]) - before

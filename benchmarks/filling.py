@@ -1,19 +1,21 @@
-"""A large study, made in seconds: 1,000,000 judgments in half a minute, seeded, the same rows each time.
+"""Make a large study in seconds: 1,000,000 judgments in half a minute. The same seed makes the same rows.
 
-``fill_study(judgments=..., protocol=..., seed=...)`` makes, in the database that Django is set up with, one open study
-and everything it stands on: HITs of 20 items, three workers for each HIT, and 300 workers of whom one in ten answers at
-random. Rows go in as tuples (``common.rows``), without an object a row, some thousand HITs at a time: ten million
-judgments take no more memory than what the database keeps and 8 bytes for each caption's row id.
+``fill_study(judgments=..., protocol=..., seed=...)`` makes one open study with all rows that it needs, in the database
+of Django's settings: HITs of 20 items, three workers for each HIT, and 300 workers, of whom one in ten answers at
+random. Rows are inserted as tuples (``common.rows``), without an object for each row, some thousand HITs at a time. So
+ten million judgments take little memory, apart from 8 bytes for each caption's row id and the memory of the database.
 
-``triplet``: images with ten references and three candidates, three pairs an image, a unit for each pair and
-reference. ``relevance``: 20,000 images with two references, and as many systems as the judgments ask for, each with
+``triplet``: images with ten references and three candidates, three pairs per image, and a unit for each pair and
+reference. ``relevance``: 20,000 images with two references, and as many systems as the judgments need, each with
 one caption of each image. Both have 2 control items among the 20. ``caption``, ``keywords`` and ``grounding`` ask
 about the same 20,000 images again and again, without control items. Other benchmarks may use it:
 
     from benchmarks.filling import fill_study
     study = fill_study(judgments=1_000_000)  # -> the Study, slug "large"
 
-Run by itself it fills the database that DATABASE_URL or DATA_DIR names:  python -m benchmarks.filling --judgments 60000
+As a program, it fills the database that DATABASE_URL or DATA_DIR names:
+
+    python -m benchmarks.filling --judgments 60000
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ if TYPE_CHECKING:
 SIZE, VOTES, WORKERS = 20, 3, 300
 PAIRS = ((0, 1, "HM"), (0, 2, "HM"), (1, 2, "MM"))
 MOST_IMAGES = 20_000
-UNTAKEN = 10  # HITs at the end that nobody took yet
+UNTAKEN = 10  # number of HITs at the end that nobody has taken
 HITS_AT_ONCE, CAPTIONS_AT_ONCE = 2_000, 50_000
 WORDS = tuple(f"word{number}" for number in range(40))
 BOXES = (
@@ -51,7 +53,7 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass
 class Size:
-    """Numbers of everything, and row ids as rows are made."""
+    """The numbers of all rows, and the row ids of rows that were made."""
 
     protocol: str
     done: int
@@ -76,12 +78,12 @@ class Size:
 
     @property
     def judged(self) -> int:
-        """Return the judged units of a HIT."""
+        """The number of judged units of a HIT."""
         return SIZE - self.controls
 
     @property
     def hits(self) -> int:
-        """Return all HITs, untaken ones included."""
+        """The number of all HITs, including untaken ones."""
         return self.done + UNTAKEN
 
     @property
@@ -92,7 +94,7 @@ class Size:
 def fill_study(
     *, judgments: int = 1_000_000, seed: int = 1, slug: str = "large", protocol: str = "triplet"
 ) -> Study:
-    """Fill a study with as many whole HITs as ``judgments`` make, and ten untaken ones."""
+    """Make a study with as many whole HITs as ``judgments`` need, and ten untaken ones."""
     from django.db import connection, transaction
 
     from annotation.models import Assignment, Judgment, Participation, Worker
@@ -117,7 +119,7 @@ def fill_study(
             numbers = range(start, min(start + HITS_AT_ONCE, size.hits))
             units, hits = _hits(study, size, numbers)
             _work(study, size, numbers, units, hits, workers, rng)
-            if start == 0:  # so that looking for what was just made is planned well
+            if start == 0:  # so that the database plans queries for the new rows well
                 refresh_statistics(Unit, HIT)
     with transaction.atomic():
         refresh_statistics(Caption, Output, Unit, HIT, HITUnit, Assignment, Judgment)
@@ -153,7 +155,7 @@ def _study(slug: str, size: Size, rng: np.random.Generator) -> Study:
 
 
 def _captions(dataset: int, size: Size, rng: np.random.Generator) -> None:
-    """Add references and candidates, eight words each."""
+    """Add references and candidates with eight words each."""
     from common.rows import insert_rows
     from judgments.models import Caption
 
@@ -189,7 +191,7 @@ def _captions(dataset: int, size: Size, rng: np.random.Generator) -> None:
 
 
 def _outputs(dataset: Any, size: Size) -> None:
-    """Add a system for each candidate of an image; the first stands for people."""
+    """Add a system for each candidate of an image. The first system stands for people."""
     from common.rows import insert_rows
     from judgments.models import Output, System
 
@@ -228,7 +230,7 @@ def _pairs(study: Study, size: Size) -> None:
 
 
 def _ids(rows: Any, after: int = 0) -> Ints:
-    """Return row ids behind ``after`` in order, int64."""
+    """Return the int64 row ids above ``after``, in order."""
     found = rows.filter(pk__gt=after).order_by("pk").values_list("pk", flat=True).iterator(10_000)
     return np.fromiter(found, dtype=np.int64)
 
@@ -242,7 +244,7 @@ SHOWN = ("item_id", "reference_id", "first_id", "second_id", "pair_id", "kind", 
 
 
 def _shown(size: Size, place: int) -> tuple[Any, ...]:
-    """Return what the judged unit at ``place`` shows."""
+    """Return the fields of the judged unit at ``place``."""
     if size.protocol == "triplet":
         pair, n = divmod(place, size.references)
         at, which = divmod(pair, len(PAIRS))
@@ -265,7 +267,7 @@ def _shown(size: Size, place: int) -> tuple[Any, ...]:
 
 
 def _control(size: Size, place: int) -> tuple[Any, ...]:
-    """Return what a control item shows; its right answer is 1."""
+    """Return the fields of a control item, whose right answer is 1."""
     at = place % size.images
     first, other = int(size.reference[at, 0]), int(size.reference[at, 1])
     if size.protocol == "triplet":
@@ -274,7 +276,7 @@ def _control(size: Size, place: int) -> tuple[Any, ...]:
 
 
 def _hits(study: Study, size: Size, numbers: range) -> tuple[Ints, Ints]:
-    """Add HITs and units; return unit row ids (HITs, SIZE), control items last, and HIT row ids."""
+    """Add HITs and units. Return (HITs, SIZE) row ids of units, with control items last, and row ids of HITs."""
     from common.rows import insert_rows
     from judgments.models import HIT, HITUnit, Unit
 
@@ -350,7 +352,7 @@ def _work(
             for n, key in enumerate(keys)
         ),
     )  # fmt: skip
-    # nine in ten mostly see what a unit "truly" is, and know the control items
+    # nine in ten workers mostly give the true answer, and know the control items
     lazy = np.array([who(first + n) % 10 == 0 for n in range(len(keys))])
     right = rng.random((len(keys), SIZE)) >= np.where(lazy, 0.5, 0.15)[:, None]
     left = (rng.random((len(keys), SIZE)) < 0.5).tolist()
@@ -373,7 +375,7 @@ def _work(
 def _answers(
     size: Size, hit: int, right: npt.NDArray[np.bool_], rng: np.random.Generator
 ) -> list[list[tuple[int | None, Any]]]:
-    """Return (value, answer) of each assignment and place; one of them is None."""
+    """Return the (value, answer) of each assignment and position, one of which is None."""
     places = (hit + np.arange(len(right)) // VOTES)[:, None] * size.judged + np.arange(SIZE)
     control = np.arange(SIZE) >= size.judged
     if size.protocol == "triplet":

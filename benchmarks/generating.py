@@ -1,12 +1,12 @@
-"""What drawing and storing the HITs of a study costs: seconds of the processor, and memory beyond what was held before.
+"""Measure the processor time and the memory that sampling and storing the HITs of a study take.
 
     python -m benchmarks.generating                                # a million units of each protocol
     python -m benchmarks.generating --units 100000 --only triplet
 
-``graded`` and ``relevance`` cross as many images as captions, with five references each; ``triplet`` draws pairs of
-images with twenty references and three systems. Each HIT has a control item or a control image. On an SQLite database
-in a folder of its own, or with DATABASE_URL on that empty database (below scripts/with-services: PostgreSQL), without
-the server's share. Each study is generated in a process of its own.
+``graded`` and ``relevance`` combine as many images as captions, with five references each. ``triplet`` samples pairs of
+images with twenty references and three systems. Each HIT has a control item or a control image. The database is an
+SQLite database in a temporary folder, or the empty database of DATABASE_URL (with scripts/with-services: PostgreSQL),
+without the time of the server. Each study is generated in a new process, and memory in use before is subtracted.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def design_of(protocol: str, units: int) -> dict[str, Any]:
 
 
 def fill(protocol: str, units: int) -> None:
-    """Make the dataset and the draft. A tenth of the images becomes control items."""
+    """Make the dataset and the draft. A tenth of the images become control items."""
     import numpy as np
 
     from common.rows import insert_rows
@@ -97,7 +97,7 @@ def fill(protocol: str, units: int) -> None:
 
 
 def step(protocol: str, units: int) -> None:
-    """Generate, and print what drawing and storing cost."""
+    """Generate the HITs of a study, and print the time and memory that sampling and storing take."""
     set_up()
     from django.core.management import call_command
 

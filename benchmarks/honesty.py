@@ -1,21 +1,21 @@
-"""Whom the detectors of docs/honest-answers.md would flag wrongly: measured on people's captions and people's typing.
+"""Measure whom the detectors of docs/honest-answers.md would flag wrongly, on people's captions and people's typing.
 
     python -m benchmarks.honesty phrasing --data FOLDER                  # some two minutes
     python -m benchmarks.honesty words --data FOLDER                     # the hidden line's words; seconds
     python -m benchmarks.honesty typing --keystrokes FOLDER              # half a minute for 2,300 people
 
-FOLDER of captions has ``coco-captions``, ``flickr8k``, ``pascal-50s`` and ``abstract-50s`` (docs/formats.md), whose
-captions people wrote between 2010 and 2015, before language models. None of the four says who wrote what, so workers
-are formed by permutation: each image gives five captions, one to each of five places, places are shuffled, and every
-20 of them are one worker's, on 20 images. A made-up worker therefore has the phrasings of twenty people; a real one
-repeats himself, which this detector does not look at.
+The FOLDER of captions has ``coco-captions``, ``flickr8k``, ``pascal-50s`` and ``abstract-50s`` (docs/formats.md), whose
+captions people wrote between 2010 and 2015, before language models. None of the four says who wrote which caption, so
+workers are formed by permutation: each image gives five captions, one to each of five positions. The captions at a
+position are shuffled, and every 20 of them, on 20 images, are one worker's. So a simulated worker has the phrasings of
+twenty people. A real worker repeats their own phrasings, which this detector does not count.
 
-To see how many are found, in other runs a fifth of the workers let a program write a share of their answers: one of 20
-sentences (captions of images outside of the study), with one word left out.
+To see how many workers are found, in other runs a fifth of the workers let a program write a share of their answers:
+one of 20 sentences (captions of images outside of the study), with one word left out.
 
-FOLDER of keystrokes has ``*_keystrokes.txt`` of the 136 Million Keystrokes data (Dhakal et al. 2018,
-https://userinterfaces.aalto.fi/136Mkeystrokes/, not for commercial use). People copied sentences there, on keyboards
-of computers; writing of one's own is slower.
+The FOLDER of keystrokes has ``*_keystrokes.txt`` of the 136 Million Keystrokes data (Dhakal et al. 2018,
+https://userinterfaces.aalto.fi/136Mkeystrokes/, not for commercial use). In it, people copied sentences on keyboards of
+computers. People who write their own sentences type more slowly.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ ANSWERS = AnswerFormat.from_values(
     (), level="nominal", sided=False, is_text=True, records_typing=True, hidden_line=True
 )
 SEED = 1
-PLACES, SIZE, EACH, STUDY = 5, 5, 20, 100  # captions of an image, of a page, of a worker; images of a study
+PLACES, SIZE, EACH, STUDY = 5, 5, 20, 100  # captions per image, page and worker; images per study
 STUDIES = 12
 COPIED, PROGRAM = (0.5, 1.0), 20
 TOGETHER = 2000.0  # ms, as in static/js/writing.js
@@ -54,7 +54,7 @@ NO_KEYS = {"SHIFT", "CTRL", "ALT", "CAPS_LOCK", "ARW_LEFT", "ARW_RIGHT", "ARW_UP
 
 
 def captions_of(folder: Path) -> dict[str, dict[str, list[str]]]:
-    """Return the captions of each data set by image."""
+    """Return the captions of each data set, by image."""
     found: dict[str, defaultdict[str, list[str]]] = {
         name: defaultdict(list) for name in ("MS COCO", "Flickr8k", "PASCAL-50S", "ABSTRACT-50S")
     }
@@ -74,7 +74,7 @@ def captions_of(folder: Path) -> dict[str, dict[str, list[str]]]:
 def study_of(
     captions: dict[str, list[str]], *, copied: float, rng: np.random.Generator
 ) -> tuple[list[SubmittedPage], set[int]]:
-    """Return the pages of a made-up study in order, and the workers who copy."""
+    """Return the pages of a simulated study in order, and the workers who copy."""
     names = sorted(captions)
     images = [names[place] for place in rng.permutation(len(names))[:STUDY].tolist()]
     pages: list[SubmittedPage] = []
@@ -112,7 +112,7 @@ def _varied(text: str, rng: np.random.Generator) -> str:
 
 
 def phrasing(folder: Path, only: str) -> None:
-    """Print the share of made-up workers who are ever flagged, in studies of 100 images and 25 workers."""
+    """Print the share of simulated workers who are ever flagged, in studies of 100 images and 25 workers."""
     rule = make_rule("phrasing", {})
     print(
         f"{rule!r}, seed {SEED}; {STUDIES} studies of {STUDY} images with {PLACES} captions, {EACH} a worker"
@@ -150,7 +150,7 @@ def words(folder: Path) -> None:
 
 
 def sentences_of(path: Path) -> Iterator[list[float]]:
-    """Yield the times of the keys of each sentence in milliseconds, without keys that write nothing."""
+    """Yield the times of the keys of each sentence in milliseconds, without keys that do not write."""
     times: defaultdict[str, list[float]] = defaultdict(list)
     with path.open(encoding="utf-8", errors="replace") as file:
         for row in csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE):
@@ -164,7 +164,7 @@ def _is_number(text: str | None) -> bool:
 
 
 def signals_of(times: Sequence[float]) -> dict[str, int]:
-    """Return what static/js/writing.js would have counted."""
+    """Return the signals that static/js/writing.js would have counted."""
     gaps = np.diff(np.array(times))
     near = gaps[gaps <= TOGETHER]
     found = {"keys": len(times), "bursts": len(times) - len(near), "typing_ms": round(float(near.sum()))}
@@ -175,7 +175,7 @@ def signals_of(times: Sequence[float]) -> dict[str, int]:
 
 
 def typing(folder: Path) -> None:
-    """Print who is flagged with all sentences on one page, and how near the sentences come to the bounds."""
+    """Print who is flagged if all sentences are on one page, and how near the sentences come to the limits."""
     from annotation.quality.detectors.honesty import keys_per_second, relative_gap_spread
 
     rule = make_rule("typing", {"share": 0.0001})  # a single sentence is enough here
@@ -207,7 +207,7 @@ def main() -> None:
     parser.add_argument("--keystrokes", type=Path)
     parser.add_argument("--only", default="", help="a part of a data set's name")
     chosen = parser.parse_args()
-    settings.USE_I18N = False  # sentences in English need no apps
+    settings.USE_I18N = False  # English sentences need no apps
     if chosen.what == "typing":
         if chosen.keystrokes is None:
             parser.error("typing needs --keystrokes, the folder of the keystroke files")

@@ -1,9 +1,9 @@
-"""Imported scores: how long they take, and WMT23's published figures again.
+"""Measure the time to import scores, and compute WMT23's published figures again.
 
     python -m benchmarks.imported_scores                                  # 100 metrics x 100,000 captions
     python -m benchmarks.imported_scores ErrorSpanAnnotation/data/mt-metrics-eval-v2/wmt23
 
-Both run on a database of their own (SQLite in a temporary folder) and leave nothing behind.
+Both use an SQLite database in a temporary folder, and leave no files.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import numpy as np
 
 METRICS, SYSTEMS, IMAGES = 100, 10, 10_000
 PAIR = "en-de"
-# Metric -> tie-calibrated accuracy and soft pairwise accuracy as reported for en-de of WMT23, MQM.
+# Tie-calibrated accuracy and soft pairwise accuracy as reported for en-de of WMT23, MQM, by metric.
 REPORTED = {
     "XCOMET-Ensemble-refA": (0.604, 0.939),
     "MetricX-23-refA": (0.603, None),
@@ -41,7 +41,7 @@ def now() -> tuple[float, float]:
 
 
 def dataset_of(folder: Path, name: str, references: list[str], outputs: dict[str, list[str]]) -> Any:
-    """Import texts with a reference each, and what systems wrote, line by line."""
+    """Import texts with one reference each, and the outputs of systems, line by line. Return the dataset."""
     from judgments.datasets.importing import import_candidates, import_dataset
     from judgments.models import Dataset
 

@@ -1,9 +1,9 @@
-"""How fast the readers are, and how much memory they need beyond the rows they hand out.
+"""Measure the speed of the readers, and the memory that they need in addition to the rows that they yield.
 
     python -m benchmarks.importers ../shared/data
-    python -m benchmarks.importers            # made-up files only
+    python -m benchmarks.importers            # generated files only
 
-The files are read and thrown away: what storing the rows costs is measured elsewhere.
+The rows are discarded. Other benchmarks measure the time to store them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MADE_UP_LINES = 200_000
 
 
 def measured(label: str, rows: Callable[[], Iterator[object]]) -> None:
-    """Print rows, seconds and rows per second of one pass, and peak memory of another."""
+    """Print rows, seconds and rows per second of one pass, and the peak memory of another pass."""
     start = time.perf_counter()
     count = sum(1 for _ in rows())
     seconds = time.perf_counter() - start
@@ -54,7 +54,7 @@ def published(data: Path) -> None:
 
 
 def made_up(folder: Path, lines: int) -> None:
-    """Write tables of `lines` records: five captions an image, three judgments a unit."""
+    """Write tables of `lines` records, with five captions per image and three judgments per unit."""
     captions, judgments = folder / "d.jsonl", folder / "j.csv"
     with captions.open("w", encoding="utf-8") as stream:
         for n in range(lines):

@@ -1,13 +1,13 @@
-"""What the queue of jobs costs, how soon a job starts, and whether accounts take turns.
+"""Measure the cost of the queue of jobs, the time until a job starts, and whether accounts take turns.
 
     python -m benchmarks.jobs                                   # SQLite, messages in files
     python -m benchmarks.jobs --database postgresql --broker    # the servers of TEST_DATABASE_URL and TEST_REDIS_URL
 
-Three measures, each on a fresh installation with one Celery worker of four processes, and beat:
+There are three measurements, each on a new installation with one Celery worker of four processes, and beat:
 
-- many small jobs, which do nothing: processor time of all of Quorum's processes for each (user and system)
-- jobs asked for one by one on an idle server: seconds from the row to the start
-- eight accounts with 200 jobs of a tenth of a second each, and a ninth with one: when that one begins
+- many small jobs that do nothing: processor time of all of Quorum's processes per job (user and system)
+- single jobs on an idle server: seconds from the row to the start
+- eight accounts with 200 jobs of a tenth of a second each, and a ninth with one: when the ninth account's job starts
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ print((job.started_at - job.created_at).total_seconds())
 
 @contextmanager
 def worker(installation: Installation, processes: int = 4) -> Iterator[int]:
-    """Yield the id of a worker that is ready."""
+    """Start a worker, and yield its process id when it is ready."""
     command = ["celery", "--quiet", "--app", "config", "worker", "--beat", f"--include={KINDS}"]
     command.append(f"--concurrency={processes}")
     with (installation.folder / "worker.log").open("ab") as log:

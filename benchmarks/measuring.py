@@ -1,10 +1,10 @@
 """Measure two programs on the same input, each figure in a new process.
 
-A benchmark module lists its jobs and calls `main(JOBS)`, which prints a Markdown table: seconds of the best
-of several calls, their ratio, peak memory beyond the input, and the difference of the results. Start-up,
-imports, compiling and making the input are excluded on both sides: a small input is processed first, and what
-a peer starts in every call is subtracted. Processes are bound to one core if possible. Memory is that of the
-process on Linux, not of programs that a peer starts.
+A benchmark module lists its jobs and calls `main(JOBS)`, which prints a Markdown table: seconds of the best of
+several calls, their ratio, peak memory in addition to the input, and the difference of the results. Start-up,
+imports, compiling and making the input are excluded for both programs: a small input is processed first, and the
+time of what the other program starts in every call is subtracted. Processes are bound to one core if possible.
+Memory is that of the process on Linux, without programs that the other program starts.
 """
 
 from __future__ import annotations
@@ -26,15 +26,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 OURS, THEIRS = "ours", "theirs"
-ENOUGH = 2.0  # seconds after which a call is not repeated any more
+ENOUGH = 2.0  # seconds after which a call is no longer repeated
 
 
 @dataclass(frozen=True)
 class Job:
-    """A task of two programs.
+    """A task for two programs.
 
-    `prepare` makes the input of a size; `ours` and `theirs` return numbers to compare. `peer` names the other
-    program, `package` what must be importable for it. `starting` is what `theirs` starts in every call.
+    `prepare` makes the input of a size. `ours` and `theirs` return numbers to compare. `peer` names the other
+    program, and `package` is the module that must be importable for it. `starting` does the part of `theirs` that
+    starts programs.
     """
 
     name: str
@@ -51,7 +52,7 @@ class Job:
 
 
 def main(jobs: Iterable[Job]) -> None:
-    """Run the jobs named on the command line, or all."""
+    """Run the jobs named on the command line, or all jobs."""
     known = {job.name: job for job in jobs}
     parser = argparse.ArgumentParser(description="Measure Quorum beside other programs.")
     parser.add_argument("jobs", nargs="*", help=f"names of jobs: {', '.join(known)}")
@@ -96,10 +97,10 @@ def _row(job: Job, size: int) -> str:
 
 
 def _in_fresh_process(job: Job, side: str, size: int) -> dict[str, Any]:
-    module = getattr(job.ours, "func", job.ours).__module__  # a partial lives where its function does
+    module = getattr(job.ours, "func", job.ours).__module__  # the module of a partial is that of its function
     if module == "__main__":
         spec = sys.modules["__main__"].__spec__
-        assert spec is not None  # benchmarks are run with -m
+        assert spec is not None  # true if the benchmark is run with -m
         module = spec.name
     command = [sys.executable, "-m", module, job.name, "--one", side, "--sizes", str(size)]
     environment = os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
@@ -112,11 +113,11 @@ def _in_fresh_process(job: Job, side: str, size: int) -> dict[str, Any]:
 
 
 def _figures(job: Job, side: str, size: int) -> dict[str, Any]:
-    """Return seconds of the best call, megabytes beyond the input, and the result."""
+    """Return the seconds of the best call, the megabytes in addition to the input, and the result."""
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     work = job.ours if side == OURS else job.theirs
-    assert work is not None  # the parent asks for the peer only where there is one
+    assert work is not None  # the parent requests the other program only if there is one
     with contextlib.redirect_stdout(io.StringIO()):  # some peers print
         work(job.prepare(min(job.warm_up, size)))
         start_up = min(map(_seconds, [job.starting] * 3)) if job.starting and side == THEIRS else 0.0
@@ -145,12 +146,12 @@ def _seconds(work: Callable[[], object]) -> float:
 
 
 def _forget_peak() -> None:
-    """Reset the peak: making the input may have needed more than the work."""
+    """Reset the peak of memory, because making the input may have needed more than the work."""
     with open("/proc/self/clear_refs", "w", encoding="ascii") as file:
         file.write("5")
 
 
 def _memory(what: str) -> float:
-    """Return megabytes held now (`VmRSS`) or at most (`VmHWM`)."""
+    """Return the megabytes in use now (`VmRSS`), or at the peak (`VmHWM`)."""
     with open("/proc/self/status", encoding="ascii") as file:
         return next(int(line.split()[1]) / 1024 for line in file if line.startswith(what))

@@ -1,13 +1,13 @@
-"""METEOR beside the official program, run as pycocoevalcap 1.2 runs it: its jar, through `-stdio`.
+"""Compare METEOR with the official program, run as pycocoevalcap 1.2 runs it: its jar, through `-stdio`.
 
     python -m benchmarks.meteor                       # every job at every size, some minutes
     python -m benchmarks.meteor made-up --sizes 5000
 
-Needs Java, and pycocoevalcap both as the peer and for its tables (requirements-meteor.txt). Tokens are handed to both
-sides. `made-up` are the captions of benchmarks.captions, in words that no table knows; `flickr8k` are captions of
-people, each with four of its own image and one of another (where QUORUM_SHARED names the data). The program is
-started before the clock is, and has scored a few thousand captions by then; `cold` begins with nothing: two fresh
-processes, from reading the captions to printing the score. Of the peer's memory only Python's is counted, not Java's.
+Java is needed, and pycocoevalcap both as the other program and for its tables (requirements-meteor.txt). Both programs
+get tokens. `made-up` are the captions of benchmarks.captions, in words that no table has. `flickr8k` are captions of
+people, each with four of its own image and one of another image (if QUORUM_SHARED names the data). The official program
+is started before the measurement, and has already scored a few thousand captions. `cold` measures two new processes,
+from reading the captions to printing the score. Of the official program's memory only Python's is counted, not Java's.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ print(Meteor().compute_score(dict(enumerate(references)), {i: [text] for i, text
 
 @cache
 def program() -> Any:
-    """Start the official program, once in each process."""
+    """Start the official program, once in each process, and return it."""
     return importlib.import_module("pycocoevalcap.meteor.meteor").Meteor()
 
 

@@ -1,7 +1,7 @@
-"""How many answers Potato takes where three are asked for and many people come at once.
+"""Measure how many answers Potato accepts if three are requested and many people come at once.
 
 `python -m benchmarks.overlap POTATO_BIN PEOPLE [SECONDS [JSON]]`: POTATO_BIN is the folder `bin` of an environment with
-potato-annotation and gunicorn; SECONDS is the mean pause before an answer; JSON are further keys of the study.
+potato-annotation and gunicorn. SECONDS is the mean pause before an answer. JSON has further keys of the study.
 """
 
 from __future__ import annotations

@@ -1,15 +1,15 @@
-"""How long each page and list of a researcher takes with a million judgments: best and median of 7.
+"""Measure the time of each page and list of a researcher with a million judgments: best and median of 7.
 
     python -m benchmarks.pages                                              # SQLite, a few minutes
     scripts/with-services python -m benchmarks.pages --database postgresql
     python -m benchmarks.pages --judgments 60000 --only results work        # a few of them, on a small study
 
-Makes an installation of its own, fills it (benchmarks/filling.py), computes results and the board's snapshot as jobs
-would, and asks through Django's test client: the times are the server's. Pages and lists are found in their registries.
-Beside the clock stands the processor time of the server's process, which others on the machine do not disturb (on
-PostgreSQL, without the database's own). Of a shared machine the best is the page, and the median the machine. Figures
-that pages keep (judgments/cached_figures.py) are counted before, as the background worker does. The last lines name
-what took more than 200 ms, and the machine's load.
+The program makes a new installation, fills it (benchmarks/filling.py), computes results and the dashboard's snapshot as
+jobs would, and requests pages through Django's test client, so the times are the server's. Pages and lists are found in
+their registries. Next to the wall time is the processor time of the server's process, which other programs on the
+machine do not affect (on PostgreSQL, without the database's time). On a shared machine, the best time shows the page,
+and the median shows the load of the machine. Stored figures of pages (judgments/cached_figures.py) are computed first,
+as the background worker does. The last lines name pages that took more than 200 ms, and the machine's load.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def api_lists() -> dict[str, str]:
 
 
 def study_pages(study: Any) -> dict[str, str]:
-    """Return the address of each page that the study's state shows, by its name; downloads are left out."""
+    """Return the address of each page that the study's state shows, by the page's name. Leave out downloads."""
     from judgments.studies.study_page import PAGES, study_page_address
 
     return {
@@ -69,7 +69,7 @@ def study_pages(study: Any) -> dict[str, str]:
 
 
 def measure(database: str, judgments: int, only: list[str], results: bool) -> None:
-    """Fill, compute, ask; in the installation that Django is set up with."""
+    """Fill the installation of Django's settings, compute results, and request the pages."""
     from django.conf import settings
     from django.contrib.auth.models import User
     from django.db import connection
@@ -123,12 +123,12 @@ def measure(database: str, judgments: int, only: list[str], results: bool) -> No
             continue
         client.get(address)
         for names in Job.objects.filter(kind=JOB, state="queued").values_list("args__names", flat=True):
-            store_figures(recompute_figures(study, names))  # what the background worker does
+            store_figures(recompute_figures(study, names))  # as the background worker does
         Job.objects.filter(kind=JOB).delete()
         with CaptureQueriesContext(connection) as queries:
             answer = client.get(address)
             b"".join(answer)
-            asked = list(queries.captured_queries)  # the next request empties the log
+            asked = list(queries.captured_queries)  # copied, because the next request empties the log
         best = _row(name, partial(client.get, address), len(asked))
         if best > ALLOWED:
             slow.append(name)
@@ -144,7 +144,7 @@ def measure(database: str, judgments: int, only: list[str], results: bool) -> No
 
 
 def _row(name: str, ask: Callable[[], Any], queries: int | str = "") -> float:
-    """Ask ``ROUNDS`` times, print a row of the table, and say what it took at best, in ms."""
+    """Request a page ``ROUNDS`` times, print a row of the table, and return the best time in ms."""
     times, own = [], []
     for _ in range(ROUNDS):
         began, used = time.perf_counter(), time.process_time()

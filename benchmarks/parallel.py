@@ -1,4 +1,4 @@
-"""What more processes save: the same work by one and by several workers, through the product.
+"""Measure the time that more processes save: the same work with one and with several workers, through the product.
 
     python -m benchmarks.parallel                                  # a tenth of the sizes below, 1 and 2 workers
     python -m benchmarks.parallel --scale 1 --workers 1 2 4 8      # about 20 minutes on two cores
@@ -8,8 +8,8 @@
 - alpha: 100,000 resamples of Krippendorff's alpha of 100,000 units, five workers' values from 0 to 100
 - export: 1,000,000 graded judgments as `jsonl`, on SQLite
 
-"ceiling" is how much two processes that share nothing do in the time of one: what this machine has to give. Outputs
-are compared byte for byte.
+"ceiling" is how much more work two processes that share nothing do in the time of one, which is the most that the
+machine allows. Outputs are compared byte for byte.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from benchmarks.export import fill, set_up
 CAPTIONS, UNITS, RESAMPLES, JUDGMENTS = 1_000_000, 100_000, 100_000, 1_000_000
 METRICS = ("bleu-1", "bleu-2", "bleu-3", "bleu-4", "rouge-l", "cider", "cider-d")
 
-# Does the work with so many workers and returns its output.
+# A function that does the work with a number of workers, and returns its output.
 Work = Callable[[int], bytes]
 
 
@@ -104,10 +104,13 @@ WORKS = {"score": scoring, "score command": scoring_files, "alpha": alpha, "expo
 
 
 def measure(name: str, folder: Path, scale: float, counts: list[int], repeats: int) -> None:
-    """Print the best time of each number of workers, in turns, so that a slow minute meets all."""
+    """Print the best time for each number of workers.
+
+    The numbers take turns, so that a slow minute affects all of them.
+    """
     work = WORKS[name](scale, folder)
     if name == "score":
-        scoring(0.001, folder)(1)  # compiles, and loads what is needed
+        scoring(0.001, folder)(1)  # compile and load first
     seconds: dict[int, float] = {}
     digests = set()
     for _ in range(repeats):
@@ -124,7 +127,7 @@ def measure(name: str, folder: Path, scale: float, counts: list[int], repeats: i
 
 
 def ceiling(counts: list[int]) -> None:
-    """Print how much more so many processes do together than one, each on a matrix of its own."""
+    """Print how much more work several processes do together than one, each on a matrix of its own."""
     context = get_context("fork")
     alone = 0.0
     for count in counts:

@@ -1,8 +1,8 @@
-"""What the commands from a dataset to its HITs cost, whole processes, beside what they may cost.
+"""Measure the commands from a dataset to its HITs, as whole processes, and compare them with their limits.
 
     python -m benchmarks.pipeline ../shared/data
 
-Runs on a database of its own (SQLite in a temporary folder, or DATABASE_URL) and leaves nothing behind.
+The database is an SQLite database in a temporary folder, or that of DATABASE_URL. The program leaves no files.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def timed(label: str, at_most: float | None, *arguments: str, folder: Path) -> None:
-    """Run one command; print its wall and CPU seconds, and its limit."""
+    """Run one command. Print its wall and CPU seconds, and its limit."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     start = time.perf_counter()
     subprocess.run(
@@ -39,7 +39,7 @@ def timed(label: str, at_most: float | None, *arguments: str, folder: Path) -> N
 
 
 def pool(flickr8k: Path, path: Path) -> None:
-    """H13's candidate pool: caption number 2 of each test image, as one system's output."""
+    """Write H13's candidate pool: caption number 2 of each test image, as the output of one system."""
     test = set((flickr8k / "Flickr_8k.testImages.txt").read_text().split())
     with (flickr8k / "Flickr8k.token.txt").open() as captions, path.open("w") as out:
         for line in captions:
@@ -69,7 +69,7 @@ def main() -> None:
             "1,000 candidates", None, "import_candidates", "jsonl", str(folder / "pool.jsonl"),
             "--dataset", "f", "--system", "pool", folder=folder,
         )  # fmt: skip
-        # so many of the 1,000 images that their pairs above the threshold, filled up, are 100,000
+        # a number of the 1,000 images that gives 100,000 pairs: those above the threshold, and further ones
         study = folder / "relevance.toml"
         study.write_text(
             'name = "Relevance"\ndataset = "f"\npreset = "hodosh-2013-relevance"\n'

@@ -1,11 +1,11 @@
-"""Whether studies decide as often as the planner promises, and as larger studies are said to.
+"""Check whether studies decide as often as the planner promises, and as the proposed larger studies should.
 
     python -m benchmarks.planning                  # all, some minutes
     python -m benchmarks.planning --studies 100
 
-`promised` is the planner's power, `kept` how many of so many studies name the better one: their votes are drawn here by
-themselves, and judged by the verdicts of the results. `larger` draws studies without a verdict, asks each how many
-items and people would settle it, and draws a study of that size whose true difference is the one that it shows.
+`promised` is the planner's power. `kept` is the share of simulated studies whose verdict names the better one; their
+votes are drawn by code of this module. `larger` simulates studies without a verdict, computes how many items and
+people would settle each, and simulates a study of that size, whose true difference is the observed one.
 """
 
 from __future__ import annotations
@@ -30,13 +30,16 @@ SEED = 31
 STUDIES = 1600
 SIMULATIONS = 2000
 MOST_OFF, LEAST, MOST = 0.05, 0.75, 0.88
-MANY, SETS = Size(2000, 1, 1), 8  # items, and data sets of them, that tell the difference of a gap
+MANY, SETS = Size(2000, 1, 1), 8  # numbers of items and of data sets that give the true difference of a gap
 GAPS = np.array([0, 0.1, 0.2, 0.3, 0.45, 0.6, 0.8, 1.1, 1.5, 2.5, 5, 30])
 
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """A study of two systems or metrics. raters: who share the work; 0: new ones for every ten pairs."""
+    """A study of two systems or metrics.
+
+    `raters` is the number of people who share the work; 0 if every ten pairs have new people.
+    """
 
     question: TwoSystems | TwoMetrics
     pairs: int
@@ -73,7 +76,10 @@ DESIGNS = (
 
 
 def votes_of(design: Design, generator: np.random.Generator) -> tuple[Ints, Ints, Ints, Floats]:
-    """Draw whose text the right winner is (P,), and (V,) pairs, raters and whether the vote is right."""
+    """Return random votes: (P,) gains, and (V,) pairs, raters and whether the vote is right.
+
+    Gains say whom the right winner of a pair favours.
+    """
     gains = np.empty(design.pairs, dtype=np.int64)
     for pair in range(design.pairs):
         if isinstance(design.question, TwoSystems):
@@ -96,14 +102,15 @@ def votes_of(design: Design, generator: np.random.Generator) -> tuple[Ints, Ints
 
 
 def names_the_better(design: Design, generator: np.random.Generator) -> bool:
-    """Return whether the verdict on the votes of a study does."""
+    """Return whether the verdict on the simulated votes of a study names the better one."""
     from evaluation.results.verdict import pair_verdict
 
     gains, pairs, raters, right = votes_of(design, generator)
     if isinstance(design.question, TwoSystems):
-        side = np.where((right == 1) == (gains[pairs] > 0), 1, 2)  # the first system's text is the first
+        # The first system's text is the first of each pair.
+        side = np.where((right == 1) == (gains[pairs] > 0), 1, 2)
     else:
-        side = np.where(right == 1, 1, 2)  # the right one is the first
+        side = np.where(right == 1, 1, 2)  # the right winner is the first of each pair
     lead = np.bincount(pairs, np.where(side == 1, 1.0, -1.0), design.pairs)
     winner = np.where(lead > 0, 1, np.where(lead < 0, 2, 0))
     deletions = winners_without_raters(pairs, raters, side, design.pairs)
@@ -149,7 +156,10 @@ Draw = Callable[[Any, np.random.Generator, int, float], Any]
 
 
 def draws() -> dict[str, tuple[Draw, Callable[[Any, int], Contrast], Callable[[Any], float]]]:
-    """Return by what is compared: how studies with a gap are drawn, their contrast, and the mean difference."""
+    """Return, for each kind of comparison, functions for simulations with a gap.
+
+    They draw a study, and return its contrast and the mean difference.
+    """
     from benchmarks.coverage import judgments, outputs, right, system_means
 
     def of_metrics(cell: Any, generator: np.random.Generator, sets: int, gap: float) -> Any:
@@ -170,7 +180,7 @@ def draws() -> dict[str, tuple[Draw, Callable[[Any, int], Contrast], Callable[[A
     }
 
 
-# What is compared, items, raters, votes, taste, and the gap of the first studies.
+# The comparison, numbers of items, raters and votes, taste, and the gap of the first studies.
 LARGER = (
     ("pairs", 50, 8, 3, 0.4, 0.3),
     ("pairs", 100, 25, 1, 0.0, 0.2),
@@ -184,7 +194,7 @@ LARGER = (
 def share_settled(
     what: str, items: int, raters: int, votes: int, taste: float, gap: float, studies: int
 ) -> float:
-    """Return how many larger studies settle it."""
+    """Return the share of larger studies that settle the comparison."""
     from benchmarks.coverage import Cell
     from evaluation.results.larger_studies import larger_study
 

@@ -1,12 +1,12 @@
-"""How many careless people the rules catch, after how many answers, and whom they hurt.
+"""Measure how many careless people the detectors find, after how many answers, and how many honest people they flag.
 
     python -m benchmarks.quality false-alarms           # simulated histories, no database; about two minutes
     python -m benchmarks.quality submissions            # what the rules cost the server; about a minute
     python -m benchmarks.quality rehearsals --figure docs/figures/quality.svg    # some ten minutes
 
-The tables are those of docs/quality.md; seeds are named in their captions. Rehearsals run through the services that
-people use, on a database of their own in a temporary folder, and leave nothing behind. Everything is simulated: what
-is shown is what the rules do with such people, not that people are such.
+The tables are those of docs/quality.md, whose captions have the seeds. Rehearsals use the services that people use, on
+a database in a temporary folder, and leave no files. Everything is simulated: the tables show what the detectors do
+with such people, not that there are such people.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-# a database of its own: the settings are read as soon as a detector is imported
+# use a separate database; settings are read as soon as a detector is imported
 os.environ["DATA_DIR"] = tempfile.mkdtemp()
 os.environ["DJANGO_SETTINGS_MODULE"] = "config.settings"
 os.environ.pop("DATABASE_URL", None)
@@ -84,7 +84,7 @@ EYES = "<style>svg{color:#1d2230}@media(prefers-color-scheme:dark){svg{color:#e7
 
 @dataclass(frozen=True)
 class Shape:
-    """A made-up study: how many pages of how many units, how many of them on control items, how often yes is right."""
+    """A simulated study: numbers of pages, units per page and control items per page, and how often yes is right."""
 
     name: str
     sided: bool
@@ -99,9 +99,9 @@ SHAPES = (Shape("triplet", True, 20, 2, 0.5), Shape("relevance", False, 60, 10, 
 def honest_work(
     shape: Shape, *, workers: int, pages_each: int, spam: float, seed: int
 ) -> list[SubmittedPage]:
-    """Yield pages in the order of submission, three workers a page.
+    """Return pages in the order of submission, with three workers per page.
 
-    The first ``spam`` workers answer at random; the others are right with a chance from .7 to .95.
+    The first ``spam`` workers answer at random. The others are right with a chance from .7 to .95.
     """
     rng = np.random.default_rng(seed)
     pages = workers * pages_each // 3
@@ -134,7 +134,7 @@ def honest_work(
 
 
 def print_false_alarms() -> None:
-    """Print how many honest participants each rule ever accused."""
+    """Print how many honest participants each detector ever flagged."""
     workers, pages_each, repeats = 45, 15, 4
     rules = [make_rule(name, settings) for name, settings in WATCHING]
     plain = make_rule("control-accuracy", {"least": 4, "threshold": 0.7, "alpha": 0.0})
@@ -178,10 +178,10 @@ def print_false_alarms() -> None:
 
 @dataclass
 class Outcome:
-    """Rehearsals of one protocol, all seeds together.
+    """Rehearsals of one protocol, with all seeds together.
 
-    ``stops``: sort -> (answers, whether a rule stopped the person there) of each person; ``kept`` and ``judgments`` by
-    sort; ``accuracy`` without and with the rules, and what the rules cost, seed by seed.
+    ``stops``: by sort of people, (answers, whether a detector stopped the person after them) of each person. ``kept``,
+    ``judgments``: numbers by sort. ``accuracy``: by seed, without and with the detectors, and what the detectors cost.
     """
 
     stops: defaultdict[str, list[tuple[int, bool]]] = field(default_factory=lambda: defaultdict(list))
@@ -242,7 +242,7 @@ def _study(protocol: str, dataset: str, seed: int, rules: list[dict[str, Any]]) 
 
 
 def _count(outcome: Outcome, study: Any) -> None:
-    """Who was stopped when, from the rows that the rehearsal left."""
+    """Count when each person was stopped, from the rows of the rehearsal."""
     from annotation.models import Case, Judgment
     from annotation.rehearsal.crowd import RehearsalCrowd, rehearsal_people
 
@@ -306,7 +306,10 @@ def print_outcome(protocol: str, outcome: Outcome) -> None:
 
 
 def at_work(stops: Sequence[tuple[int, bool]]) -> Iterator[tuple[int, float]]:
-    """Share still at work after so many answers (Kaplan & Meier 1958: who ends unstopped leaves without counting)."""
+    """Yield the share of people who are still at work after each number of answers (Kaplan & Meier 1958).
+
+    People who end without being stopped leave without counting.
+    """
     share, left = 1.0, len(stops)
     yield 0, 1.0
     for answers in sorted({answers for answers, _ in stops}):
@@ -317,7 +320,7 @@ def at_work(stops: Sequence[tuple[int, bool]]) -> Iterator[tuple[int, float]]:
 
 
 def draw(outcomes: dict[str, Outcome], path: Path) -> None:
-    """How long people of each sort stay, a panel for each protocol."""
+    """Draw how long people of each sort stay at work, with a panel for each protocol."""
     figure = new_figure(3.0)
     panels = figure.subplots(1, len(outcomes), sharey=True)
     styles = {"careful": (ACCENT, "solid"), "random": (INK, "solid"), "fast": (INK, "dashed")}
@@ -351,7 +354,7 @@ def draw(outcomes: dict[str, Outcome], path: Path) -> None:
 
 
 def print_submissions() -> None:
-    """Time of the processor for a submission of twenty triplets, with all rules watching and with none."""
+    """Print the processor time of a submission of twenty triplets, with all detectors and with none."""
     from annotation.work.claims import claim_assignment
     from annotation.work.joining import join_study
     from annotation.work.submissions import submit_assignment
@@ -388,7 +391,7 @@ def print_submissions() -> None:
 
 
 def _watch_all(study: Any) -> None:
-    """Every rule looks and flags; none stops anybody, so that all submissions are alike."""
+    """Let every detector flag people, but stop nobody, so that all submissions are equal."""
     from annotation.quality.rules import store_rule
 
     for name in RULES:

@@ -1,9 +1,9 @@
-"""What other people's programs read in our exports, beside what we say: requirements-oracles.txt must be installed.
+"""Compare what other programs read from our exports with our figures. requirements-oracles.txt must be installed.
 
     python -m benchmarks.readers
 
-A made-up study of relevance (benchmarks/filling.py) with 6,000 judgments is exported; each line says which program read
-which format, how much, and how far its figures are from ours.
+The program exports a simulated relevance study (benchmarks/filling.py) with 6,000 judgments. Each line says which
+program read which format, how many rows, and the difference of its figures from ours.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def compare(paths: dict[str, Path]) -> None:
 
     from quorum.statistics.agreement import krippendorff_alpha
 
-    # not installed where types are checked
+    # these packages are not installed where types are checked
     ir_measures, krippendorff, polars = (
         import_module(name) for name in ("ir_measures", "krippendorff", "polars")
     )
@@ -62,7 +62,7 @@ def compare(paths: dict[str, Path]) -> None:
         votes = counted.rename(columns={"unit": "task", "value": "label"})[["task", "worker", "label"]]
         theirs = majority().fit_predict(votes)
         means = votes.groupby("task")["label"].mean()
-        clear = means.index[means != 0.5]  # a tie is theirs to break otherwise
+        clear = means.index[means != 0.5]  # without ties, which other programs may break otherwise
         names = counted.drop_duplicates("unit").set_index("unit")
         ours = [qrels[names.loc[unit, "image"], names.loc[unit, "first"]] for unit in clear]
         wrong = int((theirs[clear].to_numpy() != np.array(ours)).sum())

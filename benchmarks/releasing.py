@@ -1,10 +1,10 @@
-"""What a release costs: writing the bundle, verifying it, and comparing two, in seconds and in memory.
+"""Measure the seconds and the memory of a release: writing the bundle, verifying it, and comparing two bundles.
 
     python -m benchmarks.releasing                        # 100,000 judgments on triplets, 300 workers
     python -m benchmarks.releasing --judgments 1000000
 
-Works on an empty SQLite database in a folder of its own. Each step runs in a process of its own, so that its peak
-memory is its own; the memory of a process that did nothing is taken off. The study is that of benchmarks/filling.py.
+The database is an empty SQLite database in a temporary folder. Each step runs in a new process, so that its peak memory
+is its own; the memory of a process that did nothing is subtracted. The study is made by benchmarks/filling.py.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def fill(judgments: int) -> None:
 
 
 def step(name: str, folder: Path) -> None:
-    """Run one step; print its seconds and memory."""
+    """Run one step, and print its seconds and memory."""
     set_up()
     from contrib.comparing.releases import compare_bundles
     from evaluation.data.releases.terms import Terms

@@ -1,11 +1,11 @@
-"""Hold every sentence of results, dashboard and report against the rows of studies that chance draws.
+"""Compare every sentence of results, dashboard and report with the rows of random studies.
 
     python -m benchmarks.sentences                # 200 studies, some four minutes
     python -m benchmarks.sentences --studies 40   # as many as the tests draw
 
-Runs on a database of its own (SQLite in a temporary folder) and leaves nothing behind. Prints how many sentences were
-checked at each door and of each kind, and those that are false; a sentence without a checker
-(benchmarks/claims/) is an error.
+The database is an SQLite database in a temporary folder; the program leaves no files. It prints how many sentences were
+checked by place and by subject, and the sentences that are false. A sentence without a checker (benchmarks/claims/) is
+an error.
 """
 
 from __future__ import annotations

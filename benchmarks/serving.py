@@ -1,15 +1,15 @@
-"""How fast, and how exactly, Quorum hands out and takes in HITs over HTTP.
+"""Measure how fast Quorum assigns and accepts HITs over HTTP, and check that it makes no mistakes.
 
     python -m benchmarks.serving --hits 200 --workers 1,10,50,100
     python -m benchmarks.serving --database postgresql --hits 10000 --most 300 --workers 50
     python -m benchmarks.serving --workers 30 --twice
     python -m benchmarks.serving --workers 30 --kill
 
-Each run has a fresh database and a study of its own: triplets, ten a HIT, three workers a HIT. Workers keep their
-connections and do not stop to think, so every figure is at saturation, with driver, server and database on the
-same cores. A cycle is one HIT: a worker's submission brings the next one. After each run the database is held
-against what the server acknowledged. PostgreSQL is the server that TEST_DATABASE_URL names. It listens on
-127.0.0.1 alone and ends by itself.
+Each run has a new database and a new study: triplets, ten per HIT, and three workers per HIT. Workers keep their
+connections and do not pause, so every figure is at saturation, with driver, server and database on the
+same cores. A cycle is one HIT: a worker's submission returns the next one. After each run the database is compared
+with the responses of the server. PostgreSQL is the server that TEST_DATABASE_URL names. The web server listens on
+127.0.0.1 only, and ends automatically.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ study = make_study(
 )
 print(study.slug, study.hits.count())
 """
-LIMIT = 600.0  # seconds after which a run stops asking for work
+LIMIT = 600.0  # seconds after which a run requests no more work
 
 
 def children(pid: int) -> list[int]:
-    """The process and all below it."""
+    """Return the ids of the process and of all its descendants."""
     found = [pid]
     for task in Path(f"/proc/{pid}/task").glob("*/children"):
         for child in task.read_text().split():
@@ -56,7 +56,7 @@ def children(pid: int) -> list[int]:
 
 
 def cpu_seconds(pids: list[int]) -> float:
-    """User and system time that the processes have used so far, their ended children's included."""
+    """Return the user and system time of the processes, including their ended children."""
     total = 0
     for pid in pids:
         try:
@@ -68,7 +68,7 @@ def cpu_seconds(pids: list[int]) -> float:
 
 
 def memory(pids: list[int]) -> float:
-    """MiB that the processes hold, pages they share counted once."""
+    """Return the memory of the processes in MiB. Pages that they share are counted once."""
     total = 0
     for pid in pids:
         with suppress(FileNotFoundError, ProcessLookupError):
@@ -78,7 +78,7 @@ def memory(pids: list[int]) -> float:
 
 
 def postgres_pids() -> list[int]:
-    """Every PostgreSQL process: the server under test must be the only one at work."""
+    """Return the ids of all PostgreSQL processes. The server under test must be the only one that is busy."""
     found = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdecimal():
@@ -92,13 +92,16 @@ def postgres_pids() -> list[int]:
 
 
 def percentile(values: list[float], share: float) -> float:
-    """The value below which ``share`` of the values lie, in milliseconds."""
+    """Return, in milliseconds, the value below which ``share`` of the values lie."""
     ordered = sorted(values)
     return 1000 * ordered[min(len(ordered) - 1, int(share * len(ordered)))]
 
 
 class WebServer:
-    """gunicorn as `make run` starts it. The servers of tests are forked from a process that has everything loaded."""
+    """gunicorn, started as by `make run`.
+
+    The servers of the tests differ: they are forked from a fully loaded process.
+    """
 
     def __init__(self, installation: Installation) -> None:
         installation.collect_static()
@@ -129,13 +132,13 @@ class WebServer:
             return False
 
     def kill(self) -> None:
-        """End it without a goodbye."""
+        """Kill the server without letting it finish requests."""
         os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
 
 
 def kill_after(web: WebServer, server: Server, done: threading.Semaphore, count: int) -> None:
-    """Once ``count`` HITs are done, kill the server and start it again elsewhere."""
+    """Kill the server after ``count`` HITs are done, and start it again at another address."""
     for _ in range(count):
         done.acquire()
     web.kill()
@@ -144,7 +147,7 @@ def kill_after(web: WebServer, server: Server, done: threading.Semaphore, count:
 
 
 def run(installation: Installation, options: argparse.Namespace, workers: int) -> bool:
-    """Make a study and a server, and let people work."""
+    """Make a study and start a server, and let simulated people work. Return whether no promise was broken."""
     images = max(20, options.hits // 25)
     made = installation.python(
         MAKE_STUDY.format(hits=options.hits, images=2 * images, size=SIZE, wanted=WANTED)
@@ -165,9 +168,9 @@ def run_people(
     slug: str,
     hits: int,
 ) -> bool:
-    """Let people work; print the line, and return whether every promise was kept."""
+    """Let simulated people work. Print the line of the table, and return whether no promise was broken."""
     processes = int(os.environ.get("WEB_PROCESSES") or (2 if options.database == "postgresql" else 1))
-    # Before the last one is up, the first would accept all connections, and keep them.
+    # Wait for all processes. Otherwise the first would accept all connections, and keep them.
     until(lambda: len(children(web.process.pid)) > processes, what="the server's processes")
     time.sleep(0.5)
     server = Server(web.url)
@@ -194,7 +197,7 @@ def run_people(
     took = time.perf_counter() - start
     cpu, held = cpu_seconds(pids) - before, memory(pids)
     if options.database == "postgresql":
-        # connections' processes that came after the start count from nothing
+        # processes of connections that were opened after the start begin at zero
         cpu += max(0.0, cpu_seconds(postgres_pids()) - before_db)
     for person in people:
         person.hang_up()
@@ -231,7 +234,7 @@ def run_people(
 
 
 def main() -> int:
-    """Runs what the options ask for; 1 when a promise was broken."""
+    """Run what the options request. Return 1 if a promise was broken, else 0."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -1,11 +1,11 @@
-"""How often a habit of people to choose the left side is found, and whether strengths without it hold the truth.
+"""Measure how often a habit of people to choose the left side is found, and whether strengths without it are right.
 
     python -m benchmarks.side_bias [--studies 400]      # about ten minutes
 
-25 people, the busiest with three times the work of the rarest, judge pages of 20 pairs. Pairs differ in how clear they
-are, people in taste. Half of each page has the first text on the left, as in the product. "Uneven": the system of the
-lower number stands there in four of five pairs, as files from elsewhere may have it, of which no bias is claimed.
-People have
+25 people judge pages of 20 pairs. The busiest person has three times the work of the rarest. Pairs differ in how clear
+they are, and people differ in taste. Half of each page has the first text on the left, as in the product. "Uneven": the
+system with the lower number is on the left in four of five pairs, as may be in files from elsewhere, for which no bias
+is claimed. People have one of these habits:
 
     none      no habit
     both      in 15 of 100 pairs a side, whatever the texts: half of the people the left, the others the right
@@ -13,12 +13,12 @@ People have
     some      in 30 of 100 pairs the left, half of the people; the others have no habit
     log-odds  the left as if its text were better by .4
 
-Strengths are compared with those of an endless study of the same people, and with those of an endless study of people
-without a habit. Both are computed by quadrature. They differ where a habit takes answers away from the texts.
+Strengths are compared with those of an infinite study of the same people, and with those of an infinite study of people
+without a habit. Both are computed by quadrature. They differ if a habit replaces answers about the texts.
 
-Limits: a habit of 15 % is found in 95 of 100 studies; none, and both, are claimed in 5 at most; 95 % intervals with the
-option hold the strengths of the same people, and where these are those of people without a habit these too, in .93 to
-.985. Three standard errors of the simulation are let pass.
+The limits are: a habit of 15 % is found in at least 95 of 100 studies; with "none" and "both", a bias is claimed in at
+most 5. With the option, 95 % intervals contain the strengths of the same people in .93 to .985 of the studies, and also
+the strengths of people without a habit if both are equal. Three standard errors of the simulation are tolerated.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ from quorum.numeric.arrays import Flags, Floats, Ints
 from quorum.statistics.aggregation import preference_strengths
 
 PEOPLE, PAGE, SEED = 25, 20, 29
-CLEAR, TASTE = 0.5, 0.3  # deviations
+CLEAR, TASTE = 0.5, 0.3  # standard deviations
 HABIT, LOG_ODDS, OFTEN = 0.15, 0.4, 0.8
-ONE_SIDED = 0.9  # of the answers of the one person whom the detector is to find
+ONE_SIDED = 0.9  # share of the answers of the person whom the detector should find
 LEAST_FOUND, MOST_CLAIMED, LEAST_HELD, MOST_HELD = 0.95, 0.05, 0.93, 0.985
 NO_BIAS = ("none", "both")
 HABITS = (*NO_BIAS, "15 %", "some", "log-odds")
-# The share of pairs in which half of the people, and the others, choose a side, and the one that they choose.
+# Of each half of the people: the share of pairs in which they choose a side, and the side that they choose.
 SHARES = {
     "both": ((HABIT, 1), (HABIT, -1)),
     "15 %": ((HABIT, 1), (HABIT, 1)),
@@ -77,7 +77,7 @@ DESIGNS = (Design(3, 1000, 3), Design(4, 600, 5), Design(6, 200, 15), Design(5, 
 
 
 class Votes(NamedTuple):
-    """(N,) judgments: pair, person, page, the systems of both texts, whether the first stood on the left and won."""
+    """(N,) judgments: pair, person, page, systems of both texts, whether the first was on the left, whether it won."""
 
     pair: Ints
     person: Ints
@@ -118,7 +118,7 @@ def draw(design: Design, habit: str, generator: np.random.Generator) -> Votes:
 
 
 def endless(design: Design, habit: str) -> tuple[Floats, float]:
-    """Return the strengths and the order effect that the option has in an endless study."""
+    """Return the strengths and the order effect that the option gives in an infinite study."""
     nodes, weights = np.polynomial.hermite_e.hermegauss(61)
     spread = np.hypot(CLEAR, np.sqrt(2) * TASTE) * nodes
     rows: list[tuple[float, ...]] = []
@@ -145,7 +145,7 @@ def held_by(fit: Any, truth: Floats) -> float:
 
 
 def examine(design: Design, votes: Votes, truths: tuple[Floats, Floats, float]) -> tuple[float, ...]:
-    """Return a study's part in the first columns, by the functions that pages call."""
+    """Return a study's values for the first columns, computed by the functions that pages use."""
     from evaluation.data.judgment_sets.records import JudgmentTable, UnitRow, Units
     from evaluation.results.agreement import is_biased, judgment_clusters, side_bias
 
@@ -174,13 +174,13 @@ def examine(design: Design, votes: Votes, truths: tuple[Floats, Floats, float]) 
 
 
 def within(values: Sequence[float], least: float, most: float) -> bool:
-    """Return whether the mean is within bounds, or beyond by at most three standard errors."""
+    """Return whether the mean is within the limits, or outside them by at most three standard errors."""
     mean, error = float(np.mean(values)), 3 * float(np.std(values)) / len(values) ** 0.5
     return least - error <= mean <= most + error
 
 
 def run_cell(design: Design, habit: str, studies: int) -> Iterator[str]:
-    """Print a row, and yield what is beyond a limit."""
+    """Print a row, and yield what exceeds a limit."""
     (same, effect), (without_habit, _) = endless(design, habit), endless(design, "none")
     cell = (DESIGNS.index(design), HABITS.index(habit))
     rows = [
@@ -208,9 +208,10 @@ def run_cell(design: Design, habit: str, studies: int) -> Iterator[str]:
 
 
 def count_flags(habit: str, studies: int) -> tuple[int, int, int]:
-    """Count in how many studies the detector flags a one-sided person, and how many of how many others it flags.
+    """Count studies in which the detector flags a one-sided person.
 
-    It looks at the pages in the order in which they were submitted.
+    Return their number, the number of other people flagged, and the number of all other people. The detector checks the
+    pages in the order in which they were submitted.
     """
     from annotation.quality.detectors import make_rule
     from annotation.quality.detectors.history import AnswerFormat, OwnJudgment

@@ -1,10 +1,10 @@
-"""Tests, intervals and correlations beside scipy on random scores.
+"""Compare tests, intervals and correlations with scipy on random scores.
 
     python -m benchmarks.significance                  # every job at three sizes, some minutes
     python -m benchmarks.significance means medians
 
-Random jobs use other draws than scipy, and differ as draws do. scipy processes as many reassignments at once
-as fit into a gigabyte. Jobs without a peer have none in the package index, or none that ends in minutes.
+Random jobs use other draws than scipy, so their results differ by chance. scipy processes as many reassignments at once
+as fit into a gigabyte. For jobs without another program, the package index has none, or none that ends within minutes.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ SEED = 20
 RESAMPLES = 1000
 REDRAWS = 200
 SYSTEMS = 10
-# Scores that scipy's permutation test holds at once; its default takes 7 GB for 100,000 items.
+# Number of scores in memory in scipy's permutation test; its default takes 7 GB for 100,000 items.
 BATCH = 10_000_000
-# Calls of a fraction of a millisecond are repeated more often.
+# Number of repetitions of calls that take a fraction of a millisecond.
 SHORT = 50
 SCIPY = "scipy"
 
@@ -40,14 +40,14 @@ def paired_scores(size: int) -> Data:
 
 
 def scores_and_shares(size: int) -> Data:
-    """Draw a metric's scores, and people's shares of yes, from none to three of three."""
+    """Return random scores of a metric, and people's shares of yes, which are thirds."""
     generator = np.random.default_rng(SEED)
     scores = generator.random(size)
     return scores, np.clip(np.round(3 * scores + generator.normal(0, 1, size)), 0, 3) / 3
 
 
 def outputs(size: int) -> Data:
-    """Draw scores of two metrics, grades, items and systems, ten systems an item."""
+    """Return random scores of two metrics, grades, items and systems, with ten systems per item."""
     generator = np.random.default_rng(SEED)
     people = generator.integers(0, 5, size).astype(float)
     metrics = [people + generator.normal(0, spread, size) for spread in (1, 1.1)]
@@ -123,7 +123,7 @@ def tau_by_item(data: Data) -> float:
 
 
 def scipy_tau_by_item(data: Data) -> float:
-    """Average tau-b over the items with different grades."""
+    """Return the mean of scipy's tau-b over the items with different grades."""
     one, _, people, _, _ = data
     rows = zip(one.reshape(-1, SYSTEMS), people.reshape(-1, SYSTEMS), strict=True)
     taus = [stats.kendalltau(scores, grades).statistic for scores, grades in rows if np.ptp(grades)]

@@ -1,12 +1,12 @@
-"""What early stopping saves: the pure figure, and what HITs and people at work at the same time leave of it.
+"""Measure the savings of early stopping, alone and with HITs and people who work at the same time.
 
     python -m benchmarks.stopping             # the tables of docs/stopping.md
     python -m benchmarks.stopping --pairs 6   # a smaller study on the platform
 
-The platform runs on a database of its own (SQLite in a temporary folder): triplets of candidate pairs with 48
-references, three judgments, 20 units a HIT. Each simulated vote is right with the same chance, drawn from the seed, the
-unit and the worker alone, so that whoever is asked in whatever order gives the same answer. Some workers hold a HIT at
-the same time: at each step one of them, drawn, hands in and takes the next.
+The platform uses an SQLite database in a temporary folder: triplets of candidate pairs with 48 references, three
+judgments, and 20 units per HIT. Each simulated vote is right with the same chance. It depends only on the seed, the
+unit and the worker, so the order in which people are asked does not change their answers. Several workers have a
+HIT in progress at the same time. At each step a random one of them submits the HIT and takes the next.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ def pure(pairs: int) -> None:
                 (48, 3, "settled"), (48, 5, "settled"), (48, 5, "margin"), (20, 3, "settled"),
             )
         ]  # fmt: skip
-        assert not any(run.flipped for number, run in enumerate(runs) if number != 2)  # which is the margin
+        # Run 2 has the rule "margin".
+        assert not any(run.flipped for number, run in enumerate(runs) if number != 2)
         cells = [f"{run.share:.1%} ± {1.96 * run.error:.1%}" for run in runs]
         cells.insert(3, f"{runs[2].flipped} of {pairs:,}")
         print(f"| {accuracy} | {' | '.join(cells)} |")
@@ -55,7 +56,7 @@ class Run:
 def on_the_platform(
     *, pairs: int, accuracy: float, rule: str, full_depth: float, at_once: int, seed: int
 ) -> Run:
-    """Fill a study and compare it with full depth on the same votes."""
+    """Fill a study, and compare it with full depth on the same votes."""
     import numpy as np
 
     from annotation.models import Assignment, Judgment, Participation, Worker
@@ -127,7 +128,10 @@ def on_the_platform(
 
 
 def _flipped(study: Any, aggregation: Any, vote: Any, people: list[Any]) -> int:
-    """Pairs whose winner differs from full depth's, where other workers would have given the votes not asked for."""
+    """Return the number of pairs whose winner differs from the winner at full depth.
+
+    At full depth, other workers give the votes that early stopping did not ask for.
+    """
     from annotation.models import Judgment
     from judgments.kinds import KINDS
     from judgments.models import Unit

@@ -1,11 +1,11 @@
-"""A HIT template with many rows of inputs: what each step costs, in seconds and in memory.
+"""Measure the seconds and the memory of each step with a HIT template that has many rows of inputs.
 
     python -m benchmarks.templates                    # 10,000 rows, three questions each
     python -m benchmarks.templates --rows 100000
 
-Works on an empty SQLite database in a folder of its own. Each step runs in a process of its own, so that its peak
-memory is its own: importing, generating, opening, a page of work, a simulated crowd (30,000 pages of work: a quarter
-of an hour), exporting, and pages of the study.
+The database is an empty SQLite database in a temporary folder. Each step runs in a new process, so that its peak memory
+is its own. The steps are importing, generating, opening, a page of work, a simulated crowd (30,000 pages of work: a
+quarter of an hour), exporting, and pages of the study.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ PAGE = """<p>${text}</p><p><a href="${link}">Source</a></p>
 
 
 def step(name: str, folder: Path, rows: int) -> None:
-    """Run one step; print its seconds and memory."""
+    """Run one step, and print its seconds and memory."""
     set_up()
     from django.conf import settings
     from django.contrib.auth.models import User

@@ -1,14 +1,14 @@
-"""Every export of ten million judgments: seconds, and the most memory of each in a process of its own.
+"""Measure every export of ten million judgments: seconds, and peak memory, each in a new process.
 
     python -m benchmarks.ten_million                        # ten million; some 15 GB of disk while it runs
     python -m benchmarks.ten_million --judgments 1000000    # a tenth
     python -m benchmarks.ten_million --only mturk mtme      # some of the formats
     python -m benchmarks.ten_million --protocol keywords --judgments 1000000   # captions, keywords, grounding alike
 
-A study of relevance (benchmarks/filling.py): 3 judgments on each unit, 20 items a HIT, 300 workers, 20,000 images with
-two references, a system for each caption of an image. On SQLite in a folder of its own, or in ``--folder``, where a
-study that is there already is taken; with DATABASE_URL set, on that database. Memory is the most that the process held
-(VmHWM) beyond what Quorum takes before it exports; processor time is the process's own.
+The study is a relevance study (benchmarks/filling.py): 3 judgments on each unit, 20 items per HIT, 300 workers, 20,000
+images with two references, and a system for each caption of an image. The database is SQLite in a temporary folder, or
+in ``--folder``, where an existing study is used; or, if DATABASE_URL is set, that database. Memory is the peak of the
+process (VmHWM), minus the memory of Quorum before the export. Processor time is that of the process.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from benchmarks.filling import PROTOCOLS
 
 @contextmanager
 def filled_folder(options: argparse.Namespace) -> Iterator[Path]:
-    """Yield the folder with the study's database: that of ``--folder``, or one that is removed."""
+    """Yield the folder with the study's database, which is ``--folder`` or a temporary folder."""
     with tempfile.TemporaryDirectory() as scratch:
         folder = options.folder or Path(scratch)
         folder.mkdir(parents=True, exist_ok=True)
@@ -56,7 +56,7 @@ def fill(judgments: int, protocol: str) -> None:
 
 
 def formats(only: list[str]) -> list[str]:
-    """Return the formats that can hold the study."""
+    """Return the names of the formats that can represent the study."""
     from evaluation.data.export.formats import formats_for
     from judgments.studies.studies import find_study
 

@@ -1,4 +1,4 @@
-"""Hold strengths with ties against published scores, measure adaptive drawing by simulation, and time a million votes.
+"""Compare strengths with ties with published scores, simulate adaptive sampling of pairs, and time a million votes.
 
     python -m benchmarks.ties --votes llmfao.csv --golden llmfao-golden.csv
 
@@ -19,7 +19,8 @@ from quorum.statistics.aggregation import bradley_terry_of_comparisons, preferen
 
 OUTCOMES = {"left": 1, "right": 2, "tie": 0}
 PREFERENCES = np.array([0, 1, -1])
-TRUE_WINS = np.array([0.8, 0.6, 0.55])  # of the first of each pair: no strengths have these
+# Chances that the first of each pair wins. No strengths have these chances.
+TRUE_WINS = np.array([0.8, 0.6, 0.55])
 PAIRS = np.array([(0, 1), (1, 2), (0, 2)])
 
 
@@ -29,7 +30,7 @@ def _read(path: Path) -> list[dict[str, str]]:
 
 
 def against_golden(votes: Path, golden: Path) -> None:
-    """Compare with Evalica's Bradley-Terry (half a win each) and Newman (whose ties are Davidson's)."""
+    """Compare strengths with Evalica's Bradley-Terry (half a win each) and Newman (whose ties are Davidson's)."""
     rows = _read(votes)
     first, second = [row["left"] for row in rows], [row["right"] for row in rows]
     winners = np.array([OUTCOMES[row["winner"]] for row in rows])
@@ -48,7 +49,7 @@ def against_golden(votes: Path, golden: Path) -> None:
 
 
 def adaptive_drawing(rows: int = 20_000, runs: int = 50) -> None:
-    """Draw pairs unevenly where no strengths are true, and fit with and without weights."""
+    """Draw pairs unevenly, with chances that no strengths have, and fit with and without weights."""
 
     def fitted(shares: Floats, weigh: bool, seed: int) -> Floats:
         rng = np.random.default_rng(seed)

@@ -1,16 +1,16 @@
-"""What the page of work costs a person, a browser and the server: keys, milliseconds, bytes, requests.
+"""Measure the page of work: keys, milliseconds, bytes and requests, for a person, a browser and the server.
 
     python -m benchmarks.work_page
     python -m benchmarks.work_page --reading 2.5 --hits 5
 
-It starts an installation of its own on SQLite with gunicorn on 127.0.0.1, joins as a worker in a headless Chromium, and
-answers whole HITs by keyboard without stopping to think. What it prints are the tables of docs/benchmarks.md:
+The program starts a new installation on SQLite with gunicorn on 127.0.0.1, joins as a worker in a headless
+Chromium, and answers whole HITs by keyboard without pauses. It prints the tables of docs/benchmarks.md:
 
 * keys per HIT are counted as they are pressed; a HIT's seconds are the page's own plus ``--reading`` for each item;
-* from key to paint: from the key event until the frame after the next item was drawn;
-* the server's time is the browser's from the end of a request to the first byte of its reply;
-* the figures of a cold start are what Lighthouse reports, by the same browser interfaces: as it is, and with its phone
-  profile (processor four times slower, 1.6 Mbit/s, 150 ms there and back).
+* "from key to paint" is the time from the key event until the frame after the next item was drawn;
+* the server's time is the browser's time from the end of a request to the first byte of its reply;
+* the figures of a cold start are those that Lighthouse reports, by the same browser interfaces: once as it is, and once
+  with its phone profile (processor four times slower, 1.6 Mbit/s, 150 ms round-trip time).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ make_study(dataset, slug="triplet", judgments_per_unit=1000, units_per_hit=20,
            sampling={"pairs": {"MM": 30}, "references": 5})
 make_study(dataset, "relevance", slug="relevance", judgments_per_unit=1000, images_per_hit=6, captions_per_image=10)
 """
-# four photographs of the demo in one, for its detail when it is small; as large as a camera's, with its noise
+# four photographs of the demo in one, for detail at a small size; as large, and as noisy, as a camera's
 PHOTOGRAPHS = """
 import io
 from pathlib import Path
@@ -108,7 +108,7 @@ PHONE = {"offline": False, "latency": 150, "downloadThroughput": 1.6e6 / 8, "upl
 
 
 def join(context: BrowserContext, site: Installation, slug: str) -> Page:
-    """A worker who joined and has not opened the work yet."""
+    """Join the study as a worker, and return a page on which the work is not open yet."""
     page = context.new_page()
     page.goto(f"{site.url}/s/{slug}/")
     page.get_by_role("button", name="Join the study").click()
@@ -117,15 +117,18 @@ def join(context: BrowserContext, site: Installation, slug: str) -> Page:
 
 
 def keys_of(slug: str, step: int) -> str:
-    """What a practised person presses for an item: a triplet's side; two captions that fit, or none, and on."""
+    """Return the keys that a practised person presses for an item.
+
+    For a triplet, they choose a side. For two captions, they mark both or none, and continue.
+    """
     if slug == "triplet":
         return "12"[step % 2]
     return "n\n" if step % 3 == 2 else "14\n"
 
 
 def work_through(page: Page, slug: str) -> tuple[int, int]:
-    """Answer the page of work and submit it; how many keys that took, and how many items there were."""
-    from tests.browser.working import count_of  # loads Django, which main sets up
+    """Answer the page of work and submit it. Return the number of keys that this took, and the number of items."""
+    from tests.browser.working import count_of  # imported late: it loads Django, which main sets up
 
     steps = count_of(page)
     keys = "".join(keys_of(slug, step) for step in range(steps)) + ("\n" if slug == "triplet" else "")
@@ -153,7 +156,7 @@ def spread(values: Sequence[float]) -> str:
 def by_keyboard(
     browser: Browser, site: Installation, hits: int, reading: dict[str, float]
 ) -> dict[str, list[float]]:
-    """Prints a row for each study; the server's milliseconds by kind of request."""
+    """Print a row for each study, and return the server's milliseconds by kind of request."""
     print(
         "| HIT | items | keys | an item | key to paint, ms | submit to next HIT, ms | reading, s an item | s a HIT |"
     )

@@ -1,4 +1,4 @@
-"""Code that all apps share; it imports none of them."""
+"""Code that all apps share. It imports none of the apps."""
 
 import os
 

@@ -27,7 +27,7 @@ NO_BREAK = "\N{NO-BREAK SPACE}"  # between a number and its unit
 
 
 def thousands(number: float) -> str:
-    """Format a number as 12,345, or with a space in other languages, where the comma is the decimal mark."""
+    """Format a number as 12,345. Languages in which the comma is the decimal sign have a space instead."""
     text = f"{number:,}"
     return (
         text if (get_language() or "en").startswith("en") else text.replace(",", "\N{NARROW NO-BREAK SPACE}")
@@ -44,7 +44,7 @@ def percent_number(share: float, digits: int = 0) -> str:
 
 
 def coefficient(value: float, digits: int = 2) -> str:
-    """Format a coefficient as .62, -.05 or 1.00: without a leading zero, and without a minus sign if it rounds to 0."""
+    """Format a coefficient as .62, -.05 or 1.00. Omit a leading zero, and the minus sign if it rounds to 0."""
     text = f"{value:.{digits}f}"
     text = text.removeprefix("-") if not float(text) else text
     return text.replace("0.", ".", 1) if text.startswith(("0.", "-0.")) else text
@@ -67,7 +67,7 @@ def p_value(p: float) -> str:
 
 
 def p_in_text(p: float) -> str:
-    """Format p for a sentence: p < .001, p = .013."""
+    """Format p for a sentence, such as p < .001 or p = .013."""
     text = p_value(p)
     return f"p {text}" if text.startswith(("<", ">")) else f"p = {text}"
 
@@ -78,7 +78,7 @@ def interval_in_table(low: Any, high: Any, shown: Callable[[Any], str] = coeffic
 
 
 def interval_in_text(figure: Mapping[str, Any], shown: Callable[[float], str] = coefficient) -> str:
-    """Format an interval for a sentence: .58 to .66, 58 to 66 %."""
+    """Format an interval for a sentence, such as .58 to .66, or 58 to 66 %."""
     low, high = figure["low"], figure["high"]
     if low is None or high is None:
         return gettext("undefined")
@@ -87,18 +87,18 @@ def interval_in_text(figure: Mapping[str, Any], shown: Callable[[float], str] = 
 
 
 def describe_range(values: Sequence[float], shown: Callable[[float], str] = coefficient) -> str:
-    """Return the range of values in words, or a single value if both ends are formatted alike."""
+    """Return the range of values in words, or a single value if both ends have the same text."""
     low, high = min(values), max(values)
     return shown(high) if shown(low) == shown(high) else interval_in_text({"low": low, "high": high}, shown)
 
 
 def spell_number(value: float) -> str:
-    """Format a number for participants, in their language (97,5 in German); pages for staff always use a point."""
+    """Format a number for participants in their language, such as 97,5 in German. Staff pages always use a point."""
     return number_format(Decimal(f"{value:g}"))
 
 
 def counted(n: int, noun: str) -> str:
-    """Return ``1 pair`` or ``2 pairs``."""
+    """Return a number with its English noun, such as ``1 pair`` or ``2 pairs``."""
     return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
 
 
@@ -109,7 +109,7 @@ def spell_seconds(seconds: float) -> str:
 
 
 def spell_hours(value: float) -> str:
-    """Format a duration: "about 3 h 10 min"."""
+    """Format a duration in hours, such as "about 3 h 10 min"."""
     minutes = value * 60
     if minutes < 1:
         return gettext("under a minute")
@@ -122,7 +122,7 @@ def spell_hours(value: float) -> str:
 
 
 def spell_cents(cents: int, currency: str = "") -> str:
-    """Format cents for staff: 12.30, or 12.30 USD."""
+    """Format cents for staff as 12.30, or as 12.30 USD."""
     amount = f"{'-' if cents < 0 else ''}{thousands(abs(cents) // 100)}.{abs(cents) % 100:02d}"
     return f"{amount} {currency}" if currency else amount
 
@@ -136,7 +136,7 @@ def spell_amount(cents: int, currency: str) -> str:
 
 
 def spell_totals(amounts: Iterable[tuple[int, str]]) -> str:
-    """Return the sums of (cents, currency) in words, one for each currency."""
+    """Return the sum of amounts, which are pairs of cents and currency, in words. Each currency has its own sum."""
     totals: Counter[str] = Counter()
     for cents, currency in amounts:
         totals[currency] += cents
@@ -144,7 +144,7 @@ def spell_totals(amounts: Iterable[tuple[int, str]]) -> str:
 
 
 class AmountField(forms.DecimalField):
-    """An amount in whole cents, shown and typed as 1.50; ``unit`` is its currency."""
+    """A form field for an amount in whole cents, shown and typed as 1.50. ``unit`` is its currency."""
 
     def __init__(
         self,
@@ -156,7 +156,7 @@ class AmountField(forms.DecimalField):
         most_cents: int | None = None,
     ) -> None:
         from unfold.widgets import (
-            UnfoldAdminDecimalFieldWidget,  # import here, as it needs settings, which commands on files lack
+            UnfoldAdminDecimalFieldWidget,  # imported late, since commands on files run without settings
         )
 
         self.unit = unit
@@ -180,15 +180,15 @@ class AmountField(forms.DecimalField):
 
 
 def json_float(value: float | None) -> float | None:
-    """Return ``value`` for JSON; undefined and infinite numbers become null."""
+    """Return a number for JSON. Undefined and infinite numbers become None (null)."""
     return float(value) if value is not None and math.isfinite(value) else None
 
 
 def as_json(value: Any, *names: str) -> Any:
-    """Return ``value``, or only its fields ``names``, as plain data for JSON.
+    """Return ``value`` as plain data for JSON, or a dict of only its fields ``names``.
 
-    At any depth, dataclasses become dicts, arrays become lists, and undefined and infinite numbers None; objects with a
-    method ``as_json`` are replaced by its result.
+    At any depth, dataclasses become dicts, arrays become lists, and undefined and infinite numbers become None. An
+    object with a method ``as_json`` is replaced by the method's result.
     """
     if names:
         return {name: as_json(getattr(value, name)) for name in names}

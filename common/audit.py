@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """Who acts, and from where.
+    """The person who acts, and the origin of the action.
 
     Attributes:
-        who: returns the account; called only if needed, as it may query the database.
+        who: a function that returns the account. It is called only if needed, since it may query the database.
         door: the origin: "page", "api", "job" or "command"; "" elsewhere, for example in a shell.
         call: the address, the kind and number of the job, or the name of the command.
     """
@@ -55,7 +55,7 @@ def current_act() -> Act:
 
 @contextmanager
 def logged_with(**known: str | int) -> Iterator[dict[str, str | int]]:
-    """Log the block, a request or job, with these fields; yield the fields, to which ``log_about`` adds."""
+    """Add these fields to all log lines of the block, a request or job. Yield the fields; ``log_about`` adds more."""
     token = _log_context.set(dict(known))
     try:
         yield log_context()
@@ -68,6 +68,6 @@ def log_about(**known: str | int) -> None:
 
 
 def log_context() -> dict[str, str | int]:
-    """Return the log fields of the current request or job; outside of both, an empty dict."""
+    """Return the log fields of the current request or job, or an empty dict if there is none."""
     known = _log_context.get()
     return {} if known is None else known

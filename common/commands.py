@@ -92,8 +92,7 @@ class QuorumCommand(BaseCommand):
             advice = " The command `prepare` (or the first `make run`) sets it up." if empty else ""
             raise CommandError(f"The database cannot be used ({message}).{advice}") from error
         except BrokenPipeError:
-            # The reader of the pipe (`| head`) has closed it; keep Python from complaining again when it flushes at
-            # exit.
+            # The reader of the pipe (`| head`) has closed it. Prevent another error when Python flushes at exit.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return None
         except OSError as error:
@@ -103,12 +102,12 @@ class QuorumCommand(BaseCommand):
     def add_output(
         self, parser: ArgumentParser, help: str = "write all figures there as JSON", **options: Any
     ) -> None:
-        """Add the option ``--output``, a file. That it can be written is checked before the command does anything."""
+        """Add the option ``--output`` for a file. The command first checks that the file can be written."""
         parser.set_defaults(writes_output=True)
         parser.add_argument("--output", type=Path, help=help, **options)
 
     def write_output(self, options: dict[str, Any], value: Any) -> None:
-        """Write a value as JSON to the file that ``--output`` names, if any."""
+        """Write a value as JSON to the file that ``--output`` names, if it is set."""
         if options["output"]:
             write_json(options["output"], value)
 
@@ -124,9 +123,9 @@ class QuorumCommand(BaseCommand):
 
 
 def _own_hints(sentence: str, options: Collection[str]) -> str:
-    """Remove the hints "(--option ...)" at options that this command lacks from an error message.
+    """Remove hints "(--option ...)" from an error message if this command lacks the option.
 
-    Several commands read the same files and so share messages.
+    Several commands read the same files and thus share messages.
     """
     return OPTION_HINT.sub(lambda hint: hint[0] if hint[1].replace("-", "_") in options else "", sentence)
 
@@ -134,7 +133,7 @@ def _own_hints(sentence: str, options: Collection[str]) -> str:
 def _close_connections() -> None:
     """Close database connections, which child processes must not share.
 
-    A connection in a transaction stays open; child processes then must not use the database."""
+    A connection in a transaction stays open. Child processes must not use the database then."""
     for connection in connections.all(initialized_only=True):
         if not connection.in_atomic_block:
             connection.close()
@@ -161,11 +160,11 @@ def _wrong_call(parser: CommandParser, message: str) -> NoReturn:
 
 @contextmanager
 def progress_bar() -> Iterator[ReportProgress]:
-    """Yield a function ``(share, words)`` that draws a progress bar on a terminal, after a second."""
+    """Yield a function ``(share, words)`` that draws a progress bar, on a terminal and after a second."""
     if not sys.stderr.isatty():
         yield lambda share, message: None
         return
-    from rich.console import Console  # here, as it is needed only on a terminal
+    from rich.console import Console  # imported late, since it is needed only on a terminal
     from rich.progress import Progress
 
     console = Console(stderr=True)

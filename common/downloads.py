@@ -47,8 +47,8 @@ class FileSlice:
 def file_download(request: HttpRequest, path: Path, *, name: str, content_type: str) -> HttpResponseBase:
     """Return the file as an attachment: whole (200), a range (206), or not modified (304).
 
-    A failed ``If-Match`` or ``If-Unmodified-Since`` gives status 412, a range beyond the end 416, both as problem
-    documents. ``If-Range`` with another validator gives the whole file.
+    Return a problem document with status 412 if ``If-Match`` or ``If-Unmodified-Since`` fails, and with status 416 if
+    the range is beyond the end. If ``If-Range`` has another validator, return the whole file.
     """
     file = path.open("rb")
     status_of_file = os.fstat(file.fileno())
@@ -68,7 +68,7 @@ def file_download(request: HttpRequest, path: Path, *, name: str, content_type: 
 def bytes_download(
     request: HttpRequest, content: bytes, *, modified: float, name: str, content_type: str
 ) -> HttpResponseBase:
-    """Return ``content`` as ``file_download`` does; ``modified`` is in seconds since 1970."""
+    """Return ``content`` as ``file_download`` does. ``modified`` is in seconds since 1970."""
     etag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'
 
     def send(start: int, count: int, status: int) -> HttpResponseBase:
@@ -102,7 +102,7 @@ def _download(
     answer.headers["Accept-Ranges"] = "bytes"
     answer.headers["ETag"] = etag
     answer.headers["Last-Modified"] = http_date(modified)
-    # The browser may cache the file, but must ask each time: the file or the person's right may have been removed.
+    # The browser may cache the file, but must ask each time, since the file or the person's right may be removed.
     patch_cache_control(cast(HttpResponse, answer), private=True, no_cache=True)
     return answer
 
@@ -131,14 +131,14 @@ def _range_of(request: HttpRequest, size: int, etag: str, modified: int) -> tupl
     else:
         start, end = int(first), min(int(last), size - 1) if last else size - 1
         if last and int(last) < start:
-            return None  # invalid: ignore the header
+            return None  # the header is invalid; ignore it
     if start >= size:
         raise RangeNotSatisfiable
     return start, end
 
 
 def _matches_if_range(request: HttpRequest, etag: str, modified: int) -> bool:
-    """Return whether If-Range matches this file. A date matches only when its second is over."""
+    """Return whether If-Range matches this file. A date matches only after the end of its second."""
     validator = request.headers.get("If-Range", "").strip()
     if not validator:
         return True

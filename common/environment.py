@@ -1,6 +1,6 @@
-"""Read settings from the environment; an invalid value stops the start with a sentence.
+"""Read settings from the environment. An invalid value stops the start with an error message.
 
-The limits of incoming data are defined here, because the settings import them; this module must not need settings.
+This module also defines the limits of incoming data, since the settings import them. It must not need settings.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Environment(environ.Env):
         default: object,
         expected: builtins.str,
     ) -> Read:
-        """Return a variable converted by ``read``. Raise ImproperlyConfigured if that raises ValueError."""
+        """Return a variable converted by ``read``. Raise ImproperlyConfigured if ``read`` raises ValueError."""
         text: str = self.str(name, default=str(default)).strip()
         try:
             return read(text)
@@ -85,14 +85,14 @@ class Limits:
 
     Attributes:
         bytes: size of a file, and of all files of an archive together, when unpacked.
-        growth: ratio of unpacked to packed size; packed text has about a tenth of its size.
-        lines: lines of a file, blank lines included, and entries of a JSON list.
+        growth: ratio of unpacked to packed size. Text has a ratio of about ten.
+        lines: lines of a file, including blank lines, and entries of a JSON list.
         line: characters of a line, of a table's record, and of an entry of a JSON document.
         files: files of an archive.
         depth: nesting of JSON lists and objects; a parser may need a stack frame for each.
         pixels, picture_bytes: size of a picture.
-        memory: bytes of memory that reading a file may take in addition to what the process has.
-        seconds: time that reading a file may take, the processing of its rows included.
+        memory: bytes of memory that reading a file may take, in addition to the memory that the process has.
+        seconds: time that reading a file may take, including the processing of its rows.
     """
 
     bytes: int = 10 * 2**30

@@ -1,6 +1,7 @@
 """Errors with a sentence for the user and an HTTP status.
 
-A command prints the sentence and exits with code 1; a page shows it; the API returns an RFC 9457 problem document.
+A command prints the sentence and exits with code 1. A page shows the sentence. The API returns an RFC 9457 problem
+document.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ class QuorumError(Exception):
 
 
 class DesignError(QuorumError):
-    """An unusable study design; ``field`` is the dotted key of the study file, or ''."""
+    """A study design is unusable. ``field`` is the dotted key of the study file, or ''."""
 
     title = "The design is not valid"
 
@@ -36,7 +37,7 @@ class DesignError(QuorumError):
 
 
 class DataConflict(QuorumError):
-    """Rows to store exist with other content, or contradict stored data."""
+    """Data to store exist with other content, or contradict stored data."""
 
     status = 409
     title = "Conflict with stored data"
@@ -55,11 +56,11 @@ class WrongState(QuorumError):
 
 
 class FeatureIsOff(WrongState):
-    """Something needs a feature that is off, or whose package is not installed."""
+    """A feature that is needed is off, or its package is not installed."""
 
 
 class ServiceBusy(WrongState):
-    """Another process is doing the same at the moment; a job tries again later."""
+    """Another process is doing the same at the moment. A job tries again later."""
 
 
 class EditConflict(QuorumError):
@@ -70,13 +71,13 @@ class EditConflict(QuorumError):
 
 
 def did_you_mean(name: object, known: Iterable[object]) -> str:
-    """Return " Did you mean ...?" with the most similar known name; "" if none is similar."""
+    """Return " Did you mean NAME?" with the most similar known name; "" if no name is similar."""
     near = nearest_name(name, known)
     return " " + gettext("Did you mean %(near)r?") % {"near": near} if near else ""
 
 
 def unknown_value(value: object, known: Iterable[object]) -> str:
-    """Return a sentence on an unknown value of a parameter, with the values expected."""
+    """Return a sentence about an unknown value of a parameter, with the expected values."""
     known = list(known)
     listed = ", ".join(map(str, known[:MOST_LISTED])) + (", …" if len(known) > MOST_LISTED else "")
     sentence = (
@@ -88,7 +89,7 @@ def unknown_value(value: object, known: Iterable[object]) -> str:
 
 
 def problem(status: int, detail: str, *, title: str = "", **members: Any) -> dict[str, Any]:
-    """Return an RFC 9457 problem document with the extension ``members``; long details are shortened."""
+    """Return an RFC 9457 problem document with the extension ``members``. Shorten a long detail."""
     return {
         "type": "about:blank",
         "title": title or HTTPStatus(status).phrase,
@@ -107,7 +108,7 @@ def shortened(value: Any) -> Any:
 
 
 def sentence_of(detail: Any) -> str:
-    """Return a sentence on the first mistake in ``ValidationError.detail``, with the name of the parameter."""
+    """Return a sentence about the first mistake in ``ValidationError.detail``, with the name of the parameter."""
     if isinstance(detail, Mapping):
         name, inner = next(iter(detail.items()))
         sentence = sentence_of(inner)

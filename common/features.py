@@ -1,4 +1,4 @@
-"""Collect what optional features add to the platform, and move models to features."""
+"""Collect the additions of optional features to the platform, and move models to features."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from django.utils.module_loading import import_string
 if TYPE_CHECKING:
     from django.db.migrations import RunPython
 
-# Settings including those of features, which mypy does not find in config.settings.
+# All settings. mypy does not find the settings of features in config.settings.
 feature_settings: Any = settings
 
 
 def of_features(attribute: str) -> list[Any]:
-    """Return the objects that active features name, by dotted path, in an attribute of ``config.features.Feature``."""
+    """Return the objects whose dotted paths active features have in an attribute of ``config.features.Feature``."""
     features = getattr(settings, "FEATURES", {})  # commands on files run without settings
     return [import_string(path) for feature in features.values() for path in getattr(feature, attribute)]
 
 
 def of_apps(attribute: str) -> list[tuple[str, Any]]:
-    """Return (feature's name, object) for the dotted paths in an attribute of all features, active or not."""
+    """Return pairs of a feature's name and an object, as `of_features` does, but for all features, active or not."""
     return [
         (app.label, import_string(path))
         for app in apps.app_configs.values()
@@ -43,7 +43,7 @@ def loaded_when_called(path: str) -> Callable[..., Any]:
 
 
 def move_content_types(*models: str, before: str, after: str) -> RunPython:
-    """Return a migration operation that moves the content types of models to another app; the tables stay as they are.
+    """Return a migration operation that moves the content types of models to another app. Tables do not change.
 
     Permissions of groups and entries of the admin's log refer to content types, so they remain valid.
 
@@ -52,7 +52,7 @@ def move_content_types(*models: str, before: str, after: str) -> RunPython:
         before: label of the app that the models leave.
         after: label of the app that they join.
     """
-    from django.db.migrations import RunPython  # here, as it loads slowly and only migrations need it
+    from django.db.migrations import RunPython  # slow, and only for migrations
 
     def move(apps: Any, schema_editor: Any, before: str, after: str) -> None:
         types = apps.get_model("contenttypes", "ContentType").objects.using(schema_editor.connection.alias)

@@ -1,4 +1,4 @@
-"""Write files atomically, by a temporary file that is renamed at the end; write JSON and CSV."""
+"""Write files atomically: write a temporary file and rename it at the end. Write JSON and CSV."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from common.amounts import as_json
 from common.errors import QuorumError
 
 LEFTOVER_SECONDS = 24 * 3600
-# Some spreadsheets read full-width characters, as typed in Japanese or Chinese, like the ASCII ones.
+# Some spreadsheets treat full-width characters, as typed in Japanese or Chinese, as the ASCII characters.
 _FORMULA = re.compile(r"'*[=+\-@＝＋－＠\t\r]")
 _QUOTED_FORMULA = re.compile(r"'+[=+\-@＝＋－＠\t\r]")
 
@@ -53,7 +53,7 @@ class HashedFile:
         self._file.flush()
 
     def close(self) -> None:
-        """Flush without closing; ``atomic_write`` closes the file."""
+        """Flush the file, but do not close it. ``atomic_write`` closes the file."""
         self.flush()
 
     def readable(self) -> bool:
@@ -76,7 +76,11 @@ def check_writable_path(path: Path) -> None:
 
 @contextmanager
 def atomic_write(path: Path) -> Iterator[HashedFile]:
-    """Open a temporary file, which replaces ``path`` if the block ends without an error. Raise FileProblem."""
+    """Open a temporary file, which replaces ``path`` if the block ends without an error.
+
+    Raises:
+        FileProblem: the file cannot be written.
+    """
     check_writable_path(path)
     beside = path.with_name(f".{path.name}.{uuid4().hex[:8]}.part")
     try:
@@ -90,10 +94,13 @@ def atomic_write(path: Path) -> Iterator[HashedFile]:
 
 
 def remove_stale_files(folder: Path, *patterns: str, but: Collection[str] = ()) -> list[str]:
-    """Remove files and folders that match and were not written for a day, except ``but``; return their names."""
+    """Remove files and folders that match a pattern and were not changed for a day, except ``but``.
+
+    Return the names of the removed files and folders.
+    """
     removed, before = [], time.time() - LEFTOVER_SECONDS
     for path in sorted({match for pattern in patterns for match in folder.glob(pattern)}):
-        with suppress(FileNotFoundError):  # another process may remove or rename it
+        with suppress(FileNotFoundError):  # another process may remove or rename the file
             if path.name in but or max(entry.stat().st_mtime for entry in (path, *path.rglob("*"))) > before:
                 continue
             if path.is_dir():
@@ -111,23 +118,23 @@ def write_json(path: Path, value: Any) -> None:
 
 
 class FiguresEncoder(json.JSONEncoder):
-    """Encode JSON with undefined and infinite numbers as null, as JSON and databases have neither.
+    """A JSON encoder that writes undefined and infinite numbers as null, since JSON and databases have neither.
 
-    Stored results, the API and commands all use it, so code that computes a figure need not replace such numbers.
+    Stored results, the API and commands use this encoder, so code that computes a figure need not replace such numbers.
     """
 
     def encode(self, o: Any) -> str:
         self.allow_nan = False
         try:
             return super().encode(o)
-        except (TypeError, ValueError):  # only now convert the whole value, which is slow
+        except (TypeError, ValueError):  # convert the whole value only now, since this is slow
             return super().encode(as_json(o))
 
 
 def indented(value: Any, depth: int = 0) -> str:
-    """Return ``json.dumps(value, indent=1)``, but faster, as Python's C encoder cannot indent.
+    """Return ``json.dumps(value, indent=1)``, but faster, since Python's C encoder cannot indent.
 
-    The C encoder is used for innermost objects and lists, with the indentation in the separator.
+    Use the C encoder for innermost objects and lists, with the indentation in the separator.
     """
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ()
     if not inner:
@@ -137,7 +144,7 @@ def indented(value: Any, depth: int = 0) -> str:
     if not any(isinstance(entry, (dict, list, tuple)) for entry in inner):
         text = _encoder(start).encode(value)[1:-1]
     elif isinstance(value, dict):
-        # encode a dict with one member to get the name as JSON writes it, also if it is a number or None
+        # encode a dict with one member to get the name as JSON, even if the name is a number or None
         names = (_encoder("").encode({name: 0})[1:-2] for name in value)
         text = f",{start}".join(
             f"{name}{indented(entry, depth + 1)}" for name, entry in zip(names, inner, strict=True)
@@ -159,7 +166,7 @@ def write_lines(path: Path, lines: Iterable[str]) -> None:
 
 
 def can_be_stored(value: Any) -> bool:
-    """Return whether parsed JSON has no text or key with U+0000 or a lone surrogate, which databases refuse.
+    """Return whether databases accept all texts in parsed JSON: no text or key has U+0000 or a single surrogate.
 
     Raises:
         RecursionError: the value is nested too deeply.
@@ -172,16 +179,16 @@ def can_be_stored(value: Any) -> bool:
 
 
 def as_cell(value: object) -> str:
-    """Return a value as a CSV cell: a text as it is, None as an empty cell, anything else as JSON."""
+    """Return a value as a CSV cell: a text unchanged, None as an empty cell, and other values as JSON."""
     if value is None or isinstance(value, str):
         return value or ""
     return json.dumps(value, ensure_ascii=False, default=str)
 
 
 def csv_line(cells: Iterable[object]) -> str:
-    """Return a line of CSV without line end; cells with a carriage return or a line feed are quoted.
+    """Return a line of CSV without line end. Quote cells with a carriage return or a line feed.
 
-    For spreadsheets both end a row, but older Pythons quote only characters of the writer's own line end.
+    In spreadsheets, both characters end a row, but older Python versions quote only those of the writer's line end.
     """
     line = io.StringIO(newline="")
     csv.writer(line, lineterminator="\r\n").writerow(cells)
@@ -191,7 +198,8 @@ def csv_line(cells: Iterable[object]) -> str:
 def guard_formula(text: str) -> str:
     """Return a CSV cell that spreadsheets do not read as a formula.
 
-    A text that looks like a formula, also after apostrophes, gets a leading apostrophe, so removing one restores it.
+    A text that looks like a formula gets a leading apostrophe, even if it begins with apostrophes already. Thus
+    removing one apostrophe restores the text.
     """
     return f"'{text}" if _FORMULA.match(text) else text
 

@@ -1,4 +1,4 @@
-"""Render Markdown by designers safely: instructions and consent as blocks, questions inline."""
+"""Render Markdown of designers safely: instructions and consent texts as blocks, and questions inline."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ LINK = re.compile(
 )
 TAG = re.compile(r"(<[^<>]{1,500}>)")
 MARK_RUN = re.compile(r"(\*{4,}|_{4,})")
-# Replace unpaired marks while Markdown parses: it would search for the end of each, which takes a minute for 20,000
-# brackets, and too much stack for 5,000 stars. Texts do not contain the replacements, which are no characters by the
-# Unicode Standard 23.7.
+# Unpaired marks are replaced while Markdown parses, since it would search for the end of each mark. This takes a minute
+# for 20,000 brackets, and too much stack for 5,000 stars. Texts do not contain the replacements, which are not
+# characters by the Unicode Standard 23.7.
 STAND_INS = {"\ufdd0": "[", "\ufdd1": "&lt;", "\ufdd2": "*", "\ufdd3": "_"}
 
 
 def render_markdown(text: str) -> SafeString:
-    """Return instructions or consent as HTML without scripts, styles or pictures; the highest heading is h2.
+    """Return instructions or a consent text as HTML without scripts, styles or pictures. The highest heading is h2.
 
     Pictures are removed because their host would learn who reads the page.
     """
@@ -44,7 +44,7 @@ def render_markdown(text: str) -> SafeString:
             extension_configs={"toc": {"baselevel": 2}},
             output_format="html",
         )
-    except RecursionError:  # only an attack has thousands of nested emphases
+    except RecursionError:  # only texts of attackers have thousands of nested emphases
         html = f"<p>{escape(text)}</p>"
     clean = nh3.clean(
         html,
@@ -58,7 +58,7 @@ def render_markdown(text: str) -> SafeString:
 
 @lru_cache(maxsize=512)
 def render_inline(text: str) -> SafeString:
-    """Return a question as HTML with only emphasis and code; HTML tags in it are shown as text."""
+    """Return a question as HTML with only emphasis and code. HTML tags in the question are shown as text."""
     reader = markdown.Markdown(output_format="html")
     for name in BLOCKS:
         reader.parser.blockprocessors.deregister(name)
@@ -90,7 +90,7 @@ def _without_loose_marks(text: str) -> str:
 
 
 def _replace_outside(pattern: re.Pattern[str], text: str, mark: str, stand_in: str) -> str:
-    """Return the text with ``mark`` replaced outside of the matches of ``pattern``, which has one group."""
+    """Return the text with ``mark`` replaced by ``stand_in``, except in matches of ``pattern``, which has one group."""
     parts = pattern.split(text)
     return "".join(part if number % 2 else part.replace(mark, stand_in) for number, part in enumerate(parts))
 

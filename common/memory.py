@@ -6,7 +6,7 @@ STATUS = Path("/proc/self/status")
 
 
 def data_segment_bytes() -> int:
-    """Return the bytes that count towards RLIMIT_DATA, including reserved memory; 0 if the system does not tell it."""
+    """Return the bytes that count towards RLIMIT_DATA, including reserved memory; 0 if they are unknown."""
     if not STATUS.exists():
         return 0
     taken = next(line for line in STATUS.read_text().splitlines() if line.startswith("VmData:"))

@@ -1,7 +1,7 @@
-"""Parameters of operations, declared once as a serializer for the API, forms and commands.
+"""Parameters of operations. A serializer declares them once for the API, forms and commands.
 
-A JSON body is checked strictly: neither ``"2"`` nor ``true`` is a number. Forms and command lines contain text, which
-the same fields parse. All report a mistake with the same sentence (``sentence_of``).
+A JSON body is checked strictly: neither ``"2"`` nor ``true`` is a number. Forms and command lines have texts, which the
+same fields parse. The API, forms and commands report a mistake with the same sentence (``sentence_of``).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from rest_framework.utils.html import is_html_input
 LONGEST_REASON = 500
 LONGEST_FILE = 20_000_000
 
-# Field class -> JSON type, to be strict where the REST framework accepts "2" for 2, and 1 for true.
+# JSON types by class of field. They are checked, since the REST framework accepts "2" for 2, and 1 for true.
 JSON_TYPES: tuple[tuple[type[serializers.Field[Any, Any, Any, Any]], type | tuple[type, ...]], ...] = (
     (serializers.BooleanField, bool),
     (serializers.IntegerField, int),
@@ -29,7 +29,7 @@ JSON_TYPES: tuple[tuple[type[serializers.Field[Any, Any, Any, Any]], type | tupl
 
 
 class PlainNumberField(serializers.FloatField):
-    """A number that is an int if it is whole: 3 instead of 3.0."""
+    """A number that is an int if it is whole, such as 3 instead of 3.0."""
 
     def to_internal_value(self, data: Any) -> Any:
         number = super().to_internal_value(data)
@@ -43,7 +43,7 @@ class Parameters(serializers.Serializer[Any]):
     """Parameters of an operation: fields with bounds, ``label``, ``help_text`` and ``initial``.
 
     Attributes:
-        one_of: groups of optional parameters; exactly one of each group is required.
+        one_of: groups of optional parameters. Exactly one parameter of each group is required.
     """
 
     one_of: ClassVar[tuple[tuple[str, ...], ...]] = ()
@@ -51,7 +51,7 @@ class Parameters(serializers.Serializer[Any]):
 
     def to_internal_value(self, data: Any) -> Any:
         if isinstance(data, Mapping) and not is_html_input(data):
-            # take null for a missing optional parameter
+            # treat null as a missing optional parameter
             data = {
                 name: value
                 for name, value in data.items()
@@ -87,7 +87,7 @@ class Parameters(serializers.Serializer[Any]):
         Raises:
             rest_framework.exceptions.ValidationError: a parameter is missing or wrong.
         """
-        serializer = cls(data={} if data is None else data)  # null as a body has no parameters
+        serializer = cls(data={} if data is None else data)  # the body null has no parameters
         for name in needed:
             serializer.fields[name].required = True
         serializer.is_valid(raise_exception=True)
@@ -113,7 +113,7 @@ class Parameters(serializers.Serializer[Any]):
 
 
 def _wrong_type(field: Any, value: Any) -> str:
-    """Return the field's message for a JSON value of the wrong type, or ''."""
+    """Return the field's message if a JSON value has the wrong type; "" otherwise."""
     if value is None:
         return ""  # the field checks null itself
     if isinstance(field, serializers.ListField) and isinstance(value, list):
@@ -130,7 +130,7 @@ def _wrong_type(field: Any, value: Any) -> str:
 
 
 class KeysField(serializers.ListField):
-    """Keys of rows; in text, separated by commas, spaces or line breaks."""
+    """Keys of rows. In text, commas, spaces or line breaks separate them."""
 
     child: serializers.Field[Any, Any, Any, Any] = serializers.CharField()
 

@@ -1,13 +1,14 @@
 """Limits on the number of attempts by one network address (docs/install.md).
 
-Refused attempts count, such as wrong codes. Of accepted ones, those count that use a scarce resource, such as joining a
-study, and, with limits far above the needs of a school class behind one address, all calls and large bodies. A
-middleware sets the visitor's address (``visiting_from``); commands and jobs have no address and no limit. An IPv6
-address counts with its /64 network, which a household has, and with its /48 network, which a customer of a provider
-may have.
+Refused attempts count, such as wrong codes. Accepted attempts count if they use a scarce resource, such as joining a
+study. All calls and large bodies count, too, with limits far above the needs of a school class behind one address.
 
-Counts are stored in the installation's Redis, which all web processes share. Without Redis, or if it does not respond,
-each process counts on its own.
+A middleware sets the visitor's address (``visiting_from``). Commands and jobs have no address and no limit. An IPv6
+address counts with its /64 network, which is that of a household, and with its /48 network, which may be that of a
+provider's customer.
+
+Counts are stored in the installation's Redis, which all web processes share. If there is no Redis, or if it does not
+respond, each process has its own counts.
 """
 
 from __future__ import annotations
@@ -37,22 +38,23 @@ from common.errors import QuorumError
 
 logger = logging.getLogger(__name__)
 
-MOST_REMEMBERED = 1_000  # limits up to this keep the time of each use; higher ones are counted in two windows
+# Up to this limit, the time of each use is stored. Higher limits are counted in two windows.
+MOST_REMEMBERED = 1_000
 SWEEP_SECONDS = 60.0
-REDIS_SECONDS = 2.0  # seconds without response after which Redis counts as away
-OUTAGE_SECONDS = 10.0  # seconds for which Redis is not asked again after it was away
+REDIS_SECONDS = 2.0  # seconds without response after which Redis counts as unavailable
+OUTAGE_SECONDS = 10.0  # seconds for which Redis is not asked again after it was unavailable
 GLOBAL_LIMITS = {"account"}  # limits that count the attempts from all addresses together
-BROWSER_LIMITS = {"code", "resume"}  # limits for each browser, as many people may share an address
-# A /48 network, which has one customer or several with a /52 or /56 each, has so many times the limit.
+BROWSER_LIMITS = {"code", "resume"}  # limits for each browser, since many people may share an address
+# The limit of a /48 network is this multiple, since it may belong to several customers with a /52 or /56 network each.
 SITE_SHARES = 4
 
 Result = TypeVar("Result")
 _visitor: ContextVar[tuple[tuple[str, ...], str]] = ContextVar("visitor", default=((), ""))
-_away_until: dict[str, float] = {}  # time until which Redis is not asked, by its address
+_away_until: dict[str, float] = {}  # the time until which Redis is not asked, by its address
 
 
 class TooMany(QuorumError):
-    """A limit is reached; ``wait`` is the number of seconds until another attempt is possible."""
+    """A limit is reached. ``wait`` is the number of seconds until another attempt is possible."""
 
     status = 429
     title = "Too many requests"
@@ -64,7 +66,7 @@ class TooMany(QuorumError):
 
 @contextmanager
 def visiting_from(address: str, browser: str = "") -> Iterator[None]:
-    """Count attempts in the block for a network address; ``browser`` is a text that distinguishes browsers."""
+    """Count attempts in the block for a network address. ``browser`` is a text that distinguishes browsers."""
     token = _visitor.set((_networks(address) if address else (), browser[:64]))
     try:
         yield
@@ -73,12 +75,12 @@ def visiting_from(address: str, browser: str = "") -> Iterator[None]:
 
 
 def visitor() -> tuple[str, ...]:
-    """Return the visitor's address, or for IPv6 the /64 and /48 networks; () in commands and jobs."""
+    """Return the visitor's address or, for IPv6, the /64 and /48 networks; () in commands and jobs."""
     return _visitor.get()[0]
 
 
 def _networks(address: str) -> tuple[str, ...]:
-    """Return the /64 and /48 networks of an IPv6 address, or any other address unchanged.
+    """Return the /64 and /48 networks of an IPv6 address. Return another address unchanged.
 
     A text that a proxy writes instead of an address, such as "unknown", counts as an address.
     """
@@ -92,25 +94,29 @@ def _networks(address: str) -> tuple[str, ...]:
 
 
 def check(name: str, *of: str) -> None:
-    """Raise TooMany if the visitor has reached the limit ``name``; do not count a use.
+    """Raise TooMany if the visitor has reached the limit ``name``. Do not count a use.
 
     Args:
-        of: the target, such as a study or an account; each target has its own count.
+        of: the target, such as a study or an account. Each target has its own count.
     """
     _use(name, of, counted=False)
 
 
 def count(name: str, *of: str) -> None:
-    """Count a use of the limit ``name`` by the visitor. Raise TooMany if it was reached before."""
+    """Count a use of the limit ``name`` by the visitor. Raise TooMany if the limit was already reached."""
     _use(name, of, counted=True)
 
 
 def limit_failed_attempts(attempt: Callable[[], Result | None], *limits: tuple[str, ...]) -> Result | None:
-    """Return the result of ``attempt``, which is None if it fails; failed attempts count. Raise TooMany."""
+    """Return the result of ``attempt``, and count it for each of ``limits`` if it fails, which is the result None.
+
+    Raises:
+        TooMany: a limit is reached. ``attempt`` is not called then, unless simultaneous attempts reached the limit.
+    """
     for name, *of in limits:
         check(name, *of)
     result = attempt()
-    if result is None:  # counting may raise, too, after other attempts in the meantime
+    if result is None:  # counting raises TooMany, too, if simultaneous attempts have reached the limit
         for name, *of in limits:
             count(name, *of)
     return result
@@ -125,11 +131,11 @@ def _use(name: str, of: tuple[str, ...], *, counted: bool) -> None:
         networks = ("",)
     for network, shares in zip(networks, (1, SITE_SHARES), strict=False):
         allowed = type(limit)(limit.amount * shares, limit.multiples)
-        # Quote the parts, which may be names that users typed, as the library joins them with slashes.
+        # Quote the parts, since users may have typed them, and the library joins them with slashes.
         key = tuple(quote(part, safe=":", errors="replace") for part in (name, network, *parts))
         if (until := _used_up_until(allowed, key, counted)) is not None:
             wait = max(1, math.ceil(until - time.time()))
-            # log a hash, as people sometimes type passwords in place of names
+            # log a hash, since people sometimes type passwords in place of names
             about = salted_hmac("limit", "/".join(of)).hexdigest()[:12] if of else "all"
             logger.warning(
                 "The limit %s (%s) is reached by %s, of %s.", name, allowed, network or "all", about
@@ -138,7 +144,7 @@ def _use(name: str, of: tuple[str, ...], *, counted: bool) -> None:
 
 
 def _used_up_until(limit: RateLimitItem, key: tuple[str, ...], counted: bool) -> float | None:
-    """Return the time from which another use is allowed; None if this one is allowed."""
+    """Return the time from which another use is allowed; None if this use is allowed."""
     redis, many = settings.REDIS_URL, limit.amount > MOST_REMEMBERED
     if redis and _away_until.get(redis, 0.0) < time.monotonic():
         try:
@@ -169,7 +175,7 @@ def _sentence(wait: int) -> str:
 
 @functools.cache
 def _limiter(redis: str, many: bool) -> RateLimiter:
-    if redis:  # import first, as the library fails if another thread is importing redis
+    if redis:  # import redis first, since the library fails while another thread is importing redis
         import_module("redis")
     strategy = SlidingWindowCounterRateLimiter if many else MovingWindowRateLimiter
     if not redis:
@@ -179,7 +185,7 @@ def _limiter(redis: str, many: bool) -> RateLimiter:
 
 
 class _Sweeper(threading.Timer):
-    """A timer that calls its function again and again."""
+    """A timer that calls its function repeatedly."""
 
     def run(self) -> None:
         while not self.finished.wait(self.interval):
@@ -187,7 +193,7 @@ class _Sweeper(threading.Timer):
 
 
 def _memory() -> Storage:
-    """Return a storage in memory that is cleaned once a minute; the library's own starts threads very often."""
+    """Return a storage in memory that is cleaned regularly. The library's own cleaning starts threads very often."""
     storage = MemoryStorage()
     storage.timer = _Sweeper(SWEEP_SECONDS, storage.timer.function)
     storage.timer.daemon = True

@@ -1,7 +1,7 @@
 """Append-only models, and fast reading and writing of many rows, or of few rows in frequent requests.
 
-For a small query, generating the SQL takes several times as long as executing it, and so does PostgreSQL's planning. So
-frequent requests declare their queries, for which Django generates SQL once in each process instead of in every call:
+For a small query, generating the SQL takes several times as long as executing it, and so does PostgreSQL's planning.
+Therefore frequent requests declare their queries, and Django generates the SQL only once in each process:
 
     OF_NAME = PreparedQuery(lambda: Worker.objects.filter(name=query_parameter("name", CharField())))
     OF_NAME.first(name="ada")
@@ -43,12 +43,12 @@ class _Parameter(Expression):
 
 
 def query_parameter(name: str, field: Field[Any, Any] | None = None) -> Any:
-    """Return a placeholder for a value that each call gives by ``name``; without ``field`` it is a row id."""
+    """Return a placeholder for a value that each call passes by ``name``. Without ``field``, the value is a row id."""
     return _Parameter(name, field or BigAutoField())
 
 
 def _bound(parameters: Sequence[Any], values: Mapping[str, Any]) -> list[Any]:
-    """Return the parameters of a statement with placeholders replaced by ``values``, converted for the database."""
+    """Return a statement's parameters. Replace placeholders by their values, converted for the database."""
     return [
         parameter.output_field.get_db_prep_save(values[parameter.name], connection)
         if isinstance(parameter, _Parameter)
@@ -62,9 +62,9 @@ def _prepared() -> Iterator[None]:
     """Let PostgreSQL keep the plans of statements that the block executes.
 
     psycopg prepares statements whose values are sent separately (``prepare_threshold`` in the settings). Django's
-    cursors insert the values into the text; the option ``server_side_binding`` would change that for all queries, but
-    PostgreSQL refuses some of these because types are missing. Without kept plans, a submission takes 1.2 times as
-    long.
+    cursors insert the values into the text. The option ``server_side_binding`` would change that for all queries, but
+    PostgreSQL refuses some queries then, because types are missing. Without stored plans, a submission takes 1.2 times
+    as long.
     """
     if connection.vendor != "postgresql":
         yield
@@ -88,7 +88,7 @@ class PreparedQuery(Generic[Row]):
 
     def __init__(self, make: Callable[[], QuerySet[Any, Row]]) -> None:
         self._make = make
-        # database -> the queryset, its compiler, SQL and parameters
+        # the queryset, its compiler, SQL and parameters, by database
         self._made: dict[str, tuple[QuerySet[Any, Row], Any, str, Sequence[Any]]] = {}
 
     def all(self, **values: Any) -> list[Row]:
@@ -113,9 +113,9 @@ class PreparedQuery(Generic[Row]):
 
 
 class PreparedUpdate:
-    """A guarded update with ``query_parameter`` values; calling it returns the number of changed rows.
+    """A guarded update with ``query_parameter`` values. A call returns the number of changed rows.
 
-    Its SQL is generated once; if that were done at each call, a submission would take 1.15 times as long.
+    Its SQL is generated once. If it were generated at each call, a submission would take 1.15 times as long.
     """
 
     def __init__(self, make: Callable[[], QuerySet[Any]], **changes: Any) -> None:
@@ -143,7 +143,7 @@ READ_AT_ONCE = 20_000
 MOST_PREPARED_ROWS = 30  # most rows that are written by a prepared statement
 ROWS_IN_STATEMENT = 100
 LARGEST_INTEGER = 2**63 - 1
-REINDEXED_ROWS = 50_000  # from this number of rows on, rebuilding indexes is faster
+REINDEXED_ROWS = 50_000  # least number of rows for which rebuilding indexes is faster
 LOCK_TIMEOUT = "500ms"  # longest time that a submission waits for the lock of `last_row`
 CACHE_KIB = 64 * 1024
 UNCONVERTED_FIELDS = (
@@ -167,12 +167,12 @@ class AppendOnlyQuerySet(models.QuerySet[Any]):
         raise LogIsAppendOnly(f"{self.model.__name__} rows are never deleted")
 
     def redact(self, **values: Any) -> int:
-        """Overwrite personal data. Only for the erasure of a person."""
+        """Overwrite personal data. Use it only to erase a person."""
         return super().update(**values)
 
 
 class FiguresField(models.JSONField):
-    """A JSON field encoded with ``FiguresEncoder``; migrations see a plain JSONField."""
+    """A JSON field that encodes values with ``FiguresEncoder``. In migrations, it is a plain JSONField."""
 
     def get_db_prep_value(self, value: Any, connection: Any, prepared: bool = False) -> Any:
         return super().get_db_prep_value(as_json(value), connection, prepared)
@@ -231,9 +231,9 @@ def insert_rows(
     *,
     ready: Collection[str] = (),
 ) -> int:
-    """Insert ``rows`` of values for the fields ``names`` (``unit_id`` for a raw foreign key); return their number.
+    """Insert ``rows`` of values for the fields ``names`` (``unit_id`` for a raw foreign key). Return their number.
 
-    Values of the fields ``ready`` are already in the database's form, such as JSON as text.
+    Values of the fields ``ready`` already have the database's form, such as JSON as text.
     """
     count = 0
     write = _writer(model, names, ready)
@@ -244,7 +244,7 @@ def insert_rows(
 
 
 def insert_columns(model: type[models.Model], columns: Mapping[str, Iterable[Any]]) -> None:
-    """Insert rows that are given as columns of equal length, by field name."""
+    """Insert rows that are given as columns of equal length, by field name. Raise ValueError if lengths differ."""
     write, values = _writer(model, list(columns), ()), [iter(column) for column in columns.values()]
     while any(batch := [list(islice(column, ROWS_AT_ONCE)) for column in values]):
         if len(set(map(len, batch))) > 1:
@@ -271,11 +271,14 @@ def _writer(
     return write
 
 
-@cache  # entries are as few as calls in the code
+@cache  # there are only as many entries as calls in the code
 def _columns_of(
     model: type[models.Model], names: tuple[str, ...], ready: frozenset[str], vendor: str
 ) -> tuple[str, list[Callable[[Any], Any]], list[tuple[Any, Callable[[Any], Any]]]]:
-    """Return the table with its columns as SQL, converters of values, and (field, converter) of default values."""
+    """Return the table with its columns as SQL, the converters of values, and pairs of field and converter of defaults.
+
+    The pairs are for the fields that are not in ``names``, which get their default values.
+    """
     quote = connection.ops.quote_name
     named: list[Any] = [model._meta.get_field(name) for name in names]
     unnamed = [
@@ -292,14 +295,14 @@ def _columns_of(
 
 
 def _execute(into: str, columns: Sequence[list[Any]], count: int) -> None:
-    """Insert rows into SQLite. Many rows are inserted in statements of a hundred rows, with common values as literals.
+    """Insert rows into SQLite. Insert many rows by statements of a hundred rows, with common values as literals.
 
-    For many rows, binding single values, and running a statement for each row, take longer than storing them.
+    For many rows, binding single values and running a statement for each row would take longer than storing them.
     """
     if count <= MOST_PREPARED_ROWS:
         _execute_many(into, ["%s"] * len(columns), 1, zip(*columns, strict=True))
         return
-    # bind the first column in any case, as a statement needs a parameter
+    # bind the first column in any case, since a statement needs a parameter
     marks = ["%s", *(_literal_of(column) or "%s" for column in columns[1:])]
     varying = [column for column, mark in zip(columns, marks, strict=True) if mark == "%s"]
     whole = count - count % ROWS_IN_STATEMENT
@@ -321,7 +324,7 @@ def _joined(columns: Sequence[list[Any]], start: int, end: int, rows: int) -> It
 
 
 def _literal_of(column: list[Any]) -> str:
-    """Return an SQL literal if all rows have the same value, or "" if they differ or the value must be bound."""
+    """Return an SQL literal if all rows have the same value; "" if values differ or must be bound."""
     value = column[0]
     if column[-1] != value or column.count(value) < len(column):
         return ""
@@ -335,7 +338,7 @@ def _literal_of(column: list[Any]) -> str:
 
 
 def _insert(into: str, columns: Sequence[list[Any]], count: int) -> None:
-    """Insert rows into PostgreSQL: few by one prepared statement, more by COPY, which needs two more messages."""
+    """Insert rows into PostgreSQL: few rows by a prepared statement, more by COPY, which needs two more messages."""
     rows = zip(*columns, strict=True)
     if count > MOST_PREPARED_ROWS:
         _copy(into, rows)
@@ -396,7 +399,7 @@ def trusted_keys() -> Iterator[None]:
 
 @contextmanager
 def _with_pragma(name: str, value: int) -> Iterator[None]:
-    """Change a setting of SQLite for the block; do nothing with another database."""
+    """Change a setting of SQLite for the block. Do nothing with another database."""
     if connection.vendor != "sqlite":
         yield
         return
@@ -408,7 +411,7 @@ def _with_pragma(name: str, value: int) -> Iterator[None]:
     try:
         yield
     finally:
-        if connection.connection is database:  # unless an error has closed the connection
+        if connection.connection is database:  # false if an error has closed the connection
             database.execute(f"PRAGMA {name} = {usual}")
 
 
@@ -416,8 +419,8 @@ def _with_pragma(name: str, value: int) -> Iterator[None]:
 def indexes_built_after(model: type[models.Model], *, rows: int) -> Iterator[None]:
     """Let SQLite build a table's indexes after the block has written ``rows`` rows, if these are most of the table.
 
-    Sorting once takes a fraction of the time of a million inserts into each index. Call it within a transaction. With
-    PostgreSQL it does nothing, as that would lock the table.
+    Sorting once takes a fraction of the time of a million inserts into each index. Use it within a transaction. With
+    PostgreSQL it does nothing, since building indexes would lock the table.
     """
     table = model._meta.db_table
     older = model._default_manager.order_by()
@@ -439,17 +442,20 @@ def indexes_built_after(model: type[models.Model], *, rows: int) -> Iterator[Non
 
 
 def drop_key_indexes(app_label: str, columns: Mapping[str, Sequence[str]]) -> Callable[[Any, Any], None]:
-    """Return a function for RunPython that drops the indexes of foreign keys, given as model -> columns, if present.
+    """Return a function for RunPython that drops the indexes of foreign keys, if they exist.
 
-    The indexes are found by their columns, because their names contain a hash.
+    The indexes are found by their columns, since their names contain a hash.
+
+    Args:
+        columns: the columns of the foreign keys, by model.
     """
 
     def drop(apps: Any, editor: Any) -> None:
         for model, names in columns.items():
             table = apps.get_model(app_label, model)._meta.db_table
             with editor.connection.cursor() as cursor:
-                there = editor.connection.introspection.get_constraints(cursor, table)
-            for index, about in there.items():
+                constraints = editor.connection.introspection.get_constraints(cursor, table)
+            for index, about in constraints.items():
                 if about["index"] and not about["unique"] and about["columns"] in [[name] for name in names]:
                     editor.execute(f"DROP INDEX {editor.quote_name(index)}")
 
@@ -457,9 +463,10 @@ def drop_key_indexes(app_label: str, columns: Mapping[str, Sequence[str]]) -> Ca
 
 
 def refresh_statistics(*tables: type[models.Model]) -> None:
-    """Update PostgreSQL's statistics of tables in the present transaction.
+    """Update PostgreSQL's statistics of tables in the current transaction.
 
-    Autovacuum does so only after about a minute; until then, a claim in a new study of 10,000 HITs takes 50 % longer.
+    Autovacuum updates them only after about a minute. Until then, a claim in a new study of 10,000 HITs takes 50 %
+    longer.
     """
     if connection.vendor != "postgresql":
         return
@@ -469,10 +476,10 @@ def refresh_statistics(*tables: type[models.Model]) -> None:
 
 
 def last_row(model: type[models.Model]) -> int:
-    """Return a table's highest row id, when no row with a lower id can be added any more.
+    """Return a table's highest row id, such that no row with a lower id can still be added.
 
-    PostgreSQL assigns ids before a transaction commits, so this takes a lock, which waits for all writers, and
-    releases it. SQLite has only one writer.
+    PostgreSQL assigns ids before a transaction commits. Therefore take a lock, which waits for all writers, and release
+    it. SQLite has only one writer.
     """
     with transaction.atomic():
         if connection.vendor == "postgresql":
@@ -491,7 +498,7 @@ def _preparation(field: Any) -> Callable[[Any], Any]:
         return _identity
     if isinstance(target, models.JSONField):
         return _to_json((target.encoder or json.JSONEncoder)().encode)
-    if isinstance(target, models.UUIDField) and not field.primary_key:  # an import repeats some thousand
+    if isinstance(target, models.UUIDField) and not field.primary_key:  # an import repeats a few thousand
         return lru_cache(READ_AT_ONCE)(lambda value: field.get_db_prep_save(value, connection))
     return lambda value: field.get_db_prep_save(value, connection)
 
@@ -500,7 +507,7 @@ def _to_json(encode: Callable[[Any], str]) -> Callable[[Any], str | None]:
     def ready(value: Any) -> str | None:
         if value is None:
             return None
-        return "{}" if value == {} else encode(value)  # the value in most rows
+        return "{}" if value == {} else encode(value)  # this is the value in most rows
 
     return ready
 
@@ -510,10 +517,10 @@ def _identity(value: Any) -> Any:
 
 
 def _chunks(rows: QuerySet[Any, Any], size: int) -> Iterator[list[tuple[Any, ...]]]:
-    """Yield the unconverted rows of a values query in lists of ``size``, with PostgreSQL by a server-side cursor."""
+    """Yield the unconverted rows of a values query in lists of ``size``. PostgreSQL uses a server-side cursor."""
     try:
         sql, parameters = rows.query.sql_with_params()
-    except EmptyResultSet:  # for example pk__in=[]
+    except EmptyResultSet:  # the filter excludes all rows, for example pk__in=[]
         return
     with connection.chunked_cursor() as cursor:
         cursor.execute(sql, parameters)
@@ -524,16 +531,16 @@ def _chunks(rows: QuerySet[Any, Any], size: int) -> Iterator[list[tuple[Any, ...
 def plain_rows(rows: QuerySet[Any, Any]) -> Iterator[tuple[Any, ...]]:
     """Yield the rows of a values query without converting values.
 
-    Use it for integers, texts and booleans (0 and 1 with SQLite). ``iterator`` takes 1.05 times as long for integers,
-    1.5 times with a boolean, 4 times with JSON.
+    Use it for integers, texts and booleans, which are 0 and 1 with SQLite. ``iterator`` takes 1.05 times as long for
+    integers, 1.5 times as long with a boolean, and 4 times as long with JSON.
     """
     return chain.from_iterable(_chunks(rows, READ_AT_ONCE))
 
 
 def converted_rows(rows: QuerySet[Any, Any]) -> Iterator[tuple[Any, ...]]:
-    """Yield the rows of a values query, converting equal values only once; ``iterator`` takes 1.3 times as long.
+    """Yield the rows of a values query. Convert equal values only once; ``iterator`` takes 1.3 times as long.
 
-    Rows with equal JSON may share one object, so do not change it.
+    Rows with equal JSON may share one object, so callers must not change it.
     """
     compiler: Any = rows.query.get_compiler(rows.db)
     try:

@@ -9,7 +9,7 @@ from bisect import bisect_right
 from django.utils.translation import gettext
 
 CONTEXT_CHARACTERS = 15  # characters quoted on each side of the first difference
-# A word, or a single letter of a script that puts no blanks between words.
+# A word, or a single letter of a script without blanks between words.
 WORD = re.compile(
     r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]"
     r"|[^\s\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]+"
@@ -17,7 +17,7 @@ WORD = re.compile(
 
 
 def one_text(text: str) -> str:
-    """Return a text in the form in which texts are compared: LF line ends, composed letters, no blanks at the ends."""
+    """Return a text in normal form, to compare it: LF line ends, composed letters, and no blanks at the ends."""
     return _with_one_form_of_letters(text).strip()
 
 
@@ -33,12 +33,12 @@ def is_empty(text: str) -> bool:
 
 
 def readable(text: str) -> str:
-    """Return the text or, if it is empty, "(empty)": a gap on a page looks like an error."""
+    """Return the text or, if it is empty, "(empty)", since a gap on a page looks like an error."""
     return gettext("(empty)") if is_empty(text) else text
 
 
 def word_bounds(text: str) -> list[tuple[int, int]]:
-    """Return (start, end) of each word: runs between blanks, or single letters in scripts without blanks."""
+    """Return (start, end) of each word. In scripts without blanks, a word is a single letter."""
     return [match.span() for match in WORD.finditer(text)]
 
 
@@ -56,7 +56,7 @@ def _excerpt(text: str, at: int) -> str:
 
 
 def move_offset(offset: int, written: str, other: str) -> int:
-    """Return the offset in ``other`` that corresponds to ``offset`` in ``written``; both are forms of the same text."""
+    """Return the offset in ``other`` that corresponds to an offset in ``written``. Both are forms of the same text."""
     wanted, offsets = _place(written, offset), range(len(other.rstrip()) + 1)
     return max(0, bisect_right(offsets, wanted, key=lambda index: _place(other, index)) - 1)
 

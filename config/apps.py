@@ -1,4 +1,4 @@
-"""App configs of the installation (system checks, commands and signals) and of the admin."""
+"""The app configs of the installation (system checks, commands and signals) and of the admin."""
 
 from collections.abc import Sequence
 from importlib import import_module
@@ -9,7 +9,7 @@ from django.contrib.admin.checks import check_admin_app, check_dependencies
 from django.core.checks import CheckMessage, Tags, register
 from django.http import HttpRequest
 
-SIGNED_IN = "signed_in"  # attribute of a request in which somebody signed in
+SIGNED_IN = "signed_in"  # attribute of a request during which somebody signed in
 
 
 class ConfigConfig(AppConfig):
@@ -35,7 +35,7 @@ def note_login(*, request: HttpRequest, **_: object) -> None:
 
 
 class AdminConfig(SimpleAdminConfig):
-    """Django's admin without autodiscovery: ``config.admin.site`` loads its pages with the URLs."""
+    """Django's admin without autodiscovery. ``config.admin.site`` loads its pages together with the URLs."""
 
     def ready(self) -> None:
         register(check_dependencies, Tags.admin)

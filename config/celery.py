@@ -1,10 +1,10 @@
 """The Celery app: `celery --app config worker` and `celery --app config beat` (docs/decisions/0014-celery.md).
 
-Kombu's transports are changed to survive killed processes and brokers. Without a broker, messages are files in
-DATA_DIR. Kombu's own file transport writes a message directly into the folder that workers read, and keeps a table of
-queues that every process rewrites. A worker that reads either half-written, or left so by a killed process, exits,
-and exits again at each start. The transport in this module adds and removes messages atomically, and finds queues by
-name.
+This module changes Kombu's transports, so that they survive killed processes and brokers. Without a broker, messages
+are files in DATA_DIR. Kombu's own file transport writes a message directly into the folder that workers read, and keeps
+a table of queues that every process rewrites. If a process is killed while it writes one of these files, every worker
+that reads the incomplete file exits, and exits again at each start. The transport in this module adds and removes
+messages atomically, and finds queues by name.
 
 Messages are signed with SECRET_KEY, so that somebody who can write to the broker cannot make workers do anything.
 """
@@ -46,7 +46,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 
 TRANSPORT_ALIASES["files"] = "config.celery:FilesTransport"
 TRANSPORT_ALIASES["redis"] = TRANSPORT_ALIASES["rediss"] = "config.celery:RedisTransport"
-# Messages between workers are not signed, and by an election anybody could make a worker send, and sign, any task.
+# Messages between workers are not signed. By an election, anybody could make a worker sign and send any task.
 Gossip.compatible_transports, Mingle.compatible_transports = set(), set()
 
 
@@ -63,7 +63,7 @@ if _folder := settings.CELERY_BROKER_TRANSPORT_OPTIONS.get("data_folder_in"):
 
 
 OUTAGE_SECONDS = (
-    5.0  # seconds after a failure in which no message is sent, so that many jobs do not each wait for it
+    5.0  # seconds after a failure in which no message is sent, so that not every job waits for a timeout
 )
 _away_until = 0.0
 
@@ -81,13 +81,13 @@ def send_job(task: str, job_id: int, *, queue: str) -> None:
 
 
 SIGNATURE = "quorum_signature"
-# RabbitMQ adds headers such as x-death, Kombu's Redis transport one for a message that is delivered again.
+# RabbitMQ adds headers such as x-death. Kombu's Redis transport adds a header to a message that is delivered again.
 UNSIGNED_HEADERS = (SIGNATURE, "x-", "redelivered")
 _signer = Signer(salt="quorum.celery")
 
 
 def _signed_part(headers: dict[str, Any], body: Any) -> str:
-    """Return the signed text of a message: the body, and the headers except those that brokers add."""
+    """Return the part of a message that is signed: the body, and the headers that brokers do not add."""
     ours = {name: value for name, value in headers.items() if not name.startswith(UNSIGNED_HEADERS)}
     return str(dumps([ours, body], sort_keys=True))
 
@@ -98,7 +98,7 @@ def _sign(headers: dict[str, Any], body: Any, **_: Any) -> None:
 
 
 def run_signed(task: Task[..., Any], app: Celery, consumer: Any) -> Callable[..., None]:
-    """Return the handler of a task's messages, which drops messages without a valid signature."""
+    """Return the handler of a task's messages. It drops messages without a valid signature."""
     handle = strategy.default(task, app, consumer)
 
     def handle_signed(message: Any, body: Any, ack: Any, reject: Any, callbacks: Any) -> None:
@@ -116,12 +116,12 @@ def run_signed(task: Task[..., Any], app: Celery, consumer: Any) -> Callable[...
 
 @setup_logging.connect
 def _keep_logging_of_settings(**_: Any) -> None:
-    """Do nothing: if this signal has a receiver, Celery leaves logging to settings.LOGGING."""
+    """Do nothing. If this signal has a receiver, Celery does not change the logging of settings.LOGGING."""
 
 
 @worker_init.connect
 def _prepare_worker(**_: Any) -> None:
-    """Import what jobs need before worker processes are forked, so that they share its memory."""
+    """Import the modules that jobs need before worker processes are forked, so that processes share their memory."""
     from django.utils.module_loading import import_string
 
     from judgments.jobs.registry import registered_job_kinds
@@ -148,7 +148,7 @@ def _repeat_rounds(sender: Celery, **_: Any) -> None:
 
     for scheduled in scheduled_rounds():
         every, task = scheduled.every(), sender.tasks[scheduled.task]
-        # A task that has not begun by its next time is dropped; otherwise tasks would pile up while no worker runs.
+        # A task that has not begun by its next time is dropped, since tasks would pile up while no worker runs.
         sender.add_periodic_task(every, task.s(), name=task.name, expires=every)
 
 

@@ -1,4 +1,4 @@
-"""System checks of dangerous settings; those of public servers run only with `check --deploy`."""
+"""System checks of dangerous settings. The checks for public servers run only with `check --deploy`."""
 
 from collections.abc import Iterator, Sequence
 from importlib import import_module
@@ -16,7 +16,7 @@ from config.installation import exposed_files, sentence_of_exposed
 LOCAL_HOSTS = {"localhost", "127.0.0.1", "[::1]", "testserver"}
 SANDBOX_HOST = "mturk-requester-sandbox.us-east-1.amazonaws.com"
 LIVE_HOST = "mturk-requester.us-east-1.amazonaws.com"
-FIRST_MIGRATION = "0001_version_0_5_0"  # in each app, the migration that replaces all those of 0.5.0
+FIRST_MIGRATION = "0001_version_0_5_0"  # the migration of each app that replaces all migrations of 0.5.0
 
 
 @checks.register(checks.Tags.database)
@@ -42,7 +42,7 @@ def check_database_is_of_0_5_0_or_newer(
     databases: Sequence[str] | None = None, **_: object
 ) -> Iterator[checks.CheckMessage]:
     """Report an error for a database with migrations that no longer exist."""
-    if not databases:  # Celery runs all checks when it starts, when the database may not be available
+    if not databases:  # Celery runs all checks when it starts, and the database may not be available then
         return
     applied = set(MigrationRecorder(connection).applied_migrations())
     for app in ("judgments", "annotation", "evaluation"):
@@ -140,10 +140,10 @@ def check_mechanical_turk(**_: object) -> Iterator[checks.CheckMessage]:
 
 @checks.register(checks.Tags.database)
 def check_live_studies(databases: Sequence[str] | None = None, **_: object) -> Iterator[checks.CheckMessage]:
-    """Warn of open studies on the live site while MTURK_LIVE is off: nobody is paid in them."""
+    """Warn of open studies on the live site while MTURK_LIVE is off, since their workers are not paid."""
     from judgments.models import Study  # models can be imported only after apps are loaded
 
-    if settings.MTURK_LIVE or not databases:  # like Django's, only for `migrate` and `check --database`
+    if settings.MTURK_LIVE or not databases:  # Django's commands pass databases only if asked for
         return
     try:
         slugs = list(
@@ -154,7 +154,7 @@ def check_live_studies(databases: Sequence[str] | None = None, **_: object) -> I
             .order_by("slug")
             .values_list("slug", flat=True)
         )
-    except (OperationalError, ProgrammingError):  # before the first migration
+    except (OperationalError, ProgrammingError):  # the tables do not exist before the first migration
         return
     for slug in slugs:
         yield checks.Warning(

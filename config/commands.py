@@ -1,4 +1,4 @@
-"""Register the commands of ``quorum`` with ``manage.py``; each command is imported when it is used."""
+"""Register the commands of ``quorum`` with ``manage.py``. A command is imported only when it is used."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from django.utils.module_loading import import_string
 
 from quorum.words import OF_PLATFORM, Words
 
-# Modules that the REST framework imports if they are installed, for pages, tests and fields that are not used.
+# Modules that the REST framework imports, if they are installed, for pages, tests and fields that Quorum does not use.
 UNUSED = ("django.contrib.postgres.fields", "markdown", "pygments", "requests", "yaml")
 
 
@@ -25,12 +25,12 @@ def all_words() -> Words:
 
 
 def _path_of(name: str) -> str:
-    """Return the dotted path of a command's class; for commands of the platform, this needs no settings."""
+    """Return the dotted path of a command's class. For commands of the platform, this needs no settings."""
     return OF_PLATFORM.paths.get(name) or all_words().paths[name]
 
 
 class LazyCommand(BaseCommand):
-    """An entry in Django's table of commands. Each use creates a new command, as a used one keeps its output."""
+    """An entry in Django's table of commands. Each use creates a new command, since a used command keeps its output."""
 
     def __init__(self, name: str) -> None:
         super().__init__()
@@ -46,12 +46,12 @@ class LazyCommand(BaseCommand):
         load_command(self.name).run_from_argv(argv)
 
     def rpartition(self, separator: str) -> tuple[str, str, str]:
-        """Return the app for ``manage.py help``, which calls this method because entries usually are dotted names."""
+        """Return the app for ``manage.py help``. It calls this method, since entries usually are dotted names."""
         return "", separator, _path_of(self.name).partition(".")[0]
 
 
 def load_framework() -> None:
-    """Import the REST framework, but not ``UNUSED``, which would take half of the time."""
+    """Import the REST framework without the modules in ``UNUSED``, which would take half of the time."""
     # With None in sys.modules, importing the module fails.
     unused: dict[str, Any] = {name: None for name in UNUSED if name not in sys.modules}
     sys.modules.update(unused)

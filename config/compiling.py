@@ -1,7 +1,7 @@
-"""Call metrics and statistics on examples, to compile their kernels and those of features.
+"""Call metrics, statistics and functions of features on examples, to compile their kernels.
 
-`python -m config.compiling` compiles all kernels before their first use (`quorum.numeric.compiling`); after
-`quorum run`, a job does it.
+`python -m config.compiling` compiles all kernels before their first use (`quorum.numeric.compiling`). After
+`quorum run`, a job compiles them.
 """
 
 from __future__ import annotations

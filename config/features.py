@@ -1,4 +1,4 @@
-"""Features that an installation can leave out, and what they add to the platform.
+"""Features that an installation can leave out, and their additions to the platform.
 
 Features are the apps in the folder ``contrib``, and apps of other packages that are entry points of the group
 ``quorum.features``.
@@ -26,13 +26,13 @@ Entry = tuple[str | Promise, str, str]  # entry of the sidebar: title, icon, mod
 
 
 class Feature(AppConfig):
-    """An app that the setting CONTRIB_APPS can leave out. Its attributes say what it adds to the platform.
+    """An app that the setting CONTRIB_APPS can leave out. Its attributes are its additions to the platform.
 
     A feature that is off is still an installed app, so that migrations, erasures and integrity checks know its tables,
     but it adds nothing else.
 
     Attributes:
-        needs: names of features that it needs; without one of them it is off, too.
+        needs: names of features that it needs. If one of them is off, this feature is off, too.
         packages: Django apps of other packages that it uses.
         middleware: paths of middleware, each with the middleware after which it is placed.
         commands: commands by section and by words of ``quorum``, as in ``quorum.words``.
@@ -40,11 +40,11 @@ class Feature(AppConfig):
         agreement_extensions: paths of classes of options that it adds to the command ``agreement``
             (``evaluation.management.agreement.AgreementExtension``).
         urls: module of its URLs.
-        pages: modules that are loaded with the admin, in which they register pages and operations.
+        pages: modules that are loaded with the admin, to register pages and operations.
         calls: module of its URLs below /api/.
         kinds: paths of classes of kinds of HIT (``judgments.kinds.base.Kind``).
-        presets: names of presets of study files, which are files NAME.toml in its folder ``presets``.
-        crowd_offers: paths of descriptions of what crowds offer (``judgments.design.crowds.CrowdOffer``).
+        presets: names of presets of study files. A preset is a file NAME.toml in the feature's folder ``presets``.
+        crowd_offers: paths of descriptions of crowds for designs (``judgments.design.crowds.CrowdOffer``).
         crowds: paths of classes of crowds (``annotation.crowds.base.CrowdBackend``).
         arena_drawings: paths of functions that draw the units of an arena's page when it is claimed
             (``annotation.work.slots.acceptance.claim_slot``).
@@ -65,21 +65,21 @@ class Feature(AppConfig):
             function that returns their section of a report.
         report_sections: paths of functions of a study that return a section of its report, or None
             (``evaluation.reports.storage.build_report``).
-        other_answers: paths of functions of a study that yield the answers of judges who are no people, as (name, row
-            id of a unit, value); other features read them (``common.features.of_features``).
+        other_answers: paths of functions of a study that yield the answers of judges who are not people, as (name, row
+            id of a unit, value). Other features read them (``common.features.of_features``).
         registered_plans: paths of functions that return the registered plan of a study, or None
             (``evaluation.reports.sections.registration.find_registered``).
         report_parts: paths of classes of optional parts of a report (``evaluation.reports.parts.ReportPart``).
         kernels: paths of functions that call all of its compiled kernels (``config.compiling``).
-        text_systems: paths of functions that return systems which score how well captions fit an image that other
-            captions describe; the last is the one to compare others with. Other features read them.
+        text_systems: paths of functions that return systems that score how well captions fit an image, by other
+            captions of the image. The last system is the baseline of the others. Other features read them.
         reference: generated pages of the documentation, each with the path of a function that yields its lines.
-        scopes: scopes of tokens, each with a description of what it allows.
-        queues: rows that /health/metrics counts by state: by name, the model and its time field.
-        integrity_checks: paths of functions that yield problems in its tables; they run even if it is off.
-        account_pages: (title, name of the URL) of pages in the menu of the account.
-        menu: (heading, lists) in the sidebar, with lists as (title, icon, model).
-        tables: (title, icon, model) of lists under "tables" in the sidebar.
+        scopes: scopes of tokens, each with a description.
+        queues: the model and the time field of rows that /health/metrics counts by state, by name.
+        integrity_checks: paths of functions that yield problems in its tables. They run even if the feature is off.
+        account_pages: pages in the menu of the account, as (title, name of the URL).
+        menu: sections of the sidebar, as (heading, lists); a list is (title, icon, model).
+        tables: lists under "tables" in the sidebar, as (title, icon, model).
     """
 
     needs: ClassVar[tuple[str, ...]] = ()
@@ -128,7 +128,7 @@ class Feature(AppConfig):
 
     @classmethod
     def check_absence(cls, env: Environment) -> None:
-        """Raise ImproperlyConfigured if a setting needs the feature, which is off."""
+        """Raise ImproperlyConfigured if a setting needs the feature. It is called if the feature is off."""
 
     @classmethod
     def path_of_app(cls) -> str:
@@ -143,15 +143,15 @@ class Feature(AppConfig):
             self.start()
 
     def connect_erasing(self) -> None:
-        """Connect the receivers that take part in erasing people. Called once, even if the feature is off."""
+        """Connect the receivers that take part in erasing people. It is called once, even if the feature is off."""
 
     def start(self) -> None:
-        """Connect signals and register jobs; called once if the feature is on."""
+        """Connect signals and register jobs. It is called once if the feature is on."""
 
 
 @cache
 def all_features() -> dict[str, type[Feature]]:
-    """Return all features by name: those in the folder ``contrib`` and those of other packages."""
+    """Return all features by name, from the folder ``contrib`` and from other packages."""
     own = {
         path.parent.name: _feature_of(f"contrib.{path.parent.name}")
         for path in sorted(FOLDER.glob("*/apps.py"))
@@ -166,7 +166,10 @@ def _feature_of(name: str) -> type[Feature]:
 
 
 def names_of(setting: str | None) -> list[str]:
-    """Return the features that the setting names, all if it is None. Raise ImproperlyConfigured for an unknown name."""
+    """Return the names of features in a setting, or of all features if it is None.
+
+    Raise ImproperlyConfigured for an unknown name.
+    """
     if setting is None:
         return list(all_features())
     names = [name.strip() for name in setting.split(",") if name.strip()]
@@ -180,7 +183,7 @@ def names_of(setting: str | None) -> list[str]:
 
 
 def features_of(names: Iterable[str]) -> dict[str, type[Feature]]:
-    """Return the active features: those with the given names whose needs are also active."""
+    """Return the active features by name: the named features, except those that need an inactive feature."""
     features = {name: feature for name, feature in all_features().items() if name in names}
     while unmet := [name for name, feature in features.items() if not features.keys() >= {*feature.needs}]:
         for name in unmet:
@@ -189,7 +192,7 @@ def features_of(names: Iterable[str]) -> dict[str, type[Feature]]:
 
 
 def with_middleware(middleware: list[str], features: Iterable[type[Feature]]) -> list[str]:
-    """Return the platform's middleware with that of the features inserted."""
+    """Return the platform's middleware, with the features' middleware inserted."""
     middleware = [*middleware]
     for feature in features:
         for path, earlier in feature.middleware.items():

@@ -1,6 +1,6 @@
-"""Pages in the frame of a crowd's site; no other site may frame them.
+"""Pages in the frame of a crowd's site. No other site may frame them.
 
-Instead of a cookie, the path of a framed page begins with a ticket (annotation.crowds.mturk.frames). With a ticket,
+Framed pages have no cookie; instead, their path begins with a ticket (annotation.crowds.mturk.frames). With a ticket,
 only the pages for working in one study are available.
 """
 
@@ -46,9 +46,9 @@ def framed_policy(sites: tuple[str, ...]) -> dict[str, list[str]]:
 class FramedPagesMiddleware(Middleware):
     """Remove the ticket from an address and authenticate its worker.
 
-    As the ticket is secret and not sent automatically, forms need no CSRF token, and no cookie is set. In the list of
-    middleware, this must come before those that set cookies and X-Frame-Options, and after the one that writes the
-    content security policy.
+    Since the ticket is secret and browsers do not send it automatically, forms need no CSRF token, and no cookie is
+    set. In the list of middleware, this class must come before the middleware that sets cookies or X-Frame-Options, and
+    after the middleware that writes the content security policy.
     """
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
@@ -81,7 +81,7 @@ class FramedPagesMiddleware(Middleware):
 
 def _no_ticket(request: HttpRequest) -> HttpResponse:
     mark_as_entrance(request)
-    # The language middleware comes later in the list.
+    # The language middleware comes later in the list, so the language is not set yet.
     with translation.override(translation.get_language_from_request(request)):
         response = render(request, "annotation/framed/no_ticket.html", status=404)
     response.headers["Referrer-Policy"] = "no-referrer"
@@ -97,7 +97,7 @@ def _without_secrets(response: HttpResponseBase) -> HttpResponseBase:
 
 
 class FramedMessages(BaseStorage):
-    """A message storage that signs messages into the address of the next framed page, as there is no cookie."""
+    """A message storage that puts signed messages into the next framed page's address, since there is no cookie."""
 
     def _get(self, *args: Any, **kwargs: Any) -> tuple[list[Message], bool]:
         if frame_of(self.request) is None:
@@ -126,6 +126,6 @@ class FramedMessages(BaseStorage):
 
 
 class PageMessages(FallbackStorage):
-    """A message storage that uses cookies, or in a frame the address."""
+    """A message storage that uses cookies or, in a frame, the address."""
 
     storage_classes = (FramedMessages, CookieStorage, SessionStorage)

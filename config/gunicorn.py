@@ -1,8 +1,8 @@
 """gunicorn's configuration: `gunicorn --config python:config.gunicorn config.wsgi`.
 
-There are eight threads, because some requests wait, and without a proxy every unfinished upload occupies one; not more,
-because threads that compute slow each other down. With PostgreSQL there are several processes; with SQLite, which has
-one writer, a second process would only wait. Command line options override these settings.
+There are eight threads, since some requests wait, and without a proxy every unfinished upload occupies a thread. There
+are not more, since computing threads slow each other down. With PostgreSQL, there are several processes. With SQLite,
+which has one writer, a second process would only wait. Command line options override these settings.
 """
 
 import gc
@@ -38,7 +38,7 @@ def _is_alive(process: int) -> bool:
         os.kill(process, 0)
     except ProcessLookupError:
         return False
-    except PermissionError:  # the process of another user
+    except PermissionError:  # the process belongs to another user
         return True
     return True
 
@@ -47,12 +47,13 @@ for _left in Path(tempfile.gettempdir()).glob("quorum-figures-*-*"):
     _process = _left.name.split("-")[2]
     if _process.isdecimal() and len(_process) < 9 and not _is_alive(int(_process)):  # it was killed
         shutil.rmtree(_left, ignore_errors=True)
-# A new folder for each start; set before importing the library that reads the variable.
+# Each start has a new folder. The variable is set before the library that reads it is imported.
 _counts = tempfile.mkdtemp(prefix=f"quorum-figures-{os.getpid()}-")
 os.environ["PROMETHEUS_MULTIPROC_DIR"] = _counts
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
-_connections = memoryview(mmap(-1, 64 * 4)).cast("i")  # by process, in shared memory; -1: no process
+# The numbers of connections by process, in shared memory; -1 for no process.
+_connections = memoryview(mmap(-1, 64 * 4)).cast("i")
 for _place in range(len(_connections)):
     _connections[_place] = -1
 
@@ -62,7 +63,8 @@ DRAIN_SECONDS, DRAIN_BYTES = 5, 2**31
 class SharingWorker(ThreadWorker):
     """A worker that lets processes with fewer connections accept first.
 
-    A kept connection stays with the process that accepted it, so one process would often have most of them.
+    A persistent connection stays with the process that accepted it, so otherwise one process would often have most
+    connections.
     """
 
     @property
@@ -81,8 +83,8 @@ class SharingWorker(ThreadWorker):
 
     def handle_request(self, req: Any, conn: Any) -> Any:
         again = super().handle_request(req, conn)
-        # If a connection is closed with unread bytes, the client does not get the response that refuses them: nginx
-        # sends 502.
+        # If a connection is closed with unread bytes, the client does not get the response that refuses them. Instead,
+        # nginx sends 502.
         conn.parser.finish_body(deadline=time.monotonic() + DRAIN_SECONDS, max_bytes=DRAIN_BYTES)
         return again
 
@@ -97,7 +99,7 @@ threads = settings.WEB_THREADS or 8 // workers or 1
 
 
 def when_ready(server: Any) -> None:
-    """Exempt loaded objects from garbage collection, so that forked processes go on sharing their memory pages."""
+    """Exempt loaded objects from garbage collection, so that forked processes continue to share their memory pages."""
     gc.collect()
     gc.freeze()
 

@@ -20,7 +20,7 @@ def data_folder(name: str) -> Path:
 
 
 def exposed_files(folder: Path, database: str) -> list[Path]:
-    """Return the data folder, and an SQLite file outside of it, if others than their owner may read them."""
+    """Return the paths that others than the owner can read: the data folder, and an SQLite file outside it."""
     paths = [folder]
     if database and not Path(database).resolve().is_relative_to(folder):
         paths.append(Path(database))
@@ -33,7 +33,11 @@ def sentence_of_exposed(places: list[Path]) -> str:
 
 
 def load_secret_key(path: Path) -> str:
-    """Return the signing key in the file ``path``, which is created at the first call."""
+    """Return the signing key in the file ``path``. Create the file at the first call.
+
+    Raises:
+        ImproperlyConfigured: the file cannot be created or read, or has no usable key.
+    """
     try:
         if not path.exists():
             _make(path)
@@ -52,8 +56,7 @@ def load_secret_key(path: Path) -> str:
 
 
 def _make(path: Path) -> None:
-    # Server and worker may start at the same time: each writes a file of its own, and the first to link it sets the
-    # key.
+    # Server and worker may start at the same time. Each writes its own file, and the first that links it sets the key.
     mine = path.with_name(f"{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
     descriptor = os.open(mine, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:

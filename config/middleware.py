@@ -1,4 +1,4 @@
-"""Middleware: the acting account, rate limits, language, time zone, and others."""
+"""Middleware for the acting account, rate limits, language, time zone, and others."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from common.sqlite.queue import Queue
 from config.api.framework import unknown_address
 from config.observing.requests import Middleware, visitor_address
 
-LARGE_BODY = 100_000  # bytes; the answers on a page of work are far smaller
+LARGE_BODY = 100_000  # bytes of a large body; the answers on a page of work are far smaller
 WORKERS_PATHS = re.compile(r"/s/|/api/(assignments/|studies/[^/]+/(assignments|join)/)")
-QUEUE_SECONDS = 10.0  # seconds after which a request continues without its turn
+QUEUE_SECONDS = 10.0  # seconds after which a request continues without waiting for its turn
 
 
 class AdminPolicyMiddleware(Middleware):
@@ -42,7 +42,7 @@ class AdminPolicyMiddleware(Middleware):
 
 
 class TimeZoneMiddleware(Middleware):
-    """Show times in the admin in the reader's time zone, from the cookie that js/admin.js sets, else in UTC."""
+    """Show times in the admin in the reader's time zone, which js/admin.js sets as a cookie, or else in UTC."""
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         name = request.COOKIES.get("zone", "")
@@ -71,7 +71,7 @@ class ActingAccountMiddleware(Middleware):
 
 class VisitorMiddleware(Middleware):
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        # every browser that got a form has this cookie
+        # every browser that has received a form has this cookie
         browser = request.COOKIES.get(settings.CSRF_COOKIE_NAME, "")
         with visiting_from(visitor_address(request), browser):
             return self.get_response(request)
@@ -80,7 +80,7 @@ class VisitorMiddleware(Middleware):
 class RateLimitMiddleware(Middleware):
     """Refuse API calls and large bodies that exceed the visitor's limits, before reading them.
 
-    Also limit how much a request may read of files.
+    Also limit the number of bytes that a request may read from files.
     """
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
@@ -105,9 +105,9 @@ class RateLimitMiddleware(Middleware):
 class WriteQueueMiddleware:
     """Run workers' writing requests one after the other, if the database is SQLite.
 
-    SQLite lets one transaction write at a time, and Python one thread compute; threads that alternate at every
-    statement need a third more processor time for the same work. The body is read before waiting, as it may arrive
-    slowly.
+    SQLite lets only one transaction write at a time, and Python lets only one thread compute. Threads that alternate at
+    every statement need a third more processor time for the same work. A request's body is read before the request
+    waits, since it may arrive slowly.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
@@ -124,7 +124,7 @@ class WriteQueueMiddleware:
         try:
             request.body  # noqa: B018  # reads the body
         except UnreadablePostError:
-            # The client broke off: nobody reads the response, and a view could not read the rest of the body.
+            # The client closed the connection. Nobody reads the response, and a view could not read the whole body.
             return HttpResponse(status=400)
         turn = self.queue.wait(QUEUE_SECONDS)
         try:
@@ -149,9 +149,9 @@ class ETagMiddleware:
 
 
 class StorableAddressMiddleware(Middleware):
-    """Respond with 404 to addresses with U+0000, as no row contains it, and PostgreSQL refuses to search for it.
+    """Respond with 404 to addresses with U+0000. No row contains this character, and PostgreSQL refuses to search it.
 
-    Filters of the API, and links from crowds, check their values themselves.
+    Filters of the API and the views of links from crowds check their values themselves.
     """
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
@@ -167,8 +167,8 @@ class StorableAddressMiddleware(Middleware):
 class LanguageMiddleware(Middleware):
     """Use the language of ``?language=``, else the language chosen before, else that of the browser.
 
-    A language in the address is stored in a cookie, but for people sent by a panel only when they begin: until then, no
-    cookie is set. The admin is shown in one of STAFF_LANGUAGES, else in English; the API is in English.
+    A language in the address is stored in a cookie. For people whom a panel sends, the cookie is set only when they
+    begin to work. The admin is shown in one of STAFF_LANGUAGES, or else in English. The API is in English.
     """
 
     def __call__(self, request: HttpRequest) -> HttpResponse:

@@ -22,7 +22,7 @@ env = Environment()
 env.read_env(env.str("ENV_FILE", default=str(BASE_DIR / ".env")))  # the environment overrides the file
 
 # Active features (docs/install.md#features): all if the variable is not set, none if it is empty. `env` does not
-# distinguish the two.
+# distinguish these two cases.
 CONTRIB_APPS = names_of(os.environ.get("CONTRIB_APPS"))
 FEATURES = features_of(CONTRIB_APPS)
 for _name, _feature in all_features().items():
@@ -31,7 +31,7 @@ for _name, _feature in all_features().items():
     else:
         _feature.check_absence(env)
 
-# Folders. New files are readable only by their owner: SQLite and others create files by the umask.
+# Folders. The umask makes new files readable only by their owner, since SQLite and others create files by it.
 os.umask(0o077)
 DATA_DIR = data_folder(env.str("DATA_DIR", default=str(BASE_DIR / "var")))
 SECRET_KEY = env.str("SECRET_KEY", default="") or load_secret_key(DATA_DIR / "secret_key")
@@ -47,8 +47,8 @@ WEB_THREADS = env.int("WEB_THREADS", default=0)
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
 CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
 
-# HTTPS means that a proxy in front serves https; it must set X-Forwarded-Proto and discard the visitor's. Without https
-# (on a laptop), browsers would discard Secure cookies.
+# HTTPS means that a proxy in front serves https. It must set X-Forwarded-Proto, and discard that header of visitors.
+# Without https (on a laptop), browsers would discard Secure cookies.
 HTTPS = env.bool("HTTPS", default=False)
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS else None
 SECURE_SSL_REDIRECT = HTTPS
@@ -86,8 +86,8 @@ ADMIN_POLICY_CHANGES = {"script-src": [UNSAFE_EVAL], "style-src": [UNSAFE_INLINE
 # Limits by address (common.rate_limits, docs/install.md)
 # Number of proxies in front that append to X-Forwarded-For; 0 if visitors connect directly.
 PROXIES = env.int("PROXIES", default=1 if HTTPS else 0)
-# A school class behind one address stays far below these limits. LIMIT_JOIN=1000/hour sets another limit, LIMIT_JOIN=
-# none.
+# A school class behind one address stays far below these limits. LIMIT_JOIN=1000/hour sets another limit, and an empty
+# LIMIT_JOIN= sets no limit.
 LIMITS = {
     name: env.limit(f"LIMIT_{name.upper()}", default=default)
     for name, default in {
@@ -99,12 +99,12 @@ LIMITS = {
         "join": "300/10 minutes",  # new workers in one study
         "token": "600/10 minutes",  # unknown tokens
         "upload": "600/10 minutes",  # bodies of 100 kB and more
-        "api": "60000/10 minutes",  # API calls; a hundred in a second
+        "api": "60000/10 minutes",  # API calls; a hundred per second
     }.items()
 }
 
 # Crowds (docs/crowds)
-# The names of people sent by crowds are derived with this key; with another key, everybody would be a new person.
+# The stored names of people from crowds are derived with this key. With another key, everybody would be a new person.
 PSEUDONYM_KEY = env.str("PSEUDONYM_KEY", default="") or SECRET_KEY
 PUBLIC_URL = env.str("PUBLIC_URL", default="").rstrip("/")  # public address of this server: https://host
 # Real money needs this and `crowd.live` in the study; otherwise Mechanical Turk's sandbox is used.
@@ -115,10 +115,10 @@ MTURK_SITES = env.list("MTURK_SITES", default=[])
 MTURK_SNS_TOPIC = env.str("MTURK_SNS_TOPIC", default="")
 MTURK_SQS_QUEUE = env.str("MTURK_SQS_QUEUE", default="")
 SQS_ENDPOINT = env.str("AWS_ENDPOINT_URL_SQS", default="")
-# A call that started so many seconds ago counts as interrupted.
+# A call to a crowd that started this many seconds ago counts as interrupted.
 CROWD_CALL_SECONDS = env.int("CROWD_CALL_SECONDS", default=120)
 CROWD_BACKOFF_SECONDS = env.float("CROWD_BACKOFF_SECONDS", default=0.5)
-# A crowd may report new work minutes late; work not reported after so many seconds does not exist there.
+# A crowd may report new work minutes late. Work that it has not reported after this many seconds does not exist there.
 CROWD_GRACE_SECONDS = env.int("CROWD_GRACE_SECONDS", default=3600)
 CROWD_SYNC_SECONDS = env.int("CROWD_SYNC_SECONDS", default=300)  # interval of syncs of open studies
 
@@ -204,13 +204,13 @@ if env.str("DATABASE_URL", default=""):
             "sqlite:////absolute/path, or nothing for SQLite in DATA_DIR."
         )
     _database = env.db_url("DATABASE_URL")
-else:  # not a URL, as folder names may have special characters
+else:  # not a URL, since folder names may have special characters
     _database = {"ENGINE": "django.db.backends.sqlite3", "NAME": str(DATA_DIR / "quorum.sqlite3")}
 if _database["ENGINE"] == "django.db.backends.sqlite3":
     _database["ENGINE"] = "common.sqlite"  # Django's backend with a queue of writers
     _database["OPTIONS"] = {
         # A transaction waits for the write lock at its start. A deferred transaction would fail at its first write,
-        # regardless of the timeout, if another one had written since its first read.
+        # regardless of the timeout, if another transaction had written since its first read.
         "transaction_mode": "IMMEDIATE",
         "timeout": 30,
         # With WAL, readers never wait for a writer. With FULL, committed data survive a power failure; NORMAL, which is
@@ -218,8 +218,8 @@ if _database["ENGINE"] == "django.db.backends.sqlite3":
         "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON;",
     }
 elif _database["ENGINE"] == "django.db.backends.postgresql":
-    # psycopg prepares the statements of common/rows.py at their first use. Others contain their values, so they are not
-    # prepared.
+    # psycopg prepares the statements of common/rows.py at their first use. Other statements contain their values, so
+    # they are not prepared.
     _database["OPTIONS"] = {"prepare_threshold": 0, **_database.get("OPTIONS", {})}
 SQLITE_FILE = str(_database["NAME"]) if _database["ENGINE"] == "common.sqlite" else ""
 DATABASES = {"default": {**_database, "CONN_MAX_AGE": 600, "CONN_HEALTH_CHECKS": True}}
@@ -273,11 +273,11 @@ JOB_MEMORY_MB = env.int("JOB_MEMORY_MB", default=2000)
 CELERY_WORKER_MAX_MEMORY_PER_CHILD = JOB_MEMORY_MB * 1024  # a larger process is replaced after its job
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_WORKER_SEND_TASK_EVENTS = CELERY_TASK_SEND_SENT_EVENT = env.bool("CELERY_EVENTS", default=False)
-CELERY_WORKER_ENABLE_REMOTE_CONTROL = False  # as its messages are not signed
+CELERY_WORKER_ENABLE_REMOTE_CONTROL = False  # since its messages are not signed
 CELERY_BEAT_SCHEDULE_FILENAME = str(DATA_DIR / "beat")
 CELERY_TIMEZONE = "UTC"
 JOB_SENDER = "config.celery.send_job"
-# longest time of a job in each queue
+# longest time of a job in seconds, by queue
 JOB_SECONDS = {
     "interactive": env.int("JOB_SECONDS_INTERACTIVE", default=30 * 60),
     "reading": env.int("JOB_SECONDS_READING", default=2 * 3600),

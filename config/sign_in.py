@@ -1,4 +1,4 @@
-"""Sign in and change passwords, with limits on wrong passwords."""
+"""Sign in and change passwords, with limits on the number of wrong passwords."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ HALF_A_YEAR = 180 * 24 * 3600
 
 
 class LimitedBackend(ModelBackend):
-    """An authentication backend with limits on wrong passwords, so that they hold for all pages and commands."""
+    """An authentication backend with limits on wrong passwords. The limits thus apply to all pages and commands."""
 
     def authenticate(
         self,
@@ -40,8 +40,8 @@ class LimitedBackend(ModelBackend):
         if username is None or password is None:
             return None
         account = _account(username)
-        # A browser known from an earlier sign-in is counted separately, so that others' wrong passwords do not lock
-        # it out.
+        # A browser from which the account signed in before is counted separately, so that wrong passwords of other
+        # people do not lock it out.
         known = ["known"] if request is not None and _is_known(request, account) else []
         limits = [("login", account, *known), ("account", account, *known), *([] if known else [("logins",)])]
         attempt = partial(super().authenticate, request, username, password, **more)
@@ -72,7 +72,7 @@ def remember_browser(response: HttpResponse, user: AbstractBaseUser) -> None:
 
 
 class OwnPasswordForm(AdminOwnPasswordChangeForm):
-    """The form to change one's password; the old one is checked as when signing in."""
+    """The form to change one's own password. It checks the old password with the limits for signing in."""
 
     def clean_old_password(self) -> str:
         old: str = self.cleaned_data["old_password"]
@@ -90,7 +90,7 @@ def change_password(request: HttpRequest) -> HttpResponseBase:
 
 
 class KnownBrowserMiddleware(Middleware):
-    """Call ``remember_browser`` after somebody signed in."""
+    """Call ``remember_browser`` after a person has signed in."""
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         response = self.get_response(request)

@@ -20,11 +20,14 @@ class EvaluationError(QuorumError):
 
 
 class NothingToCompare(EvaluationError):
-    """Metrics cannot be compared with people, because references or a consensus are missing: an expected state."""
+    """Metrics cannot be compared with people, because references or a consensus are missing.
+
+    This is an expected state.
+    """
 
 
 class NothingToRank(EvaluationError):
-    """No judgment compares two systems; ``why`` is the reason, untranslated."""
+    """No judgment compares two systems. ``why`` is the reason, untranslated."""
 
     def __init__(self, why: str, slug: str) -> None:
         super().__init__(gettext(why) % {"slug": slug})
@@ -48,6 +51,6 @@ class ReleaseError(QuorumError):
 
 
 class NotReleasable(ReleaseError):
-    """The study is unfinished, or the version exists."""
+    """The study is not closed, has no judgments, or already has a release of this version."""
 
     status = 409

@@ -1,4 +1,4 @@
-"""Job handlers: compute outside transactions, and store results in the transaction that ends the job."""
+"""Handlers of jobs. They compute outside transactions, and store results in the transaction that ends the job."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def aggregate(run: JobRun, *, study: str, **how: Any) -> None:
 def evaluate(run: JobRun, *, study: str, **how: Any) -> dict[str, Any] | None:
     try:
         evaluation = compute_evaluation(study=find_study(study), progress=run.progress, **how)
-    except NothingToCompare as why:  # the job has done all that is possible
+    except NothingToCompare as why:  # end the job without an error, as nothing else can be done
         return {"notes": [str(why)]}
     with run.commit() as result:
         result |= {"analysis": store_evaluation(evaluation).pk, **evaluation.result["counts"]}
@@ -42,7 +42,7 @@ def evaluate(run: JobRun, *, study: str, **how: Any) -> dict[str, Any] | None:
 
 @contextmanager
 def _removed_if_cancelled(run: JobRun, stem: str) -> Iterator[None]:
-    """Remove the files in the export folder if the job is cancelled."""
+    """Remove the job's files, which have this stem, from the export folder if the job is cancelled."""
     try:
         yield
     except LostClaim:
@@ -71,7 +71,7 @@ def report(run: JobRun, *, study: str, **parts: bool) -> None:
 
 
 def release(run: JobRun, *, study: str, version: str, **terms: Any) -> None:
-    """Write a bundle to the export folder; store its row in the transaction that ends the job."""
+    """Write a bundle to the export folder. Store its row in the transaction that ends the job."""
     study_row = find_study(study)
     path = place_for_release(study=study_row, version=version, job_id=run.job_id, run=run.name)
     written = write_release(

@@ -1,4 +1,4 @@
-"""Models of results, which can be recomputed from judgments, and of releases."""
+"""Models of results, which can be recomputed from judgments, and of releases, which cannot."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from common.rows import AppendOnlyRow, FiguresField
 from judgments.models import CandidatePair, Dataset, Study, Unit
 from judgments.models.datasets import account_key
 
-LONGEST_METRIC = 80  # most characters of a metric's name with its options
+LONGEST_METRIC = 80  # largest number of characters of a metric's name with its options
 # Metrics that an evaluation computes by default.
 DEFAULT_METRICS = ("bleu-1", "bleu-4", "rouge-l", "cider", "cider-d")
 DEFAULT_TOKENIZER = "ptb"
 BY_COMMAND = "Empty where a command did it."
 
-# Column with the text of a subject -> column with its id.
+# The column with the id of a subject, by the column with its text.
 ID_COLUMNS = {"caption": "caption_id", "first": "first_id", "second": "second_id"}
 # The name occurs in signatures and in lists separated by commas.
 METRIC_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,79}")
@@ -65,7 +65,7 @@ class Consensus(models.Model):
             )
         ]
         indexes = [
-            # For lists of disputed units, those with the smallest margin first.
+            # For lists of disputed units, which begin with the smallest margin.
             models.Index(
                 fields=["study", "margin", "id"], condition=Q(unit__isnull=False), name="units_by_margin"
             )
@@ -83,8 +83,9 @@ class AnalysisQuerySet(models.QuerySet["Analysis"]):
         return self.newest_first(study, what).first()
 
     def replace(self, *, study: Study, what: str, signature: str, data_hash: str, **values: Any) -> Analysis:
-        """Store an analysis, replacing one with equal signature and judgments. Call it within a transaction."""
-        Study.objects.select_for_update(no_key=True).get(pk=study.pk)  # two at once would both insert
+        """Store an analysis, replacing one with equal signature and judgments. Call this within a transaction."""
+        # Lock the study, because otherwise two transactions could both insert.
+        Study.objects.select_for_update(no_key=True).get(pk=study.pk)
         values["created_at"] = timezone.now()
         analysis, _ = self.update_or_create(
             study=study, what=what, signature=signature, data_hash=data_hash, defaults=values
@@ -93,7 +94,10 @@ class AnalysisQuerySet(models.QuerySet["Analysis"]):
 
 
 class Analysis(models.Model):
-    """A stored result. Pages compare its ``data_hash`` with the present one to mark it as outdated."""
+    """A stored result.
+
+    Pages compare its ``data_hash`` with the present one, and mark the result as outdated if they differ.
+    """
 
     class Kind(models.TextChoices):
         AGGREGATION = "aggregation", gettext_lazy("consensus, agreement and participants")
@@ -147,7 +151,7 @@ class MetricScore(models.Model):
 
 
 class ScoreKeys(models.Model):
-    """Captions, systems or pairs that were scored, as Arrow columns; shared by metrics that were imported together."""
+    """Captions, systems or pairs that were scored, as Arrow columns. Metrics that were imported together share them."""
 
     class Per(models.TextChoices):
         CAPTIONS = "captions", gettext_lazy("captions")
@@ -202,7 +206,7 @@ class ImportedMetric(models.Model):
 
 
 class Prediction(models.Model):
-    """Imported predictions of a model: distributions of people's answers to units."""
+    """Imported predictions of a model, which are distributions of people's answers to units."""
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="predictions")
     name = models.CharField(max_length=80)
@@ -250,7 +254,7 @@ class Release(AppendOnlyRow):
 
 
 class ColumnBlock(models.Model):
-    """Arrow columns of a study's judgments or units, read instead of rows, or digests of its consensus."""
+    """Arrow columns, which are read instead of rows: a study's judgments or units, or digests of its consensus."""
 
     class Kind(models.TextChoices):
         JUDGMENTS = "judgments"

@@ -63,18 +63,18 @@ def required_figures(shown: ShownFigures[T]) -> T:
 
 
 def cached_figures(study: Study, figures: Figures[T], *, wait: bool = False) -> ShownFigures[T]:
-    """Return the figures of a study; with ``wait``, compute missing ones at once, whatever their size."""
-    beyond = figures.needs_job is not None and figures.needs_job(study)
-    if figures.needs_job is not None and not beyond:
+    """Return the figures of a study. If ``wait`` is set, compute missing figures at once, whatever their size."""
+    needs_job = figures.needs_job is not None and figures.needs_job(study)
+    if figures.needs_job is not None and not needs_job:
         return ShownFigures(figures.compute(study))
     cached, many = _cached(study, figures)
     if cached is None:
-        if beyond or (many and not wait):
+        if needs_job or (many and not wait):
             _start_unless_failed(study, figures.name)
             return ShownFigures(None, is_recomputing=True)
         return ShownFigures(_compute_for_page(study, figures))
     same = cached.version == _version(study, figures)
-    if not same and not beyond and cached.seconds <= QUICK_SECONDS:
+    if not same and not needs_job and cached.seconds <= QUICK_SECONDS:
         return ShownFigures(_compute_for_page(study, figures))
     again = not same or (not figures.never_expires and _is_old(cached))
     if again:
@@ -128,7 +128,7 @@ def recompute_figures(study: Study, names: Iterable[str]) -> list[CachedFigures]
         figures = find_figures(name)
         if figures is None:
             continue
-        # Read before computing: changes meanwhile make the result stale.
+        # Read before computing: changes during the computation make the result stale.
         version, made_at, began = _version(study, figures), timezone.now(), time.monotonic()
         result = figures.compute(study)
         rows.append(_row(study, figures, result, version, made_at, time.monotonic() - began))
@@ -147,7 +147,7 @@ def store_figures(rows: Iterable[CachedFigures]) -> None:
 def _compute_for_page(study: Study, figures: Figures[T]) -> T:
     """Compute figures that are not cached, and cache them if they are over many rows.
 
-    Stored figures may contain English sentences. For a page in another language, a job computes the stored ones.
+    Stored figures may contain English sentences. For a page in another language, a job computes the figures to store.
     """
     made_at, began = timezone.now(), time.monotonic()
     result = figures.compute(study)

@@ -30,12 +30,12 @@ class Figures(Generic[T]):
     """A figure about the rows of a study.
 
     Attributes:
-        rows: returns the number of rows behind a result.
-        version: returns, as JSON, what makes cached figures stale apart from time.
-        never_expires: whether the figures depend on the version only: they do not expire, and those of other versions
-            are not shown.
+        rows: a function that returns the number of rows behind a result.
+        version: a function that returns a version as JSON; cached figures of another version are stale.
+        never_expires: whether the figures depend only on the version. They then do not expire, and figures of other
+            versions are not shown.
         is_large: a quick database expression for whether the first computation needs a job.
-        needs_job: the same, for figures that a page never computes itself.
+        needs_job: a function for whether every computation needs a job, for figures that pages never compute.
     """
 
     name: str

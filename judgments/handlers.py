@@ -1,4 +1,4 @@
-"""Job handlers: find rows by their ids, call one service, report progress."""
+"""Job handlers. A handler finds rows by their ids, calls one service, and reports progress."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from judgments.studies.studies import find_dataset, find_study
 
 @contextmanager
 def _stored(run: JobRun, upload: str) -> Iterator[tuple[uploads.UnpackedUpload, dict[str, Any]]]:
-    """Open an upload and the transaction that ends the job; discard the upload afterwards."""
+    """Open an upload, and the transaction that ends the job. Discard the upload when the job is done."""
     with uploads.open_upload(upload, run.progress) as files, run.commit() as result:
         yield files, result
     uploads.discard_upload(upload)
@@ -40,7 +40,7 @@ def import_dataset_upload(
     parts: Sequence[Mapping[str, Any]] = (),
     pictures: str | None = None,
 ) -> None:
-    """Import an upload: all of its ``parts`` (``UploadPart`` as dicts), or one file in a format.
+    """Import an upload: all of its ``parts`` (`UploadPart` as dicts), or one file in a format.
 
     Args:
         pictures: the folder with pictures, relative to the root of the upload.
@@ -118,12 +118,12 @@ def import_candidate_upload(
 
 
 def import_ranking_upload(run: JobRun, *, format: str, encoding: str = "", **values: str) -> None:
-    """Import ranked lists; ``format`` is their task."""
+    """Import ranked lists. ``format`` is the task of the lists."""
     _import_into(run, importing.import_rankings, task=format, encoding=encoding or None, **values)
 
 
 def scale_pictures(run: JobRun, *, dataset: str) -> None:
-    """Scale the pictures that have not been scaled yet; an interrupted job continues where it stopped."""
+    """Scale the pictures that are not scaled yet. An interrupted job thus continues where it stopped."""
     items = list(find_dataset(dataset).items.exclude(picture="").only("picture", "scaled"))
     missing = [item for item in items if not is_scaled(item)]
     for done, item in enumerate(missing):

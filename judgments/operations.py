@@ -1,15 +1,15 @@
-"""Operations on a study, each declared once for page, HTTP call, command and client.
+"""Operations on a study. Each is declared once for page, HTTP call, command and client.
 
-An operation is a function that calls a service and says what was done. ``@operation`` adds its parameters, the
-right that it needs, and what follows::
+An operation is a function that calls a service and returns a sentence about what was done. ``@operation`` declares its
+parameters, the right that it needs, and further actions that follow::
 
     @operation("pause", "Pause the study", parameters=Reason, follow_up=ASK_THE_CROWD)
     def pause(*, study: Study, by: User | None, why: str) -> Outcome:
-        '''Stop claims; workers who hold a HIT may finish it. Pausing twice changes nothing.'''
+        '''Stop giving out pages of work. Workers with a page in progress may finish it.'''
         pause_study(study=study, why=why, by=by)
         return Outcome("The study is paused.")
 
-docs/decisions/0010-operations.md tells how to add one.
+docs/decisions/0010-operations.md says how to add an operation.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from judgments.studies.studies import duplicate_study
 
 Row = TypeVar("Row", bound=Model)
 
-_of_jobs: dict[str, Operation] = {}  # by kind
+_of_jobs: dict[str, Operation] = {}  # the operations that jobs do, by kind of job
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +55,8 @@ class Outcome:
 
     Attributes:
         message: a sentence for the page and the command.
-        value: the answer of the HTTP call, if it is not the study.
-        is_pending: whether another person must confirm it first; ``value`` names the request.
+        value: the answer of the HTTP call, unless this is the study.
+        is_pending: whether another person must confirm the operation first; ``value`` is then the spending request.
     """
 
     message: str
@@ -65,7 +65,7 @@ class Outcome:
 
 
 class CommandHelp(NamedTuple):
-    """The ``--help`` text of a command that only does an operation; ``example`` lacks the command's name."""
+    """The ``--help`` text of a command that only does an operation. ``example`` does not include the command's name."""
 
     text: str
     example: str
@@ -73,7 +73,7 @@ class CommandHelp(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class FollowUp:
-    """What follows a committed operation: ``carry_out`` does it and waits; ``enqueue`` starts a job, for pages."""
+    """An action after a committed operation. ``carry_out`` does it and waits; ``enqueue`` starts a job, for pages."""
 
     carry_out: Callable[[Study], str]
     enqueue: Callable[[Study, User | None], object]
@@ -84,22 +84,24 @@ class Operation:
     """An action on a study.
 
     Attributes:
-        name: last part of its HTTP address, and of its schema id ``studies_<name>``.
+        name: the last part of the operation's HTTP address, and of its schema id ``studies_<name>``.
         right: the right that a person needs in the study.
-        scope: the token scope that allows it.
-        do: gets ``study``, ``by`` (None for a command) and the parameters by name. None if only a job does it.
-        row: the argument of ``do`` that gets the key of one of the study's rows, from an address or a hidden field;
+        scope: the scope that a token needs.
+        do: the function that does the operation. Its arguments are ``study``, ``by`` (None for a command) and the
+            parameters by name. None if only a job does the operation.
+        row: the argument of ``do`` that is the key of one of the study's rows, from an address or a hidden field;
             "" if the operation is about the whole study.
-        job: the kind of job that does it for pages and HTTP calls, or "". The job gets ``study`` (its slug) and the
-            parameters; a command calls ``do`` instead, with ``progress``.
-        check: raises an error before a job starts, if the operation is not possible.
+        job: the kind of job that does the operation for pages and HTTP calls, or "". The job gets ``study`` (its slug)
+            and the parameters. A command calls ``do`` instead, with ``progress``.
+        check: a function that raises an error before a job starts if the operation is not possible.
         prepare: like ``check``, but gets the parameters by name and returns the arguments of the job.
-        once: which callers are refused while its job waits or runs for the study. With ``page``, HTTP calls are
-            refused only while a job with the same arguments does. Commands are refused while the job runs, unless
-            it is ``never``.
-        preview: returns the cost, and the word that ``do`` gets as ``confirm``.
-        orders: whether it may cost so much that another person must confirm it.
-        command: the help of its command, if that is made from this declaration (``quorum/words.py`` names it).
+        once: which callers are refused while the operation's job for the study is queued or runs. With ``page``, HTTP
+            calls are refused only while a job with the same arguments is queued or runs. Commands are refused while
+            the job runs, except with ``never``.
+        preview: a function that returns the cost, and the word that ``do`` gets as ``confirm``.
+        orders: whether the operation may cost so much that another person must confirm it.
+        command: the help of the operation's command if it is made from this declaration; ``quorum/words.py`` has its
+            name.
     """
 
     name: str
@@ -128,12 +130,12 @@ class Operation:
 
         Args:
             needed: optional parameters that this caller requires.
-            row: the key of the row; None if ``data`` holds it, as a form does.
+            row: the key of the row; None if it is in ``data``, as in a form.
 
         Raises:
             rest_framework.exceptions.ValidationError: a parameter is missing or wrong.
         """
-        # without parameters the body is not parsed
+        # if there are no parameters, the body is not parsed
         values = self.parameters.read(data, needed=needed) if self.parameters().fields else {}
         if self.row:
             values[self.row] = data.get(self.row, "") if row is None else row
@@ -142,10 +144,10 @@ class Operation:
     def run(
         self, study: Study, values: Mapping[str, Any], *, by: User | None, wait: bool = True, **more: Any
     ) -> Outcome:
-        """Carry out the operation and what follows it.
+        """Carry out the operation and its follow-up.
 
         Args:
-            wait: whether to wait for what follows.
+            wait: whether to wait for the follow-up; otherwise start a job for it.
             more: arguments of ``do`` that are not parameters, such as ``progress``.
         """
         assert self.do is not None
@@ -165,7 +167,7 @@ class Operation:
             values = self.prepare(study=study, **values)
         args = {"study": study.slug, **values}
         with transaction.atomic():
-            # lock, so that of simultaneous starts all but the first find its job
+            # lock the study, so that a simultaneous start finds the job of the first one
             now = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
             if self.check is not None and now.state != study.state:
                 self.check(now)
@@ -184,7 +186,7 @@ class Operation:
 
 
 def operation_of(kind: str) -> Operation | None:
-    """Return the operation that a kind of job does; None if something else starts it."""
+    """Return the operation that a kind of job does; None if the job belongs to no operation."""
     return _of_jobs.get(kind)
 
 
@@ -192,7 +194,7 @@ def row_of(rows: QuerySet[Row], key: str) -> Row:
     """Return the row with this key. Raise ObjectNotFound if there is none."""
     try:
         row = rows.filter(pk=key).first()
-    except (ValueError, ValidationError):  # the key is no number, or no UUID
+    except (ValueError, ValidationError):  # the key is not a number, or not a UUID
         row = None
     if row is None:
         raise ObjectNotFound(
@@ -221,7 +223,7 @@ class OperationOptions(TypedDict, total=False):
 def operation(
     name: str, summary: str, **fields: Unpack[OperationOptions]
 ) -> Callable[[Callable[..., Outcome]], Operation]:
-    """Declare a function as an operation on a study; its docstring becomes the description."""
+    """Declare a function as an operation on a study. Its docstring becomes the operation's description."""
     return lambda do: Operation(name, summary, inspect.getdoc(do) or "", do=do, **fields)
 
 
@@ -236,7 +238,7 @@ def background_operation(
 
 
 def _can_be_drawn(study: Study) -> None:
-    """Raise an error if the study is not a draft or, for a small dataset, cannot be drawn from it."""
+    """Raise an error if the study is not a draft. For a small dataset, also raise DesignError if drawing fails."""
     if study.state != Study.State.DRAFT:
         raise already_generated_error(study)
     if not has_many_rows(study.dataset.captions.all()):
@@ -245,7 +247,7 @@ def _can_be_drawn(study: Study) -> None:
 
 @operation("generate", "Draw the HITs", job="generate_hits", check=_can_be_drawn)
 def generate(*, study: Study, by: User | None, progress: Progress) -> Outcome:
-    """Draws units, controls and HITs in the background; follow the job."""
+    """Draw units, control items and HITs in a background job."""
     batch = generate_hits(study=study, progress=progress)
     hits, units, controls = len(batch.hits), batch.unit_count, batch.control_count
     return Outcome(
@@ -270,7 +272,10 @@ def generate(*, study: Study, by: User | None, progress: Progress) -> Outcome:
     ),
 )
 def discard(*, study: Study, by: User | None) -> Outcome:
-    """Deletes units, controls and HITs of a study that was never opened or registered; it is a draft again."""
+    """Delete units, control items and HITs of a study, which becomes a draft again.
+
+    This is not possible if the study was ever opened or registered.
+    """
     hits = discard_hits(study=study, by=by)["hits"]
     sentence = ngettext(
         "One page of work was discarded. The design is a draft again.",
@@ -281,7 +286,7 @@ def discard(*, study: Study, by: User | None) -> Outcome:
 
 
 class TextsField(serializers.DictField):
-    """Texts by name: in a form, fields ``texts.<name>``; in a command, ``name=text``, one a line."""
+    """Texts by name. A form has fields ``texts.<name>``; a command has a line ``name=text`` for each text."""
 
     child: serializers.Field[Any, Any, Any, Any] = serializers.CharField(allow_blank=True, max_length=20_000)
 
@@ -303,13 +308,13 @@ class _Seen(Parameters):
 
 
 class TakeBackRequest(_Seen):
-    """Whether to take all changes back, and the state of the study that the person saw."""
+    """Whether to undo all changes or only the last, and the state of the study that the person saw."""
 
     every = serializers.BooleanField(default=False, help_text="All changes, not the last.")
 
 
 class ItemChangeRequest(_Seen):
-    """What becomes of an item of a page of work."""
+    """A change of an item of a page of work."""
 
     item = serializers.CharField(max_length=80, help_text="Its id.")
     out = serializers.BooleanField(default=False, help_text="It is pulled out.")
@@ -332,8 +337,11 @@ class ItemChangeRequest(_Seen):
     ),
 )
 def change_item(*, study: Study, by: User | None, seen: str, **change: Any) -> Outcome:
-    """Shows other texts or another picture. With a HIT, a changed item is added there and the drawn one stays; an
-    unchanged one moves there. The design remembers it. Refused once the study was opened or registered."""
+    """Change the texts or the picture of an item, or remove the item.
+
+    If a HIT is given, a changed item is added to this HIT, and the drawn item stays in its own; an item without changes
+    moves to this HIT. The design stores the change. This is not possible if the study was ever opened or registered.
+    """
     changed = change_by_hand(study=study, change=change, seen=seen, by=by)
     return Outcome(gettext("The pages of work were changed. The change was stored in the design."), changed)
 
@@ -345,7 +353,7 @@ def change_item(*, study: Study, by: User | None, seen: str, **change: Any) -> O
     command=CommandHelp("Take the last change of pages of work by hand back, or all.", "triplets-50"),
 )
 def take_back_change(*, study: Study, by: User | None, every: bool, seen: str) -> Outcome:
-    """Removes changes by hand from the design, and draws the pages of work again if there are any."""
+    """Undo the last manual change of the design, or all of them. Draw the pages of work again if there are any."""
     changed = change_by_hand(study=study, change=None, every=every, seen=seen, by=by)
     return Outcome(gettext("The change that was made by hand was undone."), changed)
 
@@ -355,7 +363,7 @@ def _number(sentence: str, n: int) -> str:
 
 
 class DuplicateRequest(Parameters):
-    """What the copy is called."""
+    """The name and slug of the copy."""
 
     name = serializers.CharField(allow_blank=True, default="")
     slug = serializers.CharField(allow_blank=True, default="")
@@ -363,7 +371,7 @@ class DuplicateRequest(Parameters):
 
 @operation("duplicate", "A draft with the same design", parameters=DuplicateRequest)
 def duplicate(*, study: Study, by: User | None, name: str, slug: str) -> Outcome:
-    """Copy a study. The copy has a draw and codes of its own."""
+    """Copy a study's design to a new draft. The copy has its own seed and access code."""
     if study.source == Study.Source.IMPORTED:
         raise WrongState(
             gettext("Study %(slug)r has imported judgments, so it cannot be duplicated.")
@@ -376,7 +384,7 @@ def duplicate(*, study: Study, by: User | None, name: str, slug: str) -> Outcome
 
 
 class SavePresetRequest(Parameters):
-    """Whose design to keep, and under which name."""
+    """The name, title and description of the new preset."""
 
     slug = serializers.CharField(max_length=80, help_text='Study files refer to the preset as preset = "…".')
     title = serializers.CharField(max_length=200)
@@ -385,7 +393,7 @@ class SavePresetRequest(Parameters):
 
 @operation("save-preset", "Offer the design for new studies", parameters=SavePresetRequest)
 def save_preset(*, study: Study, by: User | None, slug: str, title: str, description: str) -> Outcome:
-    """Keeps a study's design without its name, dataset, seed and codes."""
+    """Save a study's design as a preset, without the study's name, dataset, seed and access code."""
     preset = saved_presets.store_preset(
         design=design_of(study), slug=slug, title=title, description=description, by=by
     )
@@ -397,14 +405,14 @@ def save_preset(*, study: Study, by: User | None, slug: str, title: str, descrip
 
 
 class RenamePresetRequest(Parameters):
-    """Another title and description."""
+    """The new title and description of a preset."""
 
     title = serializers.CharField(max_length=200, required=False)
     description = serializers.CharField(max_length=1000, required=False, allow_blank=True)
 
 
 class PersonRequest(Parameters):
-    """A person by the row of their account, or by its name."""
+    """A person, by the id or by the name of their account."""
 
     user = RowId(required=False)
     username = serializers.CharField(required=False, max_length=150)
@@ -420,7 +428,7 @@ class RoleRequest(PersonRequest):
 def grant_role_operation(
     *, study: Study, by: User | None, role: str, user: int = 0, username: str = ""
 ) -> Outcome:
-    """Replaces the role that the person has."""
+    """Give a person a role in the study. It replaces the person's previous role."""
     person = person_named(user, username)
     if not (person.is_active and person.is_staff):
         raise WrongState(
@@ -439,7 +447,7 @@ def grant_role_operation(
 
 @operation("take-role", "Remove a role", parameters=PersonRequest, right=Right.OWN)
 def revoke_role_operation(*, study: Study, by: User | None, user: int = 0, username: str = "") -> Outcome:
-    """Take a person's role. A study keeps an owner."""
+    """Remove a person's role in the study. The last owner cannot be removed."""
     person = person_named(user, username)
     revoke_role(study=study, user=person, by=by)
     return Outcome(gettext("%(name)s no longer has a role in this study.") % {"name": person.get_username()})

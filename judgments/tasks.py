@@ -18,7 +18,7 @@ from judgments.jobs.registry import READING
 from judgments.jobs.runs import DATABASE_FAILURES, JobRun
 from quorum.numeric.parallel import using
 
-_queues: dict[str, str] = {}  # task name -> queue
+_queues: dict[str, str] = {}  # queues by name of the task
 
 
 def route(name: str, *_: object, **__: object) -> dict[str, str]:
@@ -35,7 +35,7 @@ def add_job_task(kind: str, queue: str) -> None:
         name=registry.task_name(kind),
         soft_time_limit=seconds,
         time_limit=seconds + settings.JOB_GRACE_SECONDS,
-        autoretry_for=DATABASE_FAILURES,  # retries the claim; a run that began is retried by its number of attempts
+        autoretry_for=DATABASE_FAILURES,  # retries only the claim; a run that has begun counts its attempts
         retry_kwargs={"max_retries": runs.MAX_ATTEMPTS},
         retry_backoff=runs.BACKOFF,
         retry_jitter=True,
@@ -63,7 +63,7 @@ _queues[PART_TASK] = QUEUE
 
 
 def messages_at_broker(queue: str) -> int | None:
-    """Return how many messages of a queue wait at the broker; None if it cannot be reached."""
+    """Return the number of a queue's messages at the broker; None if the broker cannot be reached."""
     try:
         with current_app.connection_for_write(
             transport_options=settings.CELERY_BROKER_TRANSPORT_OPTIONS
@@ -71,7 +71,7 @@ def messages_at_broker(queue: str) -> int | None:
             try:
                 channel: Any = link.default_channel
                 return int(channel.queue_declare(queue, passive=True).message_count)
-            except link.channel_errors:  # there is no such queue, as none is stored without messages
+            except link.channel_errors:  # the broker does not store queues without messages
                 return 0
     except BROKER_FAILURES:
         return None

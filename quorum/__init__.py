@@ -1,4 +1,4 @@
-"""Judge captions, summaries and translations: a library, and the command ``quorum``.
+"""The library of Quorum, which evaluates captions, summaries and translations by people's judgments and by metrics.
 
 The package offers the functions of `quorum.tables`, as in ``quorum.alpha(judgments, "ordinal")``. The same functions
 with all options, and further ones, are in `quorum.metrics` and `quorum.statistics`. None needs Django or a database.

@@ -1,4 +1,4 @@
-"""``python -m quorum``: the command ``quorum`` in a clone, where it is not installed."""
+"""Run the command ``quorum`` as ``python -m quorum``, in a clone of the repository where it is not installed."""
 
 from quorum.command import main
 

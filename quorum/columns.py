@@ -20,7 +20,7 @@ def is_table(data: Any) -> TypeGuard[Any]:
 
 
 def named_columns(table: Any, *names: str) -> list[pa.ChunkedArray]:
-    """Return columns of a table. Raise BadShape for a column that it does not have."""
+    """Return the named columns of a table. Raise BadShape if the table has no column of a name."""
     arrow = pa.table(table)
     for name in names:
         if name not in arrow.column_names:
@@ -29,7 +29,7 @@ def named_columns(table: Any, *names: str) -> list[pa.ChunkedArray]:
 
 
 def judgments_of(table: Any, *names: str) -> list[Column]:
-    """Return columns by name, without the rows of control items, of unused judgments, and of missing values.
+    """Return the named columns, without rows of control items, unused judgments and missing values.
 
     The last of `names` is the column of values.
     """
@@ -54,7 +54,7 @@ def table_of_units(judgments: Any, unit: str, units: Column, columns: Mapping[st
 
 
 def fit_to_tables(fit: Callable[..., WorkerModel]) -> Callable[..., Any]:
-    """Return the function `fit`, a model of workers, extended to take a table instead of columns."""
+    """Return a function like `fit`, which fits a model of workers, but which accepts a table in place of columns."""
 
     def model_of(
         judgments: Any,

@@ -68,9 +68,9 @@ def _read_settings_file(path: Path) -> None:
 
 
 def words_for(line: list[str]) -> Words:
-    """Return the subcommands among which to look up those of a command line.
+    """Return the subcommands among which the subcommand of a command line is looked up.
 
-    These are only the platform's if that suffices, because features take time to load.
+    These are only the platform's own subcommands if the line names one of them, because loading features takes time.
     """
     commands = {*OF_PLATFORM.names, *OF_PLATFORM.paths, *OWN}
     return OF_PLATFORM if commands & {" ".join(line[:2]), *line[:1]} else words_of_environment()
@@ -109,10 +109,10 @@ def split(line: list[str]) -> tuple[str, list[str]]:
 
 @contextmanager
 def _data_folder(*, make: bool = False) -> Iterator[Path | None]:
-    """Set DATA_DIR to an absolute path if Quorum is installed; by default to `quorum-data` in the current folder.
+    """Set DATA_DIR to an absolute path if Quorum is installed. The default is `quorum-data` in the current folder.
 
-    If that folder does not exist and `make` is false, yield its path and set DATA_DIR to a temporary folder, so that
-    `--help` creates no files. Otherwise yield None.
+    Yield None, unless that folder does not exist and `make` is false. Then yield the folder's path and set DATA_DIR
+    to a temporary folder, so that `--help` creates no files.
     """
     folder = _name_data_folder() if INSTALLED else None
     if folder is None or folder.is_dir() or make:
@@ -124,7 +124,7 @@ def _data_folder(*, make: bool = False) -> Iterator[Path | None]:
 
 
 def _name_data_folder(named: str | None = None) -> Path:
-    """Set DATA_DIR and STATIC_ROOT, which must be outside the installed package; return DATA_DIR."""
+    """Set DATA_DIR and STATIC_ROOT, which must be outside the installed package, and return DATA_DIR."""
     _read_settings_file(Path(".env"))
     folder = Path(named or os.environ.get("DATA_DIR") or DATA).expanduser().resolve()
     os.environ["DATA_DIR"] = str(folder)
@@ -146,7 +146,7 @@ def _check_known(name: str) -> None:
 
 
 def _load(name: str, rest: list[str]) -> BaseCommand:
-    """Return the command; load settings, apps and models only if it needs them."""
+    """Return the command. Load settings, apps and models only if the command needs them."""
     manage = import_module("manage")
     if manage.is_of_files(name, rest):
         command: BaseCommand = manage.load_of_files(name)
@@ -236,7 +236,7 @@ def _add_shell(parser: ArgumentParser) -> None:
 
 
 def _complete(line: list[str]) -> None:
-    """Print completions for the line, which the shell passes in the environment, and exit."""
+    """Print the completions of a command line, which the shell passes in the environment, and exit."""
     import argcomplete
 
     with _data_folder():
@@ -244,7 +244,7 @@ def _complete(line: list[str]) -> None:
 
 
 def _parser(line: list[str]) -> ArgumentParser:
-    """Return a parser of all subcommands; that of the subcommand in the line has its options."""
+    """Return a parser of all subcommands. Only the subcommand in `line` has its options."""
     parser = ArgumentParser(prog="quorum")
     groups = {"": parser.add_subparsers()}
     _add_run_options(groups[""].add_parser("run", help=OWN["run"]))

@@ -2,13 +2,13 @@
 
 A table is a pandas DataFrame, an Arrow table, or another object with columns and Arrow's PyCapsule interface (such as a
 polars DataFrame). A table of judgments has the columns `unit`, `worker` and `value` of an exported judgment set; the
-keyword arguments `unit`, `worker` and `value` name other columns. As in the command `agreement`, rows without a value,
-of control items (`control`) and of judgments that do not count (`used` is false) are left out, if the table has these
-columns.
+keyword arguments `unit`, `worker` and `value` name other columns. As in the command `agreement`, some rows are left
+out if the table has the columns that mark them: rows without a value, of control items (`control`), and of judgments
+that do not count (`used` is false).
 
 A coefficient returns its signed result with an interval. For a table, results with a row for each unit, system or
-caption are a table too: pandas for pandas, else Arrow. For columns, the functions return what those of
-`quorum.statistics` and `quorum.metrics` return, where options, fields and sources are documented.
+caption are a table too: pandas for pandas, else Arrow. For columns, the functions return the same as the functions of
+`quorum.statistics` and `quorum.metrics`, which document options, fields and sources.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ mace = fit_to_tables(aggregation.mace)
 
 
 def score(candidates: Any, references: Any = None, metrics: Iterable[str] = METRICS, **options: Any) -> Any:
-    """Score n candidates against n lists of references; options as in `quorum.metrics.score`.
+    """Score n candidates against n lists of references. Options are as in `quorum.metrics.score`.
 
-    Given a table with the columns `candidate` and `references` (lists of texts), return it with a column for each
-    metric.
+    Given a table with the columns `candidate` and `references` (lists of texts), return the table with a column for
+    each metric added. Raise InvalidInput if references are given besides a table.
     """
     if not is_table(candidates):
         return score_texts(candidates, references, metrics, **options)
@@ -77,8 +77,8 @@ def alpha(
 ) -> AgreementResult:
     """Return Krippendorff's alpha of judgments, or of a (raters, units) array in which nan is a missing answer.
 
-    Values are used as they are, and units are taken as independent. The command `agreement` reads the protocol of an
-    export, and so counts choices between two texts in both orders, and clusters units by item.
+    Values are used as they are, and units are regarded as independent. By contrast, the command `agreement` reads the
+    protocol of an export, so it counts choices between two texts in both orders, and clusters units by item.
     """
     if is_table(judgments):
         units, workers, values = judgments_of(judgments, unit, worker, value)
@@ -98,7 +98,8 @@ def kappa(
 ) -> AgreementResult:
     """Return Cohen's kappa of two columns of answers to the same units, or of the judgments of two workers.
 
-    Units judged by only one of the two are left out. For judgments of more than two workers, return Fleiss' kappa.
+    Units judged by only one of the two workers are left out. For judgments of more than two workers, return Fleiss'
+    kappa.
     """
     if not is_table(first):
         if second is None:
@@ -128,7 +129,7 @@ def majority_vote(
 ) -> Any:
     """Return the most frequent answer of each unit.
 
-    For a table, return the columns `unit`, `winner`, `share` (of the votes) and `votes`.
+    For a table, return a table with the columns `unit`, `winner`, `share` (of the votes) and `votes`.
     """
     if not is_table(judgments):
         return aggregation.majority_vote(judgments, required_column(values, "values"), **options)
@@ -141,8 +142,9 @@ def majority_vote(
 def bradley_terry(comparisons: Any, **options: Any) -> Any:
     """Fit strengths to a (K, K) array of wins, or to a table with `first`, `second` and `winner` (1, 2, or 0: neither).
 
-    For a table, return the columns `item`, `log_strength`, and its interval `low` and `high`, strongest first. Raise
-    BadValue if the likelihood has no maximum, for example because an item never loses; `prior=0.5` then helps.
+    For a table, return a table with the columns `item`, `log_strength`, `low` and `high` (its interval), strongest
+    item first. Raise BadValue if the likelihood has no maximum, for example because an item never loses;
+    `prior=0.5` then helps.
     """
     if not is_table(comparisons):
         return aggregation.bradley_terry(comparisons, **options)

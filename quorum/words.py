@@ -1,7 +1,7 @@
 """The subcommands ("words") of ``quorum``: for each, a ``manage.py`` command, a description and a dotted path.
 
-The path leads to the class of the command, or to an operation that is declared with the command's help. Optional
-features declare their subcommands in their ``apps.py``.
+The path names the class of the command, or an operation that is declared with the command's help. Optional features
+declare their subcommands in their ``apps.py``.
 """
 
 from __future__ import annotations
@@ -113,13 +113,13 @@ SECTIONS: Commands = {
 
 
 class Words:
-    """The subcommands of the platform and of the enabled features.
+    """The subcommands of the platform and of the enabled features. Words are texts such as "dataset import".
 
     Attributes:
-        sections: title -> words, such as "dataset import" -> (name of the command, description, dotted path).
-        names: words -> name of the command.
-        paths: name of the command -> dotted path.
-        groups: first of two words -> title.
+        sections: for each title, by words, the name of the command, its description and its dotted path.
+        names: the name of the command by its words.
+        paths: the dotted path by the name of the command.
+        groups: titles by the first of two words.
         without_data: names of the commands that work in a folder without an installation.
     """
 

@@ -1,4 +1,4 @@
-"""A small client of Quorum's API: studies, their rows as pandas DataFrames, and operations on studies.
+"""A small client of Quorum's HTTP interface: studies, their rows as pandas DataFrames, and operations on studies.
 
     >>> quorum = Quorum("http://127.0.0.1:8000", token="quorum_...")
     >>> frame = quorum.study("demo-triplet").frame("judgments")

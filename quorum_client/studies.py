@@ -1,4 +1,7 @@
-"""Access to an installation, and to a study or dataset in it, by HTTP calls that are repeated if that is safe."""
+"""Access to an installation, and to a study or dataset in it, by HTTP calls.
+
+Calls that are safe to repeat are retried.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ import pandas as pd
 
 TRIED_AGAIN = (429, 502, 503, 504)
 SAFE_TO_REPEAT = ("GET", "HEAD", "PUT")
-ACCEPTED = 202  # HTTP status: not ready yet, ask again
+ACCEPTED = 202  # HTTP status of a result that is not ready yet; request it again
 KEY = "Idempotency-Key"
 PAGE_SIZE = 1000
 
@@ -40,7 +43,7 @@ class Problem(Exception):
 class Calls:
     """A connection to an installation, such as https://quorum.example.
 
-    If the server is busy or does not respond, calls that are safe to repeat are tried again after 0.5, 1, 2, ...
+    If the server is busy or does not respond, calls that are safe to repeat are retried after 0.5, 1, 2 and more
     seconds, or after the time that the server asks for. If the server must compute a result first, the client waits
     for at most ``patience`` seconds.
     """
@@ -77,7 +80,7 @@ class Calls:
 
     def ask(self, method: str, path: str, **options: Any) -> httpx.Response:
         """Return the response. Raise Problem if the server refused the call or could not be reached."""
-        # With a key, the server does the operation only once, however often it is called.
+        # With a key, the server does the operation only once, even if the call is repeated.
         once_only = KEY in (options.get("headers") or {})
         tries = self.tries if method in SAFE_TO_REPEAT or once_only else 1
         for attempt in range(1, tries + 1):
@@ -96,7 +99,10 @@ class Calls:
         return response
 
     def get(self, path: str, **parameters: Any) -> dict[str, Any]:
-        """Return the JSON object at an address below /api/; ask again while the server computes it."""
+        """Return the JSON object at an address below /api/. Repeat the request while the server computes the object.
+
+        Raise Problem if the server has not computed it within ``patience`` seconds.
+        """
         end = time.monotonic() + self.patience
         while (response := self.ask("GET", path, params=_query(parameters))).status_code == ACCEPTED:
             if time.monotonic() > end:
@@ -106,13 +112,13 @@ class Calls:
         return answer
 
     def post(self, path: str, body: Any = None, *, key: str = "") -> dict[str, Any]:
-        """Post a body, and return the JSON response. Only a call with an idempotency ``key`` is tried again."""
+        """Post a body, and return the JSON response. Only a call with an idempotency ``key`` is retried."""
         headers = {KEY: key} if key else {}
         answer: dict[str, Any] = self.ask("POST", path, json=body, headers=headers).json()
         return answer
 
     def rows(self, resource: str, **filters: Any) -> Iterator[dict[str, Any]]:
-        """Yield the rows of a list; pages are fetched as needed."""
+        """Yield the rows of a list. Pages of the list are fetched as needed."""
         page = self.get(f"{resource}/", **{"page_size": PAGE_SIZE, **filters})
         while True:
             yield from page["results"]
@@ -121,7 +127,10 @@ class Calls:
             page = self.get(page["next"])
 
     def save(self, path: str, target: str) -> None:
-        """Download to the file ``target`` atomically; resume an interrupted download if the file is unchanged."""
+        """Download to the file ``target`` atomically.
+
+        Resume an interrupted download if the file on the server is unchanged.
+        """
         folder = os.path.dirname(os.path.abspath(target))
         handle, part = tempfile.mkstemp(dir=folder, prefix=".quorum-")
         try:
@@ -135,7 +144,8 @@ class Calls:
     def _fetch(self, path: str, file: BinaryIO) -> None:
         etag, attempt = "", 1
         while True:
-            headers = {"Accept-Encoding": "identity"}  # ranges are of the bytes sent: do not compress
+            # Do not compress, because ranges refer to the bytes sent.
+            headers = {"Accept-Encoding": "identity"}
             if etag:
                 headers |= {"Range": f"bytes={file.tell()}-", "If-Range": etag}
             try:
@@ -158,7 +168,7 @@ class Calls:
 
 
 def _query(parameters: dict[str, Any]) -> dict[str, Any] | None:
-    """Return parameters with booleans as the API writes them.
+    """Return parameters with booleans in the form of the HTTP interface.
 
     Return None if there are none, so that a URL keeps its own query.
     """
@@ -185,7 +195,7 @@ def _problem(response: httpx.Response) -> Problem:
 
 
 class JobFailed(Exception):
-    """A job failed or was cancelled; ``str()`` says why."""
+    """A job failed or was cancelled. ``str()`` of the exception says why."""
 
 
 class Quorum(Calls):
@@ -203,7 +213,7 @@ class Quorum(Calls):
         return Handle(self, f"datasets/{name}/", {"dataset": name})
 
     def frame(self, resource: str, **filters: Any) -> pd.DataFrame:
-        """Return a list of the API, such as ``studies`` or ``exclusions``, as a DataFrame.
+        """Return a list of the HTTP interface, such as ``studies`` or ``exclusions``, as a DataFrame.
 
         Columns whose names end in ``_at`` become times.
         """
@@ -243,12 +253,12 @@ class Quorum(Calls):
             pause = min(pause * 1.5, 5.0)
 
     def preview(self, path: str, **parameters: Any) -> MoneyStep:
-        """Return a preview of a call that moves money; its ``confirm`` makes the call."""
+        """Return a preview of a call that moves money. Its method ``confirm`` makes the call."""
         return MoneyStep(self, path, parameters, self.get(path, **parameters))
 
 
 class Handle:
-    """A study or a dataset. Each of its operations in the API is a method.
+    """A study or a dataset. Each of its operations in the HTTP interface is a method.
 
     ``study.pause(why="a caption is broken")`` posts to ``studies/<slug>/pause/`` (``do``).
     """
@@ -265,7 +275,10 @@ class Handle:
         return partial(self.do, name.replace("_", "-"))
 
     def do(self, operation: str, **parameters: Any) -> dict[str, Any]:
-        """Do an operation. Return the response (usually the row), or the finished job if the operation is a job."""
+        """Do an operation.
+
+        Return the response (usually the row), or the finished job if the operation runs as a job.
+        """
         answer = self.quorum.ask("POST", f"{self.address}{operation}/", json=parameters)
         job: dict[str, Any] = answer.json()
         return self.quorum.wait(job) if answer.status_code == ACCEPTED else job
@@ -286,7 +299,10 @@ class Handle:
         return Path(path)
 
     def preview(self, operation: str, **parameters: Any) -> MoneyStep:
-        """Return a preview of an operation that moves money, such as ``bonus``; its ``confirm`` does it."""
+        """Return a preview of an operation that moves money, such as ``bonus``.
+
+        Its method ``confirm`` does the operation.
+        """
         return self.quorum.preview(f"{self.address}{operation}/", **parameters)
 
 
@@ -296,7 +312,7 @@ class MoneyStep:
 
     Attributes:
         told: the preview: ``total_cents`` with fees, ``left_cents`` of the budget, and details of the operation.
-        key: the idempotency key, by which the server does the operation only once.
+        key: the idempotency key, with which the server does the operation only once.
     """
 
     quorum: Quorum
@@ -306,10 +322,10 @@ class MoneyStep:
     key: str = field(default_factory=lambda: uuid4().hex)
 
     def confirm(self, why: str = "") -> dict[str, Any]:
-        """Do the operation. A repeated call changes nothing and returns the same.
+        """Do the operation. A repeated call changes nothing and returns the same response.
 
         Args:
-            why: for a bonus the message to workers, otherwise the reason for the log.
+            why: for a bonus, the message to workers; otherwise the reason for the log.
 
         Raises:
             Problem: with status 409 if the preview is outdated or exceeds the budget; nothing was done.

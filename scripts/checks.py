@@ -17,7 +17,7 @@ PINNED_BEGINNING = """\
 # Every package of requirements.txt and what it needs, with hashes, for Python 3.11 (docs/install.md).
 # Made by `make pinned`; do not edit.
 """
-# The first renders the same pages in a third of the time, as it is no full desktop browser.
+# The first program renders the same pages in a third of the time, since it is not a full desktop browser.
 CHROMIUM_NAMES = (
     "chromium-headless-shell",
     "chromium",
@@ -36,7 +36,7 @@ def environment() -> int:
 
 
 def test(arguments: list[str]) -> int:
-    """Run the tests that need no services, with a browser if possible; without arguments, not the long ones."""
+    """Run the tests that need no services, with a browser if possible. Without arguments, skip the long tests."""
     return _test(["--services=none", *([] if arguments else ["-m", "not long"])], arguments)
 
 
@@ -70,8 +70,8 @@ def _test(half: list[str], arguments: list[str], *, before: Sequence[str] = ()) 
         if compiling.wait():
             return compiling.returncode
     with tempfile.TemporaryDirectory(prefix="quorum-tests-", dir=_memory()) as folder:
-        Path(folder).chmod(0o711)  # so that PostgreSQL's account can enter
-        # One more process than cores, as some tests wait; not more, as each process collects all tests.
+        Path(folder).chmod(0o711)  # PostgreSQL's account must be able to enter it
+        # One more process than cores, since some tests wait. Not more, since each process collects all tests.
         processes = {"PYTEST_XDIST_AUTO_NUM_WORKERS": str((os.cpu_count() or 1) + 1)}
         variables = processes | inherited | {"TMPDIR": folder}
         command = [*before, PYTHON, "-m", "pytest", *half, *(arguments or IN_PARALLEL)]
@@ -79,7 +79,7 @@ def _test(half: list[str], arguments: list[str], *, before: Sequence[str] = ()) 
 
 
 def _memory() -> str | None:
-    """Return a folder in memory with enough space, if any, as every commit would wait for a disk."""
+    """Return a folder in memory with enough space, or None. On a disk, every commit would wait."""
     folder = os.path.join("/dev", "shm")
     roomy = os.access(folder, os.W_OK) and shutil.disk_usage(folder).free > 8 << 30
     return folder if roomy and "TMPDIR" not in os.environ else None
@@ -88,8 +88,8 @@ def _memory() -> str | None:
 def coverage() -> int:
     """Run the tests of the numeric packages, and fail unless they cover every branch.
 
-    Kernels run as plain Python, so that their lines count, too. Tests on the shared data, and those marked as large,
-    would take hours in this way, so only `make test` runs them.
+    Kernels run as plain Python, so that their lines count, too. Tests on the shared data, and tests marked as large,
+    would take hours in this way. Only `make test` runs them.
     """
     environment()
     variables = os.environ | {"NUMBA_DISABLE_JIT": "1"}
@@ -101,7 +101,7 @@ def coverage() -> int:
 
 
 def browser() -> int:
-    """Find or install a Chromium; without one, browser tests are reported as not run."""
+    """Find or install Chromium. Without it, browser tests are reported as not run."""
     environment()
     if chromium_on_path() is not None or _playwright_has_one():
         return 0
@@ -112,7 +112,7 @@ def browser() -> int:
         print_line("Playwright could not bring one; asking the system's packages ...")
         variables = dict(os.environ, DEBIAN_FRONTEND="noninteractive")
         if _quietly(["apt-get", "update"], variables):
-            for package in CHROMIUM_NAMES[:2]:  # the first does not exist for all systems
+            for package in CHROMIUM_NAMES[:2]:  # the first package does not exist for all systems
                 if _quietly(["apt-get", "install", "-y", "--no-install-recommends", package], variables):
                     break
     if chromium_on_path() is None:
@@ -123,7 +123,7 @@ def browser() -> int:
 
 
 def chromium_on_path() -> str | None:
-    """Return the Chromium that the variable CHROMIUM names ("" for none), else the first on the PATH, or None."""
+    """Return the path of Chromium in the variable CHROMIUM ("" for none), else the first on the PATH, or None."""
     if "CHROMIUM" in os.environ:
         return os.environ["CHROMIUM"]
     return next((path for path in map(shutil.which, CHROMIUM_NAMES) if path), None)
@@ -201,6 +201,6 @@ def sbom() -> int:
 
 def docs() -> int:
     install("requirements-dev.txt")
-    # the theme prints an announcement of another program at every start
+    # otherwise the theme prints an announcement of another program at every start
     environment = dict(os.environ, NO_MKDOCS_2_WARNING="1")
     return subprocess.run([PYTHON, "-m", "mkdocs", "build", "--strict"], cwd=ROOT, env=environment).returncode

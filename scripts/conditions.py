@@ -1,11 +1,11 @@
-"""Run the tests of a fresh clone on another kind of machine: at another hour, in another zone, as another user.
+"""Run the tests of a fresh clone under other conditions: at another time, in another time zone, as another user.
 
     python3 -m scripts.conditions --at 2028-02-29T23:55 --zone Asia/Kathmandu --user nobody --home-read-only
     python3 -m scripts.conditions --language de_DE.UTF-8 --browser chromium --order 7 --processes 2
     python3 -m scripts.conditions --services --python python3.13
 
-What is not named is as on a new machine: no variables, an empty home, this machine's clock. The last commit is cloned.
-Another hour needs a C compiler, another user needs root.
+Other conditions are as on a new machine: no environment variables and an empty home. The clone has the last commit.
+Another time needs a C compiler, and another user needs root.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from pathlib import Path
 from scripts.checks import CHROMIUM_NAMES, IN_PARALLEL
 from scripts.environment import ROOT, CannotGoOn, print_line
 
-# Prefixes of variables that are passed on, for fetching packages; no others are.
+# Prefixes of the only variables that are passed on. They are needed to fetch packages.
 PASSED_ON = ("PIP_", "SSL_", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
 
 
@@ -71,8 +71,9 @@ def _environment(options: argparse.Namespace, home: str) -> dict[str, str]:
     return values
 
 
-# Shifts only the time of day and of files. Debian's libfaketime 0.9.10 cannot be used: Chromium hangs, and a process
-# crashed; with a shifted monotonic clock Python's threads wait for ever, and without one they cannot sleep.
+# This shifts only the wall clock and the times of files. Debian's libfaketime 0.9.10 cannot be used, since Chromium
+# hangs with it, and a process crashed. If it shifts the monotonic clock, Python's threads wait forever; if not, they
+# cannot sleep.
 CLOCK = """
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -191,9 +192,9 @@ def _run(options: argparse.Namespace, folder: str) -> int:
         before = ["setpriv", "--reuid", options.user, "--regid", "nogroup", "--clear-groups"]
         subprocess.run(["chown", "--recursive", f"{options.user}:nogroup", folder], check=True)
     if options.home_read_only:
-        home = "/dev/null"  # not a read-only folder, as root could write to it
+        home = "/dev/null"  # a read-only folder does not suffice, since root could write to it
     values = _environment(options, home)
-    # Not with the shifted clock, for which the package index's certificates would be expired.
+    # Do not shift the clock for this, since the certificates of the package index would be expired.
     subprocess.run([*before, "make", "browser"], cwd=clone, env=values, check=True)
     if options.at:
         values |= shifted_clock(options.at, folder)

@@ -1,4 +1,4 @@
-"""Generate pages of the documentation from the code, and link to them; `mkdocs build` calls the functions `on_...`."""
+"""Generate pages of the documentation from the code, and link to them. `mkdocs build` calls the functions `on_...`."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ DJANGO_OPTIONS = {
     "help", "version", "verbosity", "settings", "pythonpath", "traceback", "no_color", "force_color", "skip_checks",
 }  # fmt: skip
 
-# Page of each command whose help does not name one.
+# The documentation page of each command whose help does not name a page.
 PAGES_OF_COMMANDS = {
     "study export": "study-files.md",
     "study template": "contrib/hit_templates.md",
@@ -99,7 +99,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, **_: Any) 
     """Return a page's Markdown with links to generated pages and to pages of features.
 
     In the source, docs/reference.md stands for the generated pages. The search also reads a page's tags, which are the
-    questions that it answers, and ranks pages of reasons and lists below those of answers.
+    questions that the page answers. Pages of reasons and lists get a lower rank in the search than other pages.
     """
     markdown = re.sub(
         r"\[([^]]*)\]\(((?:\.\./)*)\.\./contrib/(\w+)/README\.md(#[\w-]+)?\)", _link_to_feature, markdown
@@ -165,7 +165,7 @@ def command_page() -> Iterator[str]:
 
 
 def _pages_of(command: str) -> str:
-    """Return a link to the page about a command, for commands whose help does not name the page; "" for others."""
+    """Return a link to the page about a command if the command's help does not name the page; "" otherwise."""
     page = PAGES_OF_COMMANDS.get(command)
     return f" ([more](../{page}))" if page else ""
 
@@ -207,7 +207,7 @@ def study_file_page() -> Iterator[str]:
 
 
 def _part(field: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any] | None:
-    """Return the schema of the table that a field, or an entry of its list, is; None for other fields."""
+    """Return the schema of the table if a field, or an entry of its list, is a table; None otherwise."""
     for part in (field, field.get("items", {}), *field.get("anyOf", ()), *field.get("allOf", ())):
         if "$ref" in part:
             definition: dict[str, Any] = schema["$defs"][part["$ref"].rpartition("/")[2]]
@@ -219,7 +219,7 @@ def _key(name: str, field: dict[str, Any], schema: dict[str, Any]) -> tuple[str,
     default = field.get("default")
     shown = "" if default is None or default in ("", [], {}) else f"`{default}`"
     title = field.get("title", "")
-    # leave out titles that pydantic derives from the name
+    # leave out a title that pydantic derived from the name
     sentences = [title] if title.lower().replace(" ", "_") != name else []
     sentences += [sentence for sentence in (field.get("description"),) if sentence]
     sentences += [f"`{value}`: {label}" for value, label in field.get("words", {}).items() if value]
@@ -310,7 +310,7 @@ def metrics_page() -> Iterator[str]:
 
 
 def statistics_page() -> Iterator[str]:
-    """Yield the page on statistics: each module's docstring, with definitions and sources, and its public functions."""
+    """Yield the page about statistics. It has each module's docstring, with definitions and sources, and functions."""
     from quorum.statistics.catalogue import MODULES, STATISTICS
 
     yield "# Statistics by name\n\nHow they are used, and what is known of them, is in [Statistics](../statistics.md)."

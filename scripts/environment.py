@@ -1,6 +1,7 @@
 """Check and prepare the machine before Quorum starts: Python, writable folders, ports, packages.
 
-Use only the standard library, as nothing is installed yet, and no syntax that an old Python cannot parse.
+This module uses only the standard library, since nothing is installed yet, and no syntax that an old Python cannot
+parse.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ FETCHED = {
 
 
 class CannotGoOn(Exception):
-    """Quorum cannot start; ``str()`` is the reason in one line."""
+    """Quorum cannot start. ``str()`` is the reason in one line."""
 
 
 def print_line(text: str) -> None:
-    """Print and flush, so that a pipe gets the text at once."""
+    """Print a line and flush, so that a pipe gets the text at once."""
     sys.stdout.write(text + "\n")
     sys.stdout.flush()
 
@@ -49,7 +50,7 @@ def use_a_new_python() -> None:
 
 
 def setting(name: str, default: str) -> str:
-    """Return a setting from the environment, else from .env, else the default."""
+    """Return a setting from the environment or else from .env, or else the default."""
     if os.environ.get(name):
         return os.environ[name]
     try:
@@ -66,7 +67,7 @@ def setting(name: str, default: str) -> str:
 def check_writable(folder: str) -> None:
     """Raise CannotGoOn unless a file can be written into the folder.
 
-    Permissions do not show this for read-only disks, and for root.
+    Permissions do not say this for read-only disks, or for root.
     """
     try:
         os.makedirs(folder, mode=0o700, exist_ok=True)
@@ -117,7 +118,7 @@ def install(requirements: str) -> None:
             )
     fetched = FETCHED.get(requirements, "from PyPI")
     print_line(f"Installing what {requirements} names ({fetched}); this takes a minute or two, once ...")
-    # Python compiles modules when they are imported; pip would take a third of its time to compile all.
+    # Python compiles modules when they are imported. pip would spend a third of its time on compiling all of them.
     options = ["--quiet", "--disable-pip-version-check", "--no-compile"]
     command = [PYTHON, "-m", "pip", "install", *options, "-r", requirements]
     if subprocess.run(command, cwd=ROOT).returncode:
@@ -127,7 +128,7 @@ def install(requirements: str) -> None:
 
 
 def _is_new_enough(python: str) -> bool:
-    """Return whether .venv's Python still runs after system upgrades."""
+    """Return whether .venv's Python runs, which a system upgrade may have broken, and is new enough."""
     if not os.path.exists(python):
         return False
     program = f"import sys; sys.exit(sys.version_info[:2] != {tuple(sys.version_info[:2])})"

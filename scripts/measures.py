@@ -1,7 +1,7 @@
 """Measure the code, and compare it with the ceilings in pyproject.toml: ``python -m scripts.measures``.
 
-docs/decisions/0011-layout.md says what is counted. A ceiling far above its measure is an error, too. The processor
-time of commands is printed without a ceiling, since machines differ.
+docs/decisions/0011-layout.md defines the measures. A ceiling far above its measure is an error, too. The processor time
+of commands is printed without a ceiling, since machines differ.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from scripts.environment import print_line
 ROOT = Path(__file__).resolve().parent.parent
 APPS = ("judgments", "annotation", "evaluation")
 PLATFORM = ("common", "config", *APPS, "demo", "scripts", "quorum_client")  # measured besides the library
-SLACK = 1.02  # a ceiling more than this factor above its measure must be lowered
+SLACK = 1.02  # a ceiling that exceeds its measure by more than this factor must be lowered
 NO_CODE = {"COMMENT", "NL", "NEWLINE", "INDENT", "DEDENT", "ENDMARKER"}
 
 
@@ -79,7 +79,7 @@ def measure_sizes() -> dict[str, float]:
 
 
 def measure_lines_passed() -> dict[str, float]:
-    """Return how many lines of functions some requests and commands execute, on the demo in a temporary database."""
+    """Return the numbers of lines that some requests and commands execute, on the demo in a temporary database."""
     with tempfile.TemporaryDirectory() as data:
         os.environ |= {
             "ALLOWED_HOSTS": "testserver",
@@ -127,7 +127,7 @@ def lines_passed(step: Callable[[], Any]) -> int:
     roots = tuple(f"{ROOT / folder}{os.sep}" for folder in ("common", "config", *APPS))
 
     def note(frame: FrameType, event: str, argument: object) -> None:
-        body = not frame.f_code.co_flags & inspect.CO_OPTIMIZED  # of a module or class, not a function
+        body = not frame.f_code.co_flags & inspect.CO_OPTIMIZED  # whether it is a module or class
         if event == "call" and not body and frame.f_code.co_filename.startswith(roots):
             codes.add(frame.f_code)
 

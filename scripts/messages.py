@@ -31,7 +31,7 @@ LANGUAGES = ("ar", "de", "es", "fr", "zh_Hans")
 STAFF_LANGUAGES = ("de",)
 STAFF = "staff"  # message context of staff texts in workers' files, and folder of the staff's catalogue
 PACKAGES = ("annotation", "common", "config", "contrib", "evaluation", "judgments")
-# Code and templates with texts for workers; all others are for staff.
+# Code and templates with texts for workers. All other code and templates have texts for staff.
 WORKERS_CODE = (
     "annotation/crowds/sessions.py", "annotation/crowds/mturk/frames.py",
     "annotation/crowds/mturk/views.py", "annotation/crowds/panel/backend.py",
@@ -57,7 +57,7 @@ WORKERS_TEMPLATES = (
     "templates/403.html", "templates/403_csrf.html", "templates/404.html", "templates/429.html",
     "templates/500.html", "templates/503.html",
 )  # fmt: skip
-# Texts that the admin's theme has only in English, and that Quorum's pages show.
+# Texts of the admin's theme that Quorum's pages show, and that the theme has only in English.
 THEME = (
     "Add row", "Apply Filters", "Choose file to upload", "Click to cancel", "Click to download", "Dark", "Date",
     "Expand row", "False", "General", "Image preview", "Light", "More actions", "No data", "No results found",
@@ -70,12 +70,12 @@ THEME = (
     "Raw passwords are not stored, so there is no way to see this user’s password, but you can change the password "
     'using <a href="{}" class="text-primary-600 dark:text-primary-500">this form</a>.',
 )  # fmt: skip
-# Gettext functions: Babel's defaults, and those that Django adds.
+# Gettext functions: Babel's defaults, and functions that Django adds.
 KEYWORDS = DEFAULT_KEYWORDS | {
     f"{name}_lazy": DEFAULT_KEYWORDS[name] for name in ("gettext", "ngettext", "pgettext", "npgettext")
 } | {"gettext_noop": None}  # fmt: skip
 HEADER = "# The texts of Quorum's {readers} pages ({language})."
-MADE = datetime(2026, 11, 20, tzinfo=UTC)  # a fixed date, so that the same texts give the same files
+MADE = datetime(2026, 11, 20, tzinfo=UTC)  # a fixed date, so that equal texts give equal files
 
 
 @functools.cache
@@ -217,7 +217,7 @@ def _of_design_pages() -> Iterator[tuple[str, str]]:
     from judgments.kinds import KINDS
 
     path = "judgments/design"
-    languages = dict(settings.LANGUAGES).values()  # names of languages, which Django translates
+    languages = dict(settings.LANGUAGES).values()  # Django translates the names of languages
     yield from ((path, text) for step in DESIGN_STEPS.items() for text in step)
     for preset in PRESETS.values():
         yield from ((path, text) for text in (preset.title, preset.choose, preset.source) if text)
@@ -230,7 +230,7 @@ def _of_design_pages() -> Iterator[tuple[str, str]]:
             yield from ((path, str(text)) for text in (field.label, field.help_text) if text)
             choices = getattr(field, "choices", ()) if name != "dataset" else ()
             yield from ((path, str(label)) for _, label in choices)
-            lists = getattr(field, "parts", {"": field}).values()  # other languages have several lists
+            lists = getattr(field, "parts", {"": field}).values()  # translations have several lists
             for column in (entry for rows in lists if isinstance(rows, RowsField) for entry in rows.columns):
                 labels = (label for _, label in column.choices if label not in languages)
                 yield from ((path, text) for text in (column.label, column.help, *labels) if text)
@@ -290,7 +290,7 @@ def _sources() -> Iterator[tuple[str, bytes]]:
         yield (
             path,
             re.sub(r"^\s+", "", code, flags=re.MULTILINE).encode(),
-        )  # strip, as indentation is syntax in Python
+        )  # strip the text, since indentation is syntax in Python
 
 
 def _path(language: str, *, staff: bool) -> Path:
@@ -375,9 +375,9 @@ def _parts(text: str) -> set[str]:
 
 
 def disagreements(message: Message, form_of: Callable[[int], int]) -> Iterator[str]:
-    """Yield sentences on placeholders and tags in which a translation differs from the message.
+    """Yield sentences about placeholders and tags in which a translation differs from the message.
 
-    A plural form for none, one or two may write the number as a word; all other forms must have all placeholders.
+    A plural form for zero, one or two may write the number as a word. All other forms must have all placeholders.
     """
     if not message.id:
         return

@@ -100,7 +100,11 @@ def at_emulator(address: str, site: str) -> dict[str, str]:
 
 
 def begin_anew(folder: str) -> None:
-    """Empty the folder: the emulator forgets its HITs when it ends, so an earlier run's rows would refer to nothing."""
+    """Empty the folder. The emulator forgets its HITs when it ends, so the rows of an earlier run are useless.
+
+    Raises:
+        CannotGoOn: the folder has other contents.
+    """
     mark = os.path.join(folder, "made-by-mturk-demo")
     if os.path.exists(mark):
         shutil.rmtree(folder)
@@ -112,9 +116,9 @@ def begin_anew(folder: str) -> None:
 
 
 def _publish(environment: dict[str, str]) -> str:
-    """Publish the study; return the path of its page on the crowd."""
+    """Publish the study. Return the path of the study's page about the crowd."""
     print_line("Putting the study up ...")
-    # run all in one process, as each takes seconds to start
+    # do all steps in one process, since each process takes seconds to start
     program = (
         "from io import StringIO; from django.core.management import call_command; "
         f"call_command('create_study', 'demo/studies/mturk.toml', stdout=StringIO()); "

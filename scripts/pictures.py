@@ -1,9 +1,11 @@
 """Take the screenshots of the README and the documentation: ``python -m scripts.pictures``, or ``... --check``.
 
-They show the demo in the data folder (DATA_DIR, else `var`), which `make run` must have prepared and which must contain
-nothing else, in an installed browser (found as in `make test`). A study with a worker flagged for review is added to
-it. docs/pictures/pages.json has the text and a digest of the style of each page at the time of its picture;
-``--check`` lists the pictures whose pages have changed since, and fails if there are any.
+The screenshots show the demo in the data folder (DATA_DIR, or else `var`). `make run` must have prepared this folder,
+and it must contain nothing else. The script adds a study with a worker who is flagged for review. It needs an installed
+browser, which it finds as `make test` does.
+
+docs/pictures/pages.json has the text and a digest of the style of each page at the time of its picture. ``--check``
+lists the pictures whose pages have changed since then, and fails if there are any.
 """
 
 from __future__ import annotations
@@ -36,12 +38,12 @@ PICTURES = ROOT / "docs" / "pictures"
 PAGES = PICTURES / "pages.json"
 FINISHED, OPEN, WATCHED = "demo-triplet-simulated", "demo-triplet", "demo-watched"
 WIDTH, HEIGHT, MARGIN = 1280, 1100, 16
-# The bar that is fixed to the bottom of the window would cover the middle of a long page.
+# Without this style, the bar at the bottom of the window would cover the middle of a long page.
 AT_ITS_PLACE = (
     "document.querySelectorAll('.q-desk-save').forEach((bar) => { bar.style.position = 'static'; })"
 )
-# Returns the style of each element in the picture; texts and figures are compared separately. Versions of Chromium
-# differ in the radius of radio buttons that they draw themselves.
+# A function that returns the style of each element in the picture. Texts and figures are compared separately. Versions
+# of Chromium differ in the radius of radio buttons that they draw themselves.
 LOOK = """(element) => [element, ...element.querySelectorAll("*")].map((one) => {
     const style = getComputedStyle(one);
     const radius = one.type === "radio" && style.appearance !== "none" ? "" : style.borderRadius;
@@ -72,7 +74,7 @@ class Silent(WSGIRequestHandler):
 
 
 class _Taken(NamedTuple):
-    """A picture taken: its bytes, the lines of text on the page, and a digest of their style."""
+    """A picture that was taken: its bytes, the lines of text on the page, and a digest of the page's style."""
 
     name: str
     image: bytes
@@ -140,7 +142,7 @@ def take_pictures() -> list[_Taken]:
 
 
 def watched_study() -> Study:
-    """Return a copy of the demo's open study, with a detector, and answers of a simulated crowd with spammers."""
+    """Return a copy of the demo's open study with a detector, and with answers of a simulated crowd with spammers."""
     from annotation.rehearsal.crowd import RehearsalCrowd
     from annotation.rehearsal.run import rehearse
     from evaluation.management.installation import FOLDER

@@ -1,6 +1,6 @@
 """The commands of the Makefile.
 
-Use only the standard library, and no syntax that an old Python cannot parse (scripts/environment.py).
+This module uses only the standard library, and no syntax that an old Python cannot parse (scripts/environment.py).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ ORDERS = (
     "pinned",
     "audit",
     "sbom",
-)  # functions of checks
+)  # the names of functions in scripts/checks.py
 
 
 def main() -> int:

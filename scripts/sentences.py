@@ -1,6 +1,6 @@
 """Write tests/sentences.txt, the messages of errors by module and class: ``python -m scripts.sentences``.
 
-Tests check only the class, field and values of an error; the file shows changes of messages, with placeholders as in
+Tests check only the class, field and values of an error. This file shows changes of messages, with placeholders as in
 the code.
 """
 
@@ -17,8 +17,9 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("annotation", "common", "config", "contrib", "evaluation", "judgments", "quorum", "quorum_client")
 CATALOGUE = ROOT / "tests" / "sentences.txt"
 HEAD = "What errors say. `python -m scripts.sentences` writes this file; read what it changes.\n"
-NUMERIC = ("quorum/metrics/", "quorum/statistics/")  # their constants are reasons for undefined figures
-# functions and classes that raise or report errors, besides exceptions in the code
+# Folders whose constants are reasons for undefined figures.
+NUMERIC = ("quorum/metrics/", "quorum/statistics/")
+# functions and classes that raise or report errors, in addition to the exceptions in the code
 CALLS = {"CommandError", "Error", "ValidationError", "Warning", "add_error", "error", "exit", "problem"}
 Scope = ast.Module | ast.FunctionDef
 Values = Mapping[str, list[ast.expr]]
@@ -54,7 +55,7 @@ def last_name(node: ast.expr) -> str:
 def sentences(
     node: ast.AST, errors: set[str], scopes: tuple[Scope, ...], owner: str = ""
 ) -> Iterator[tuple[str, str]]:
-    """Yield (class or function, message) for errors raised or created below ``node``."""
+    """Yield the errors that are raised or created below ``node``, as (class or function, message)."""
     if isinstance(node, ast.ClassDef) and node.name in errors:
         owner = node.name
     if isinstance(node, ast.FunctionDef):
@@ -83,7 +84,7 @@ def reasons(tree: ast.Module) -> Iterator[tuple[str, str]]:
 
 @cache
 def assigned(scope: Scope) -> Values:
-    """Return the values assigned to names in a module or function, by name."""
+    """Return the values that a module or function assigns to names, by name."""
     found: dict[str, list[ast.expr]] = {}
     for node in scope.body if isinstance(scope, ast.Module) else ast.walk(scope):
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):

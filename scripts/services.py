@@ -1,6 +1,6 @@
 """`make run` and `quorum run`: start, supervise and stop the web server and the background workers.
 
-Use only the standard library, and no syntax that an old Python cannot parse (scripts/environment.py).
+This module uses only the standard library, and no syntax that an old Python cannot parse (scripts/environment.py).
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ Services = Dict[str, "subprocess.Popen[bytes]"]
 
 @dataclass(frozen=True)
 class Installation:
-    """The Python with the installed packages, the prefix of commands, and the environment of services."""
+    """The path of the Python with the installed packages, the prefix of commands, and the environment of services."""
 
     python: str
     command: str
@@ -86,7 +86,7 @@ class Stopped(Exception):
 
 @contextlib.contextmanager
 def until_stopped() -> Iterator[Services]:
-    """Yield a dict for started services, which are stopped at the end of the block; Ctrl-C ends the block."""
+    """Yield a dict for started services. Ctrl-C ends the block. At its end, stop the services in the dict."""
     for number in STOP_SIGNALS:
         signal.signal(number, _stop)
     services: Services = {}
@@ -123,7 +123,7 @@ def serve(services: Services, installation: Installation, *, demo: bool = True) 
         start_service(services, WEB, installation)
         wait_for_answer(address, services)
     except (Stopped, CannotGoOn):
-        print_line("\n" + lines)  # or nobody could see the new account's password later
+        print_line("\n" + lines)  # print them now, since nobody can see the new account's password later
         raise
     for name in (WORKER, READING, HEAVY):  # start workers last, so that pages are available earlier
         start_service(services, name, installation)
@@ -138,7 +138,7 @@ def serve(services: Services, installation: Installation, *, demo: bool = True) 
 
 def start_service(services: Services, name: str, installation: Installation) -> None:
     """Start a service in its own session, so that Ctrl-C reaches only this script, which stops services in order."""
-    with _signals_wait():  # a process that is not in the dict yet would not be stopped
+    with _signals_wait():  # a signal before the process is in the dict would not stop the process
         services[name] = subprocess.Popen(
             [installation.python, "-m", *COMMANDS[name]],
             cwd=ROOT,
@@ -180,7 +180,7 @@ def keep_running(services: Services, installation: Installation) -> None:
 
 
 def prepare(installation: Installation, *, demo: bool = True) -> dict[str, str] | None:
-    """Set up the database, static files and the demo; return the first account if it was created."""
+    """Set up the database, static files and the demo. Return the first account if it was created, or None."""
     data = installation.environment["DATA_DIR"]
     note, wanted = os.path.join(data, "prepared", "by-make-run"), _what_prepare_reads(demo)
     static = os.path.join(ROOT, setting("STATIC_ROOT", "staticfiles"), "staticfiles.json")
@@ -204,12 +204,12 @@ def prepare(installation: Installation, *, demo: bool = True) -> dict[str, str] 
 
 
 def _what_prepare_reads(demo: bool) -> str:
-    """Return a hash of packages, migrations, static files and settings, on which preparing depends."""
+    """Return a hash of the packages, migrations, static files and settings on which `prepare` depends."""
     seen = hashlib.sha256(b"" if demo else b"no demo")
     for name in ("DATABASE_URL", "STATIC_ROOT"):
         seen.update(f"{name}={setting(name, '')}\n".encode())
     seen.update(file_text(os.path.join(VENV, "installed-requirements.txt")).encode())
-    # The last pattern matches installed packages, Quorum included, with hashes of their files.
+    # The last pattern matches the records of installed packages, including Quorum, with hashes of their files.
     for pattern in ("*/migrations/*.py", "static/**/*", "../../*.dist-info/RECORD"):
         for path in sorted(glob.glob(os.path.join(ROOT, pattern), recursive=True)):
             if os.path.isfile(path):
@@ -252,7 +252,7 @@ def _check_alive(services: Services) -> None:
 
 
 def _stop(number: int, frame: object) -> None:
-    _ignore_signals()  # make forwards the signal that its group got already; it would interrupt the stopping
+    _ignore_signals()  # make sends the same signal again, which would interrupt the clean-up
     raise Stopped
 
 
@@ -262,7 +262,7 @@ def _ignore_signals() -> None:
 
 
 def stop(services: Services) -> None:
-    """Terminate all services, wait, and kill those that are left, with their children."""
+    """Terminate all services and wait. Then kill the services that still run, with their children."""
     for process in services.values():
         if process.poll() is None:
             process.terminate()

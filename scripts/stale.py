@@ -1,7 +1,8 @@
-"""List figures in README and docs that are older than the code which they measure: ``python -m scripts.stale``.
+"""List figures in README and docs that are older than the code that they measure: ``python -m scripts.stale``.
 
-docs/figures/measured.csv has for each figure the commit at which it was measured, and the modules that it depends on.
-After measuring again, set the commit there. A figure is a section of PAGES, a group of TABLES, or a line of a page.
+For each figure, docs/figures/measured.csv has the commit at which it was measured, and the modules on which it depends.
+Update the commit in this file after a new measurement. A figure is a section of PAGES, a group of TABLES, or a line of
+a page.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ ROOT = Path(__file__).resolve().parent.parent
 FIGURES = ROOT / "docs" / "figures"
 PAGES = ("benchmarks.md", "scale.md")
 TABLES = ("benchmarks.csv", "benchmarks-others.csv")
-OF_LINE = " | "  # separates a page from a part of one of its lines
-# A line with such a word and a number has a measured or computed figure.
+OF_LINE = " | "  # separator between a page and a part of one of its lines
+# A line with one of these words and a number has a measured or computed figure.
 CLAIM = re.compile(
     r"simulations|-m benchmarks\.|\]\(figures/[\w-]+\.csv|Measured |\(published|the published|reported "
     r"|crowd-kit's|accuracy is|F1 is|--keystrokes|They agree to|\de-\d"
@@ -60,9 +61,9 @@ def pages() -> dict[str, str]:
 
 
 def unknown(texts: Mapping[str, str]) -> list[str]:
-    """Return the figures that are only in measured.csv or only in the pages.
+    """Return the names of figures that are only in measured.csv or only in the pages.
 
-    These are names of figures, and lines of pages that claim a number which measured.csv does not list.
+    Also return lines of pages with a measured number that measured.csv does not list.
     """
     names = {row["figures"] for row in measured()}
     parts = {name for name in names if OF_LINE in name}
@@ -83,9 +84,9 @@ def unknown(texts: Mapping[str, str]) -> list[str]:
 
 
 def changes(row: dict[str, str]) -> list[str] | None:
-    """Return the commits since the measured one that change the figure's modules, newest first.
+    """Return the commits that changed the figure's modules since it was measured, from the newest.
 
-    Return None if the clone lacks the measured commit.
+    Return None if the clone lacks the commit at which it was measured.
     """
     since = f"{row['measured']}..HEAD"
     command = ["git", "log", "--no-merges", "--format=%h %cs %s", since, "--", *row["modules"].split()]
@@ -94,7 +95,7 @@ def changes(row: dict[str, str]) -> list[str] | None:
 
 
 def main() -> int:
-    """Print a line for each figure; return how many are unknown."""
+    """Print a line for each figure. Return the number of unknown figures."""
     missing = unknown(pages())
     for name in missing:
         print_line(f"{name}: in measured.csv or in the pages alone")

@@ -1,7 +1,7 @@
-"""What results, dashboard and report say of a study, sentence by sentence, held against its rows by plain code.
+"""Compare each sentence about a study, on its results, dashboard and report, with the study's rows, by plain code.
 
-Each pattern stands above the function that checks it. A text that no pattern matches is an error, so that whoever
-writes a new sentence writes its checker, too.
+Each pattern stands above the function that checks it. A text that no pattern matches is an error, so whoever writes a
+new sentence must also write its checker.
 """
 
 import html
@@ -34,7 +34,7 @@ SUBJECTS = (
     dashboard,
     report,
     definitions,
-)  # importing them registers their checkers
+)  # imported because the modules register their checkers
 
 
 def plain(markup: str) -> str:
@@ -42,7 +42,7 @@ def plain(markup: str) -> str:
 
 
 def texts_of_page(content: str) -> Iterator[str]:
-    """Yield what a page says: its paragraphs, and its facts behind their names."""
+    """Yield the texts of a page: its paragraphs, and its facts, each after its name."""
     found = re.search(r"<main.*</main>", content, re.S)
     assert found is not None
     main = re.sub(
@@ -64,7 +64,7 @@ def texts_of_section(section: Section) -> Iterator[str]:
 
 
 def said_of(study: Study, designer: Client) -> Iterator[tuple[str, str]]:
-    """Yield where something is said, and what."""
+    """Yield the texts about a study, each after its place: "results", "dashboard" or "report"."""
     for text in texts_of_page(designer.get(page(study, "results")).content.decode()):
         yield "results", text
     if has_dashboard(study):
@@ -77,7 +77,10 @@ def said_of(study: Study, designer: Client) -> Iterator[tuple[str, str]]:
 
 
 def check_study(seed: int, designer: Client, folder: Path) -> tuple[Counter[str], list[str]]:
-    """Return how many sentences of each door and subject were checked, and those that are false."""
+    """Draw a study with the seed, and check the sentences about it.
+
+    Return the number of checked sentences by place and by subject, and descriptions of the false sentences.
+    """
     study = drawn_study(seed, folder)
     aggregate_study(study=study)
     with suppress(EvaluationError):

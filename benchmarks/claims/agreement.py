@@ -1,5 +1,5 @@
 # ruff: noqa: E501 (a sentence is one line)
-"""Sentences of agreement."""
+"""Check sentences about agreement."""
 
 from collections import Counter, defaultdict
 from statistics import mean
@@ -13,8 +13,8 @@ from benchmarks.claims.variances import components, value_of
 from benchmarks.claims.worker_models import likely_answers
 
 says = sentences_about("agreement")
-SHOWN = 8  # items on which a model of people comes to another answer
-NARROW = 0.05  # as wide is an interval that more judgments hardly move
+SHOWN = 8  # number of items shown on which a model of people has another answer than the consensus
+NARROW = 0.05  # width of an interval that more judgments hardly change
 
 
 @says(
@@ -35,7 +35,7 @@ def says_alpha(rows: Rows, value: str, ends: str | None, n: str) -> bool:
 
 
 def ends_of_alpha(rows: Rows) -> tuple[float, float] | None:
-    """Of its derivatives by the weights of answers."""
+    """Return the interval of alpha, from numeric derivatives by the weights of answers, or None if it is undefined."""
     answers = [(unit, name, value) for unit in rows.pairable for name, value in rows.votes[unit]]
     weights, step = np.ones(len(answers)), 1e-5
     slopes = [
@@ -54,7 +54,7 @@ def ends_of_alpha(rows: Rows) -> tuple[float, float] | None:
 
 
 def sides_of(rows: Rows, answers: list[tuple[int, str, float]]) -> list[tuple[tuple[int, int], float]]:
-    """Units and answers, choices between two texts in both orders."""
+    """Return the ((unit, order), answer) pairs of answers. Choices between two texts are returned in both orders."""
     own = [((unit, 0), value) for unit, _, value in answers]
     return own + (
         [((unit, 1), mirrored(value)) for unit, _, value in answers] if rows.protocol in PAIRED else []
@@ -62,7 +62,10 @@ def sides_of(rows: Rows, answers: list[tuple[int, str, float]]) -> list[tuple[tu
 
 
 def weighted_alpha(rows: Rows, answers: list[tuple[int, str, float]], weights: np.ndarray) -> float:
-    """1 - (n - 1) O / E, where a unit of m answers adds m times its mean distance to O."""
+    """Return alpha = 1 - (n - 1) O / E with weighted answers.
+
+    A unit with the total weight m adds m times the mean distance between its answers to O.
+    """
     sides = sides_of(rows, answers)
     weight = np.resize(weights, len(sides))
     values, units = np.array([value for _, value in sides]), [unit for unit, _ in sides]
@@ -78,7 +81,7 @@ def weighted_alpha(rows: Rows, answers: list[tuple[int, str, float]], weights: n
 
 
 def different(rows: Rows, answers: list[tuple[int, str, float]]) -> float:
-    """The chance that two answers at random are different."""
+    """Return the chance that two random answers differ."""
     count = Counter(value for _, value in sides_of(rows, answers))
     n = count.total()
     return sum(one * (n - one) for one in count.values()) / (n * (n - 1))
@@ -209,7 +212,7 @@ def _(rows: Rows) -> bool:
 
 
 def apart(rows: Rows) -> tuple[int, int]:
-    """On how many items the model differs from the consensus, and how many it decides that are tied."""
+    """Return the number of items on which the model differs from the consensus, and of tied items that the model decides."""
     likely, consensus = likely_answers(rows), rows.consensus
     decided = [unit for unit, answer in likely.items() if answer is not None]
     tied = sum(consensus[unit] is None for unit in decided)

@@ -1,4 +1,4 @@
-"""Differences of metrics and of systems with their spreads, as docs/statistics.md defines them."""
+"""Differences between metrics, and between systems, with their spreads as docs/statistics.md defines them."""
 
 import math
 from collections import Counter, defaultdict
@@ -27,7 +27,7 @@ FEW_PEOPLE = 20  # of more, one hardly changes the means
 
 
 def gains(rows: Rows) -> dict[tuple[int, str], dict[int, float]]:
-    """Pair and person -> how much more often each side wins with this person's votes than without."""
+    """Return how much more often each side wins with a person's votes than without, by (pair, person) and side."""
     units: defaultdict[int, list[list[tuple[str, float]]]] = defaultdict(list)
     for unit, votes in rows.votes.items():
         pair = rows.units[unit].pair_id
@@ -46,7 +46,10 @@ def gains(rows: Rows) -> dict[tuple[int, str], dict[int, float]]:
 
 
 def gains_of_vote(others: list[int], own: int) -> dict[int, float]:
-    """The mean over the sets of others that stay where an even number, at most the root of the votes, has left."""
+    """Return the mean change of each side's wins by the vote `own`, times the share of votes that remain.
+
+    The mean is over all sets of `others` without an even number of votes, at most the square root of all votes.
+    """
     votes = len(others) + 1
     gone = math.isqrt(votes) // 2 * 2
     rests = [sum(rest) for rest in combinations(others, len(others) - gone)]
@@ -57,7 +60,10 @@ def gains_of_vote(others: list[int], own: int) -> dict[int, float]:
 
 
 def gains_of_units(units: list[list[tuple[str, float]]]) -> dict[str, dict[int, float]]:
-    """Of a pair that several units decide: without a person each has the winner of its others."""
+    """Return the gains for a pair that several units decide.
+
+    Without a person, a unit has the winner of its other votes.
+    """
     leading, part = 0, Counter[str]()
     for votes in units:
         whole = SIGN[leads([value for _, value in votes])]
@@ -75,13 +81,16 @@ def sign(number: float) -> int:
 
 
 def credit(rows: Rows, first: str, second: str, pair: int, winner: int) -> int:
-    """How much more the first metric gets on a pair with that winner."""
+    """Return the first metric's credit (1 or 0) minus the second's, on a pair with the given winner."""
     right, other = (side_of(*rows.scores[name][pair]) == winner for name in (first, second))
     return right - other
 
 
 def lost_votes(rows: Rows, credit: Mapping[int, Mapping[int, float]]) -> dict[tuple[int, str], float]:
-    """What is lost where a person leaves a pair, by what each side would add to the estimate there."""
+    """Return the decrease of an estimate without each person's votes on a pair, by (pair, person).
+
+    `credit` has the contribution of each side to the estimate if it wins, by pair.
+    """
     return {
         (pair, name): sum(gain * credit[pair].get(side, 0.0) for side, gain in of_sides.items())
         for (pair, name), of_sides in gains(rows).items()
@@ -94,13 +103,16 @@ def item_of_pair(rows: Rows) -> dict[int, int]:
 
 
 def independent(rows: Rows, values: Mapping[int, float]) -> bool:
-    """Whether pairs are noughts and ones, each of an item of its own."""
+    """Return whether all values are 0 or 1, and each pair is of a different item."""
     item_of = item_of_pair(rows)
     return len({item_of[pair] for pair in values}) == len(values) and set(values.values()) <= {0.0, 1.0}
 
 
 def accuracies(rows: Rows, first: str, second: str) -> Difference | None:
-    """Of two metrics' accuracies, the first being the more accurate, with its spread if both were right as often."""
+    """Return the difference of two metrics' accuracies, with the spread it would have if both were equally accurate.
+
+    `first` must be the more accurate metric. Return None if all pairs are of one item.
+    """
     winners = {pair: int(winner) for pair, winner in rows.pairs.items() if winner}
     credits = {pair: credit(rows, first, second, pair, winner) for pair, winner in winners.items()}
     difference, n = mean(credits.values()), len(credits)
@@ -113,7 +125,7 @@ def accuracies(rows: Rows, first: str, second: str) -> Difference | None:
             for pair in {pair for pair, _ in gains(rows)}
         }
         spread = with_people(spread, lost_votes(rows, shares))
-        # If both were right as often, people would add more, as they do to a share nearer to a half.
+        # If both were equally accurate, people would add more variance, as they do to a share nearer to a half.
         apart = sum(one != 0 for one in credits.values()) or n
         more = 1 / (1 - min(abs(difference) * n / apart, 1 - 1 / apart) ** 2)
         spread = spread._replace(people=spread.people._replace(added=spread.people.added * more))
@@ -121,7 +133,7 @@ def accuracies(rows: Rows, first: str, second: str) -> Difference | None:
 
 
 def p_of_accuracies(rows: Rows, first: str, second: str) -> float:
-    """The p of their difference; McNemar's where nothing varies."""
+    """Return the p of the difference of two metrics' accuracies. If it has no variance, the test is McNemar's."""
     difference = accuracies(rows, first, second)
     if difference is None or difference.spread.variance <= 1e-18:
         signs = [
@@ -133,7 +145,7 @@ def p_of_accuracies(rows: Rows, first: str, second: str) -> float:
 
 
 class Share(NamedTuple):
-    """A share with its spread over so many items or pairs."""
+    """A share, its spread, the number of its items or independent pairs, and whether pairs are independent."""
 
     value: float
     spread: Spread
@@ -144,7 +156,10 @@ class Share(NamedTuple):
 def share_of_pairs(
     rows: Rows, credit: Mapping[int, Mapping[int, float]], *, tied: float | None
 ) -> Share | None:
-    """The mean credit of the pairs' winners; a pair without one counts `tied`, or not."""
+    """Return the mean credit of the pairs' winners, or None if it is undefined.
+
+    The credit of a tied pair is `tied`. If `tied` is None, tied pairs are left out.
+    """
     values = {
         pair: of_side[int(winner)] if winner else tied or 0.0
         for pair, of_side in credit.items()
@@ -179,7 +194,10 @@ def accuracy(rows: Rows, metric: str) -> Share | None:
 
 
 def won_by(rows: Rows, system: str, other: str | None = None) -> Share | None:
-    """The share of its pairs, or of those with the other one, that a system wins, a tie half."""
+    """Return the share of its pairs that a system wins, where a tie is half a win.
+
+    If `other` is given, only pairs of both systems count.
+    """
     credit = {}
     for pair, both in rows.systems_of_pairs.items():
         if both[0] != both[1] and system in both and (other is None or other in both):
@@ -190,7 +208,10 @@ def won_by(rows: Rows, system: str, other: str | None = None) -> Share | None:
 def influences(
     scores: Mapping[int, float], means: Mapping[int, float], elsewhere: Mapping[tuple[int, str], float]
 ) -> tuple[dict[int, float], dict[tuple[int, str], float]]:
-    """Those of captions on tau-b with people, and those that they would have with other means."""
+    """Return the influences of captions on tau-b with people's `means`.
+
+    Also return, by the keys (caption, person) of `elsewhere`, the influences if people's mean were the value there.
+    """
     value = tau_b(list(scores.values()), list(means.values())) or 0.0
     n = len(scores)
     untied = [
@@ -213,7 +234,7 @@ def influences(
 
 
 def taus(rows: Rows, *metrics: str) -> Difference | None:
-    """Tau-b of a metric with people, or how much higher than another's it is."""
+    """Return the tau-b of one metric with people, or of two metrics the first's minus the second's, with its spread."""
     units = rows.scores[metrics[0]]
     cells = {
         (unit, name): [vote for other, vote in rows.votes[unit] if other != name]
@@ -255,7 +276,10 @@ def taus(rows: Rows, *metrics: str) -> Difference | None:
 
 
 def means_of(rows: Rows, system: str, other: str | None = None) -> Difference | None:
-    """The mean of a system's outputs, or how much higher than another's it is on the items of both."""
+    """Return the mean of a system's outputs with its spread.
+
+    If `other` is given, return the system's mean minus the other's, on the items that have outputs of both.
+    """
     signs = {system: 1.0} | ({other: -1.0} if other else {})
     outputs = [(name, unit) for name, units in rows.outputs.items() if name in signs for unit in units]
     items = [{rows.units[unit].item_id for name, unit in outputs if name == one} for one in signs]
@@ -276,7 +300,7 @@ def means_of(rows: Rows, system: str, other: str | None = None) -> Difference | 
             lost[item, person] += weight * (rows.people_of(unit) - mean(others)) if others else 0.0
             if not others:
                 gone.add((item, person))
-    for cell in gone:  # without its only rater an output is gone, and its item with it
+    for cell in gone:  # without its only rater, an output is left out, and its item too
         lost[cell] = own[cell[0]]
     spread = over_items(own, {item: item for item in own})
     if spread is None:
@@ -296,18 +320,21 @@ def means_of(rows: Rows, system: str, other: str | None = None) -> Difference | 
 
 
 def of_systems(rows: Rows, first: str, second: str) -> Difference | None:
-    """How much better the first is; None where nothing says how far that varies."""
+    """Return the difference of the first system to the second, or None if its variance is unknown.
+
+    The difference is set to 0 if its sign contradicts the systems' overall means.
+    """
     if rows.protocol not in PAIRED:
         found = means_of(rows, first, second)
         whole = mean(rows.systems[first]) - mean(rows.systems[second])
-        # On the items of both the other one may be better, or neither.
+        # On the items of both systems, the second may be better, or both may be equal.
         return found and found._replace(value=found.value if found.value * whole > 0 else 0.0)
     share = won_by(rows, first, second)
     if share is None:
         return None
     even = 0.25 / independent_rows(share.value, share.spread, share.rows, independent=share.independent)
     spread, value = share.spread, share.value - 0.5
-    # Of three systems the pairs of two may say the opposite of all pairs of each.
+    # With three systems, the pairs of two may contradict the means over all pairs of each.
     whole = mean(rows.systems[first]) - mean(rows.systems[second])
     return Difference(
         value if value * whole > 0 else 0.0,

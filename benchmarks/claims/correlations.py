@@ -20,7 +20,7 @@ def pearson(first: list[float], second: list[float]) -> float | None:
 
 
 def of_name(name: str, first: list[float], second: list[float]) -> float | None:
-    """The coefficient of that name."""
+    """Return the coefficient with this name, or None if it is undefined."""
     if name == "Kendall's tau-b":
         return tau_b(first, second)
     return pearson(first, second) if name == "Pearson's r" else pearson(ranks(first), ranks(second))

@@ -1,4 +1,4 @@
-"""Sentences of counts of people, answers and items."""
+"""Check sentences with counts of people, answers and items."""
 
 from collections import defaultdict
 from statistics import median
@@ -112,7 +112,7 @@ def _(rows: Rows) -> bool:
 
 @says("{Agreement|Check questions|Pages of work complete}: –")
 def _(rows: Rows) -> bool:
-    return True  # what stands below says why
+    return True  # the sentences after this one give the reasons
 
 
 @says("<n:N> of <all:N> answers (<share:PC>) are not used: ")
@@ -195,6 +195,6 @@ def _(rows: Rows, seconds: str) -> bool:
     for row in rows.rows:
         if row.seconds is not None:
             own[row.assignment.worker.name].append(row.seconds)
-    if len(own) < len(rows.people):  # of others the time between two pages stands for it
+    if len(own) < len(rows.people):  # the times of other people are those between two pages
         return number(seconds) > 0
     return abs(number(seconds) - median(median(times) for times in own.values())) <= 0.051

@@ -1,5 +1,5 @@
 # ruff: noqa: E501 (a sentence is one line)
-"""Sentences of the dashboard, and notes."""
+"""Check sentences and notes of the dashboard."""
 
 from annotation.models import Assignment
 from benchmarks.claims.patterns import number, sentences_about

@@ -1,5 +1,5 @@
 # ruff: noqa: E501 (a sentence is one line)
-"""Texts that define a term, and say nothing of a study."""
+"""Accept texts that define a term. They claim nothing about a study."""
 
 import re
 

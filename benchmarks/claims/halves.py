@@ -1,4 +1,4 @@
-"""What people and metrics reach on halves of the votes, by trying every split of every pair."""
+"""Agreement of people and metrics with halves of the votes, computed by trying every split of every pair."""
 
 from collections import Counter, defaultdict
 from itertools import combinations
@@ -9,7 +9,11 @@ from benchmarks.claims.rows import Rows
 
 
 class Chances(NamedTuple):
-    """How often two halves of a pair's votes agree, name different winners, and a half names either winner."""
+    """Chances over all splits of a pair's votes into two halves.
+
+    agree: the halves name the same winner. apart: they name different winners. named: by side, a half names this
+    winner.
+    """
 
     agree: float
     apart: float
@@ -21,13 +25,13 @@ class Chances(NamedTuple):
 
 
 def leads(votes: list[float]) -> int:
-    """The winner by most votes, 1 or 2, or 0 for a tie."""
+    """Return the side with the most votes, 1 or 2, or 0 for a tie."""
     count = Counter(votes)
     return 1 if count[1] > count[2] else 2 * (count[2] > count[1])
 
 
 def split_votes(rows: Rows) -> dict[int, list[float]]:
-    """Pair -> the votes to split; where a pair has several units, their winners."""
+    """Return the votes to split, by pair. If pairs have several units, the winners of the units are split instead."""
     of_pair: defaultdict[int, list[float]] = defaultdict(list)
     units = Counter(unit.pair_id for unit in rows.units.values() if unit.pair_id is not None)
     several = max(units.values(), default=1) > 1
@@ -51,7 +55,7 @@ def chances(votes: list[float]) -> Chances:
 
 
 def of_pairs(rows: Rows) -> dict[int, Chances]:
-    """Pair -> its chances, where a half may name a winner."""
+    """Return the chances of the pairs of which at least one half can name a winner."""
     every = {pair: chances(votes) for pair, votes in split_votes(rows).items() if len(votes) > 1}
     return {pair: one for pair, one in every.items() if one.decided}
 

@@ -1,4 +1,4 @@
-"""How far each judge's answers go with the means of the others of their unit, and how far that varies."""
+"""The correlation of each judge's answers with the means of the unit's other answers, and its interval."""
 
 from collections.abc import Callable
 from statistics import mean
@@ -16,7 +16,7 @@ Weighted = Callable[[Column, Column, Column], float]
 
 
 def answers_against_others(rows: Rows) -> list[tuple[Answer, float, float]]:
-    """Answers, their values and the means of the others."""
+    """Return each answer, its value, and the mean of the unit's other answers, for units with several answers."""
     return [
         (
             Answer(rows.units[unit].item_id, name, 0.0),
@@ -34,7 +34,7 @@ def against_others(rows: Rows) -> tuple[list[float], list[float]]:
 
 
 def ends_against_others(rows: Rows, name: str) -> tuple[float, float] | None:
-    """The ends of the coefficient of that name."""
+    """Return the interval of the coefficient with this name, or None if it is undefined."""
     values, others = against_others(rows)
     value = of_name(name, values, others)
     answers = [answer for answer, _, _ in answers_against_others(rows)]
@@ -51,7 +51,10 @@ def ends_against_others(rows: Rows, name: str) -> tuple[float, float] | None:
 
 
 def jackknife(answers: list[Answer], values: list[float], others: list[float], value: float) -> list[float]:
-    """The squares of what r changes without each item, person, and answer, as single ones can carry it."""
+    """Return the sums of squared changes of r if each item, each person, or each answer is left out.
+
+    r uses the jackknife, because single answers may dominate it.
+    """
     squares = []
     for kind in KINDS:
         squares.append(0.0)
@@ -64,7 +67,7 @@ def jackknife(answers: list[Answer], values: list[float], others: list[float], v
 
 
 def slopes_of(coefficient: Weighted, values: Column, others: Column) -> list[float]:
-    """The derivatives of a coefficient by the weights of the answers, of mean zero."""
+    """Return the derivatives of a coefficient by the weights of the answers, shifted so that their mean is zero."""
     weights = np.ones(len(values))
     slopes = [
         (coefficient(values, others, weights + move) - coefficient(values, others, weights - move))
@@ -82,7 +85,7 @@ def weighted_tau(first: Column, second: Column, weights: Column) -> float:
 
 
 def weighted_rho(first: Column, second: Column, weights: Column) -> float:
-    """Of ranks by weight, with half the weight of equal ones."""
+    """Return the correlation of weighted mid-ranks. A rank counts half of the weight of equal values."""
     ranks = [(np.sign(np.subtract.outer(column, column)) / 2 + 0.5) @ weights for column in (first, second)]
     x, y = (one - np.average(one, weights=weights) for one in ranks)
     return float(weights @ (x * y) / ((weights @ x**2) * (weights @ y**2)) ** 0.5)

@@ -12,7 +12,7 @@ Claim = Callable[..., bool]
 
 
 class Checker(NamedTuple):
-    """A pattern, the function that checks its sentences, and what these are about."""
+    """A pattern, the function that checks sentences with this pattern, and the subject of the sentences."""
 
     pattern: re.Pattern[str]
     claim: Claim
@@ -30,8 +30,8 @@ PARTS = {
 def sentences_about(subject: str) -> Callable[[str], Callable[[Claim], Claim]]:
     """Return the decorator that registers checkers of sentences about a subject.
 
-    ``<name:PART>`` in a pattern is an argument of the checker, ``{a|b}`` are alternatives, ``[a]`` may be missing; all
-    else is literal.
+    In a pattern, ``<name:PART>`` is an argument of the checker, ``{a|b}`` are alternatives, and ``[a]`` is optional.
+    Everything else is literal.
     """
 
     def says(pattern: str) -> Callable[[Claim], Claim]:
@@ -56,7 +56,10 @@ def compiled(pattern: str) -> re.Pattern[str]:
 
 
 def check_sentences(text: str, rows: Rows) -> Iterator[tuple[str, str, bool]]:
-    """Yield each sentence of a text, what it is about, and whether it is true. Raise for one that no pattern matches."""
+    """Yield each sentence of a text, its subject, and whether it is true.
+
+    Raise AssertionError if no pattern matches a part of the text.
+    """
     rest = text.replace("\N{NO-BREAK SPACE}", " ").strip()
     while rest:
         matches = [(match, checker) for checker in CHECKERS if (match := checker.pattern.match(rest))]
@@ -73,18 +76,18 @@ def number(text: str) -> float:
 
 
 def near(text: str, value: float, unit: float = 0.01) -> bool:
-    """Whether a rounded number is that value."""
+    """Return whether the number in a text is the value, up to rounding."""
     return abs(number(text) * (0.01 if "%" in text or unit == 1 else 1) - value) <= 0.0051
 
 
 def two_digits(text: str, value: float) -> bool:
-    """Whether a number rounded to two significant digits is that value."""
+    """Return whether the number in a text is the value, rounded to two significant digits."""
     last = 10.0 ** (math.floor(math.log10(value)) - 1) if value > 1e-6 else 1e-6
     return abs(number(text) - value) <= 0.51 * last
 
 
 def says_p(text: str, p: float) -> bool:
-    """Whether p = .013 or p < .001 is that p."""
+    """Return whether a text such as "p = .013" or "p < .001" is true of p."""
     digits = text[text.index(".") + 1 :]
     if "<" in text or ">" in text:
         return p < float(f".{digits}") if "<" in text else p > float(f".{digits}")
@@ -100,7 +103,7 @@ def inside(ends: str, value: float) -> bool:
 
 
 def says_ends(ends: str, value: tuple[float, float] | None) -> bool:
-    """Whether an interval has these ends."""
+    """Return whether a text with an interval has the ends `value`. The text is "undefined" if `value` is None."""
     if value is None or ends == "undefined":
         return value is None and ends == "undefined"
     return all(
@@ -114,7 +117,7 @@ def named(text: str) -> list[str]:
 
 
 def spread(text: str, values: list[float]) -> bool:
-    """Whether a range, such as 50 to 100 %, is that of the values."""
+    """Return whether a range, such as "50 to 100 %", is that of the values."""
     ends = text.removesuffix(" %").split(" to ")
     scale = 0.01 if "%" in text else 1
     return all(

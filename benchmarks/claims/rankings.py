@@ -1,4 +1,4 @@
-"""R-precision of systems' lists, item by item."""
+"""R-precision of systems' lists, computed item by item."""
 
 from collections import Counter, defaultdict
 from statistics import mean
@@ -7,11 +7,12 @@ from typing import Any
 from benchmarks.claims.rows import Rows
 from judgments.models import Output
 
-LEAST = {"graded": 1.5, "slider": 0.5, "relevance": 0.5}  # nearer to the next point than to the lowest
+# Above this, a consensus is nearer to the second point of the scale than to the lowest.
+LEAST = {"graded": 1.5, "slider": 0.5, "relevance": 0.5}
 
 
 def relevance(rows: Rows) -> dict[tuple[int, int], bool]:
-    """Item and text -> whether people find it relevant."""
+    """Return whether people find a text relevant to its item, by (item, text)."""
     return {
         (rows.units[unit].item_id, rows.units[unit].first_id or 0): (value or 0) > LEAST[rows.protocol]
         for unit, value in rows.consensus.items()
@@ -19,7 +20,7 @@ def relevance(rows: Rows) -> dict[tuple[int, int], bool]:
 
 
 def systems(rows: Rows) -> dict[str, dict[int, list[int]]]:
-    """System -> item -> its texts, best first; ranks tell their order alone, and may have gaps."""
+    """Return the texts of each system and item, best first. Only the order of ranks matters; they may have gaps."""
     lists: Any = defaultdict(lambda: defaultdict(list))
     outputs = Output.objects.filter(item__dataset=rows.study.dataset).select_related("system")
     for output in outputs.order_by("rank"):
@@ -28,7 +29,10 @@ def systems(rows: Rows) -> dict[str, dict[int, list[int]]]:
 
 
 def precisions(rows: Rows) -> dict[str, float]:
-    """System -> the mean over items with r relevant texts of the share of these among its first r places."""
+    """Return the R-precision of each system.
+
+    It is the mean, over items with r relevant texts, of the share of these texts among the first r of the list.
+    """
     judged, values = relevance(rows), {}
     wanted = Counter(item for (item, _), relevant in judged.items() if relevant)
     for name, of_item in systems(rows).items():

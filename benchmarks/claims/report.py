@@ -1,5 +1,5 @@
 # ruff: noqa: E501 (a sentence is one line)
-"""Sentences of the report: collection, systems and ceilings."""
+"""Check sentences of the report about the collection, systems and ceilings."""
 
 from collections import Counter, defaultdict
 from itertools import combinations

@@ -1,4 +1,4 @@
-"""A study's rows, and what follows from them by counting, in plain code that shares nothing with the product's."""
+"""The rows of a study, and counts and figures of them, in plain code that shares nothing with the product."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable
@@ -21,12 +21,15 @@ CHOICES = {"slider": range(101), "graded": range(1, 5), "relevance": (0, 1), **d
 
 
 def mirrored(value: float) -> float:
-    """A choice of one of two texts if these change places."""
+    """Return the choice of one of two texts that means the same if the texts are exchanged."""
     return 3 - value if value in (1, 2) else value
 
 
 class Rows:
-    """A study's rows, and what follows from them by counting. `open`: what the verdict read last leaves open."""
+    """The rows of a study, and counts and figures of them.
+
+    `open` has the open comparisons of the last verdict that was checked.
+    """
 
     open: Open
 
@@ -43,7 +46,7 @@ class Rows:
         self.anonymous = self.work.filter(worker__anonymous=True).exists()
         self.seen: Counter[str] = Counter()
         self.right: Counter[str] = Counter()
-        self.guessed: list[float] = []  # how likely a guess is right, of each answer to a control item
+        self.guessed: list[float] = []  # for each answer to a control item, the chance that a guess is right
         for row in self.rows:
             if row.unit.control:
                 name = row.assignment.worker.name
@@ -102,7 +105,7 @@ class Rows:
 
     @cached_property
     def pairs(self) -> dict[int, float | None]:
-        """Pair -> its winner, 0 for a tie, None without a vote."""
+        """The winner of each pair: 1, 2, 0 for a tie, or None without votes."""
         lead: dict[int, float | None] = dict.fromkeys(self.study.pairs.values_list("pk", flat=True))
         for unit, winner in self.consensus.items():
             pair = self.units[unit].pair_id
@@ -119,7 +122,10 @@ class Rows:
         return self.alpha_of(self.pairable)
 
     def alpha_of(self, of: Iterable[int]) -> float | None:
-        """Krippendorff 2011, by every two values of some units; choices between two texts in both orders."""
+        """Return Krippendorff's alpha (2011) of the units `of`, computed from every two values.
+
+        Choices between two texts count in both orders. Return None if alpha is undefined.
+        """
         far = (lambda a, b: (a - b) ** 2) if self.protocol in INTERVAL else (lambda a, b: float(a != b))
         units = [self.pairable[unit] for unit in of]
         if self.protocol in PAIRED:
@@ -133,7 +139,7 @@ class Rows:
 
     @cached_property
     def scores(self) -> dict[str, dict[int, Any]]:
-        """Metric -> pair or unit -> its scores, of the newest evaluation."""
+        """The scores of the newest evaluation, by metric and by pair or unit."""
         newest = Analysis.objects.newest(self.study, Analysis.Kind.META_EVALUATION)
         scores: dict[str, dict[int, Any]] = defaultdict(dict)
         for row in MetricScore.objects.filter(analysis=newest) if newest else ():
@@ -144,7 +150,7 @@ class Rows:
         return mean(value for _, value in self.votes[unit])
 
     def reached(self, metric: str) -> float | None:
-        """A metric's accuracy, or its tau-b."""
+        """Return a metric's accuracy on pairs, or its tau-b with people on captions."""
         scores = self.scores[metric]
         if self.protocol in PAIRED:
             decided = [(scores[pair], winner) for pair, winner in self.pairs.items() if winner]
@@ -164,7 +170,7 @@ class Rows:
 
     @cached_property
     def credited(self) -> dict[tuple[int, int], list[str]]:
-        """Item and text -> the systems whose it is."""
+        """The names of the systems that gave a text for an item, by (item, text)."""
         of_text: defaultdict[tuple[int, int], list[str]] = defaultdict(list)
         for output in Output.objects.filter(item__dataset=self.study.dataset).select_related("system"):
             of_text[output.item_id, output.caption_id].append(output.system.name)
@@ -172,7 +178,7 @@ class Rows:
 
     @cached_property
     def systems_of_pairs(self) -> dict[int, tuple[str, str]]:
-        """Judged pair -> the systems of its texts, people for those of none."""
+        """The names of the systems of both texts of each judged pair. A text without a system has "people"."""
         found = {}
         for pair in self.study.pairs.all():
             first, second = (
@@ -185,7 +191,7 @@ class Rows:
 
     @cached_property
     def outputs(self) -> dict[str, list[int]]:
-        """System -> the units of its judged outputs."""
+        """The units that judge outputs of a system, by system."""
         found: defaultdict[str, list[int]] = defaultdict(list)
         for pk in self.votes:
             for name in self.credited.get((self.units[pk].item_id, self.units[pk].first_id or 0), ()):
@@ -194,7 +200,7 @@ class Rows:
 
     @cached_property
     def systems(self) -> dict[str, list[float]]:
-        """System -> what its comparisons or outputs came to."""
+        """For each system, the credits of its comparisons (1, 0.5 or 0), or the mean answers to its outputs."""
         if self.protocol not in PAIRED:
             return {name: [self.people_of(unit) for unit in units] for name, units in self.outputs.items()}
         came: defaultdict[str, list[float]] = defaultdict(list)

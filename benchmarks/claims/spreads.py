@@ -1,4 +1,4 @@
-"""Variances of estimates over items and people, their intervals by t, and what a larger study would have of both."""
+"""Variances of estimates over items and people, intervals by t, and the sizes of larger studies."""
 
 import math
 from collections import Counter, defaultdict
@@ -11,7 +11,7 @@ import numpy as np
 from scipy.stats import beta, chi2, nct, t
 
 TINY = 1e-12
-ROUNDED = 1e-18  # of the variance of a coefficient whose influences are differences of rounded numbers
+ROUNDED = 1e-18  # largest variance of a coefficient that is only a rounding error
 LEVEL, POWER = 0.05, 0.8
 TAILS = (0.1, 0.3, 0.5, 0.7, 0.9)
 MOST_TIMES, NEARLY, ENDLESS = 20, 1.25, 1e6
@@ -22,14 +22,15 @@ def effective(sizes: list[int]) -> float:
 
 
 def enlarged(number: float) -> float:
-    """What a variance from so few loses; no number is taken for less than two."""
+    """Return n / (n - 1), the correction of a variance estimated from n clusters, where n is at least 2."""
     return max(number, 2) / (max(number, 2) - 1)
 
 
 class People(NamedTuple):
-    """What people add to the variance of an estimate, the most that their answers allow, and its degrees of freedom.
+    """The variance that people add to an estimate, its upper limit, and its degrees of freedom.
 
-    `within`: how much they would differ by the noise of their answers alone. `effective`, `number`: how many they are.
+    within: the variance between people that the noise of single answers explains. effective: the effective number of
+    people. number: the number of people.
     """
 
     added: float
@@ -41,14 +42,17 @@ class People(NamedTuple):
 
 
 def people_add(by_item: float, by_rater: float, by_answer: float, items: int, raters: list[int]) -> People:
-    """By sums of squares of influences, and how many answers each person gave on so many items."""
+    """Return the variance that people add, from sums of squares of influences by item, rater and answer.
+
+    items: number of items. raters: number of answers of each person.
+    """
     number, answers, squares = effective(raters), sum(raters), sum(size**2 for size in raters)
     missing = max(len(raters) - answers / items, 0) / (len(raters) - 1)
     scale = enlarged(number)
     if squares > answers:
         scale *= (squares - answers * missing) / (squares - answers)
     within, df = scale * (by_answer - by_item / number), max(number, 2) - 1
-    # Fewer than five may be alike by chance, whatever their answers allow.
+    # Fewer than five people may be alike by chance, so the variance has no upper limit.
     most = math.inf if len(raters) < 5 else scale * by_rater * df / float(chi2.ppf(0.05, df)) - within
     added = max(scale * by_rater - within, 0.0)
     by_chance = 2 * (squares - answers) * (scale * by_answer / answers) ** 2
@@ -60,7 +64,7 @@ NOBODY = People(0.0, 0.0, math.inf)
 
 
 class Spread(NamedTuple):
-    """The variance by items, what people add to it, the degrees of freedom, and how many items weigh alike."""
+    """The variance by items, people's part, the degrees of freedom, and the effective number of items."""
 
     by_items: float
     people: People
@@ -83,7 +87,7 @@ class Spread(NamedTuple):
 
 
 def sum_of_squares(parts: Iterable[tuple[Hashable, float]]) -> float:
-    """Of sums by label."""
+    """Return the sum of squares of the sums of parts by label."""
     sums: defaultdict[Hashable, float] = defaultdict(float)
     for label, part in parts:
         sums[label] += part
@@ -91,7 +95,7 @@ def sum_of_squares(parts: Iterable[tuple[Hashable, float]]) -> float:
 
 
 def freedom(by_items: float, df: float, people: People) -> float:
-    """Satterthwaite's degrees of freedom, between those of both."""
+    """Return Satterthwaite's degrees of freedom, limited to the range between those of items and of people."""
     least = min(df, people.df)
     if people.most == math.inf or not (by_items or people.most):
         return least
@@ -100,7 +104,7 @@ def freedom(by_items: float, df: float, people: People) -> float:
 
 
 def over_items(influences: Mapping[Any, float], item_of: Mapping[Any, Hashable]) -> Spread | None:
-    """The spread of an estimate whose rows have these influences; None of one item."""
+    """Return the spread of an estimate from the influences of its rows, or None if all rows are of one item."""
     sizes = list(Counter(item_of[row] for row in influences).values())
     if len(sizes) < 2:
         return None
@@ -111,7 +115,7 @@ def over_items(influences: Mapping[Any, float], item_of: Mapping[Any, Hashable])
 
 
 def of_independent(share: float, rows: int) -> Spread:
-    """That of as many noughts and ones, whose variance is known without error."""
+    """Return the spread of a share of independent zeros and ones, whose variance is computed from the share."""
     return Spread(share * (1 - share) / rows, NOBODY, math.inf, math.inf)
 
 
@@ -121,10 +125,11 @@ def with_people(
     of_means: Iterable[Hashable] = (),
     *further: Mapping[Any, float],
 ) -> Spread:
-    """Add people, by what is lost of the estimate where one leaves a row.
+    """Return the spread with the variance of people added.
 
-    `of_means`: the cells in which others are left, whose mean loses R / (R - 1) times a person's distance from all.
-    `further`: what is lost of estimates close by; squares are means of all.
+    lost: by (row, person), the decrease of the estimate without the person's answers to the row. of_means: the
+    cells (row, person) in which other people remain; without a person, a mean changes by R / (R - 1) times the
+    person's share. further: decreases of estimates close to the estimate; squares are means over all.
     """
     raters = Counter(name for _, name in lost)
     if len(raters) < 2:
@@ -150,14 +155,14 @@ def with_people(
 
 
 class Answer(NamedTuple):
-    """How much an answer to an item moves an estimate."""
+    """An answer of a person to an item, with its influence on an estimate."""
 
     item: Hashable
     person: str
     influence: float
 
 
-# What answers are summed by.
+# The labels by which influences of answers are summed: item, person, and cell.
 KINDS: tuple[Callable[[Answer], Hashable], ...] = (
     lambda answer: answer.item,
     lambda answer: answer.person,
@@ -166,9 +171,10 @@ KINDS: tuple[Callable[[Answer], Hashable], ...] = (
 
 
 def of_answers(answers: list[Answer], *, anonymous: bool, fewest: int = 2) -> tuple[Spread, int] | None:
-    """The spread of an estimate of answers, and how many items (or people, of one item) it is over; None of one.
+    """Return the spread of an estimate from answers, and the number of items (or people, if there is one item).
 
-    Fewer than so many people, and those who are not known, are as they are.
+    People count as fixed if they are anonymous or fewer than `fewest`. Return None if there is one item and people are
+    fixed.
     """
     by_kind = [sum_of_squares((kind(one), one.influence) for one in answers) for kind in KINDS]
     return of_squares(answers, by_kind, anonymous=anonymous, fewest=fewest)
@@ -177,7 +183,7 @@ def of_answers(answers: list[Answer], *, anonymous: bool, fewest: int = 2) -> tu
 def of_squares(
     answers: list[Answer], by_kind: list[float], *, anonymous: bool, fewest: int = 2
 ) -> tuple[Spread, int] | None:
-    """The same by the sums of squares of each of KINDS."""
+    """Return the same as `of_answers`, from sums of squares of influences by each of KINDS."""
     items, people = (list(Counter(map(kind, answers)).values()) for kind in KINDS[:2])
     by_item, by_person, by_cell = by_kind
     known = not anonymous and len(people) >= fewest
@@ -193,7 +199,10 @@ def of_squares(
 
 
 def wilson(share: float, spread: Spread, rows: float, *, independent: bool = False) -> tuple[float, float]:
-    """Wilson's interval with t; Clopper and Pearson's for `rows` independent ones where all or none count."""
+    """Return Wilson's interval with t.
+
+    For a share of 0 or 1, return Clopper and Pearson's for `rows` independent rows.
+    """
     z = float(t.isf(0.025, spread.df))
     if share in (0, 1):
         alone = rows * min(float(t.isf(0.025, max(rows - 1, 1))) / z, 1) ** 2
@@ -206,7 +215,10 @@ def wilson(share: float, spread: Spread, rows: float, *, independent: bool = Fal
 
 
 def independent_rows(share: float, spread: Spread, rows: float, *, independent: bool = False) -> float:
-    """How many independent rows would give the share its variance, both without G / (G - 1)."""
+    """Return the number of independent rows that would give the share the same variance.
+
+    Both variances are without the correction n / (n - 1).
+    """
     if spread.variance <= TINY**2 or share in (0, 1):
         return rows
     by_items = spread.by_items / (1 if independent else enlarged(spread.items))
@@ -216,7 +228,7 @@ def independent_rows(share: float, spread: Spread, rows: float, *, independent: 
 def of_coefficient(
     value: float, spread: Spread, rows: float, judges: float = 2.0, different: float = 1.0
 ) -> tuple[float, float]:
-    """Fisher's interval of a coefficient of so many judges, on the scale log((1 + (m - 1) v) / (1 - v))."""
+    """Return Fisher's interval of a coefficient of m judges, on the scale log((1 + (m - 1) v) / (1 - v))."""
     if spread.variance <= ROUNDED or abs(abs(value) - 1) < TINY:
         half = wilson(0.0, spread, rows)[1] / different
         return max(value - half, min(value, -1.0)), min(value + half, max(value, 1.0))
@@ -229,16 +241,17 @@ def of_coefficient(
 
 
 class Difference(NamedTuple):
-    """Of the best and another one."""
+    """The difference of two systems or metrics, and its spread."""
 
     value: float
     spread: Spread
 
 
 class Open(NamedTuple):
-    """What a verdict leaves open: how far the best is from each other one, over so many items and people.
+    """The comparisons that a verdict leaves open.
 
-    None is a difference that another model tells.
+    differences: differences of the best from each other one, None if another model computes them. items, people:
+    numbers of items and of people.
     """
 
     differences: list[Difference | None]
@@ -247,10 +260,11 @@ class Open(NamedTuple):
 
 
 def power(difference: Difference, times: float, people_times: float, level: float) -> float:
-    """Of a two-sided t test in a study so many times as large, over what its variances may be in truth.
+    """Return the power of a two-sided t test in a study with more items and people.
 
-    Each variance is divided by its number (Brennan 2001). What an estimated one may be follows the chi-squared
-    distribution, at five of its quantiles.
+    `times` and `people_times` are the factors of the numbers of items and people, by which the variances are divided
+    (Brennan 2001). The power is averaged over the possible true variances, at five quantiles of the chi-squared
+    distribution of the estimates.
     """
     spread, people = difference.spread, difference.spread.people
     found = []
@@ -270,11 +284,11 @@ def power(difference: Difference, times: float, people_times: float, level: floa
         shift, least = abs(difference.value) / variance**0.5, float(t.isf(level / 2, df))
         if (
             spread.items == math.inf
-        ):  # noughts and ones: the variance tested is that of a half, not of their share
+        ):  # zeros and ones: the test uses the variance of a half, not of their share
             ratio = max(1 - 4 * difference.value**2, 0.25) ** 0.5
             shift, least = shift / ratio, least / ratio
         reached = float(nct.sf(least, df, shift))
-        found.append(1.0 if math.isnan(reached) else reached)  # nan where a large shift underflows
+        found.append(1.0 if math.isnan(reached) else reached)  # nan if a large shift underflows
     return mean(found)
 
 
@@ -295,7 +309,7 @@ def freedom_of_larger(
 
 
 class Larger(NamedTuple):
-    """So many items, so many people more, and items with the same people; None where it would be too many."""
+    """Numbers of new items, additional people, and new items with the same people; None if it would be too many."""
 
     items: float | None
     people: float
@@ -308,8 +322,9 @@ def settles(differences: list[Difference], times: float, people_times: float) ->
 
 
 def smallest(differences: list[Difference], items: int, people: int | None) -> Larger:
-    """The smallest study that tells all apart, at most twenty times as large; with about as many items of the same
-    people, these do.
+    """Return the smallest study, at most twenty times as large, that would find all differences significant.
+
+    If the same people suffice with about as many items, no further people are added.
     """
     times = fewest(lambda times: settles(differences, times, times), MOST_TIMES)
     if times is None or (people is not None and people < 2):

@@ -1,8 +1,8 @@
-"""Strengths of three systems or more by the pairs that they won (Davidson 1970), and how far these vary.
+"""Strengths of three systems or more by the pairs that they won (Davidson 1970), with their covariance.
 
-A pair's outcomes have chances in proportion to exp(x b): b are the log-strengths of mean zero and, where pairs are
-tied, log(nu); x has a half and minus a half for winner and loser, or one of log(nu) for a tie. The slope of the
-log-likelihood of an outcome is its x less the mean x; the information is the sum of the covariances of x over pairs.
+The chances of a pair's outcomes are proportional to exp(x b). b has the log-strengths, with mean zero, and log(nu) if
+pairs are tied. x has 1/2 for the winner and -1/2 for the loser; for a tie, it has 1 for log(nu). The slope of the
+log-likelihood of an outcome is its x minus the mean x. The information is the sum of the covariances of x over pairs.
 """
 
 from collections import Counter, defaultdict
@@ -26,11 +26,14 @@ from benchmarks.claims.spreads import (
     people_add,
 )
 
-RISES = 1e-6  # a direction in which the likelihood rises for ever adds one at least
+RISES = 1e-6  # a direction in which the likelihood rises without bound adds at least 1
 
 
 class Fit(NamedTuple):
-    """Strengths by system, their covariance and degrees of freedom; no covariance where all pairs are of one item."""
+    """Strengths by system, their covariance and degrees of freedom.
+
+    The covariance is None if all pairs are of one item.
+    """
 
     strengths: dict[str, float]
     covariance: np.ndarray | None
@@ -38,7 +41,7 @@ class Fit(NamedTuple):
 
 
 class Pair(NamedTuple):
-    """A pair's x of each outcome: a tie, the first wins, the second wins; and which of them is seen."""
+    """The x of each outcome of a pair (a tie, the first wins, the second wins), and the observed outcome's position."""
 
     outcomes: np.ndarray
     seen: int
@@ -48,7 +51,7 @@ class Pair(NamedTuple):
 
 
 def fit_strengths(rows: Rows) -> Fit | None:
-    """None where no strengths are the likeliest."""
+    """Return the fitted strengths, or None if the likelihood has no maximum."""
     names = sorted(rows.systems)
     pairs = {
         pair: Pair(
@@ -57,7 +60,7 @@ def fit_strengths(rows: Rows) -> Fit | None:
         for pair, (first, second) in rows.systems_of_pairs.items()
     }
     ties = any(pair.seen == 0 for pair in pairs.values())
-    # The free parameters: differences of strengths, and log(nu) where it is finite.
+    # The free parameters: differences of strengths, and log(nu) if it is finite.
     free = np.zeros((len(names) + 1, len(names) - 1 + ties))
     free[: len(names), : len(names) - 1] = np.eye(len(names))[:, 1:] - 1 / len(names)
     if ties:
@@ -71,7 +74,7 @@ def fit_strengths(rows: Rows) -> Fit | None:
     chances = softmax(possible @ at, axis=1)
     slopes = seen - np.einsum("no,nop->np", chances, possible)
     influences = dict(zip(pairs, slopes @ moves, strict=True))
-    # What a winner in the place of a tie adds.
+    # The changes of x if a tie is replaced by a winner.
     credits = {pair: one.outcomes[1:] - one.outcomes[0] for pair, one in pairs.items()}
     gains = {pair: credit @ free @ moves for pair, credit in credits.items()}
     strengths = dict(zip(names, free[: len(names)] @ at, strict=True))
@@ -84,7 +87,10 @@ def outcomes_of(first: int, second: int, systems: int) -> np.ndarray:
 
 
 def has_maximum(seen: np.ndarray, possible: np.ndarray) -> bool:
-    """Whether each direction makes an outcome that was seen less likely beside another one (Albert, Anderson 1984)."""
+    """Return whether the likelihood has a maximum (Albert, Anderson 1984).
+
+    It has one if each direction of the parameters makes at least one observed outcome less likely than another one.
+    """
     steps = (seen[:, np.newaxis] - possible).reshape(-1, seen.shape[1])
     if np.linalg.matrix_rank(steps) < seen.shape[1]:
         return False
@@ -93,7 +99,7 @@ def has_maximum(seen: np.ndarray, possible: np.ndarray) -> bool:
 
 
 def likeliest(seen: np.ndarray, possible: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The free parameters of the highest likelihood, and the information about them."""
+    """Return the free parameters with the highest likelihood, and the information about them."""
 
     def loss(at: np.ndarray) -> float:
         return float((logsumexp(possible @ at, axis=1) - seen @ at).sum())
@@ -112,7 +118,7 @@ def likeliest(seen: np.ndarray, possible: np.ndarray) -> tuple[np.ndarray, np.nd
 
 
 def products(parts: Iterable[tuple[Hashable, np.ndarray]]) -> np.ndarray:
-    """The sum over labels of the outer products of their sums."""
+    """Return the sum, over labels, of the outer product of each label's sum with itself."""
     sums: defaultdict[Hashable, np.ndarray | float] = defaultdict(float)
     for label, part in parts:
         sums[label] = sums[label] + part
@@ -122,7 +128,7 @@ def products(parts: Iterable[tuple[Hashable, np.ndarray]]) -> np.ndarray:
 def spread_of(
     rows: Rows, influences: Mapping[int, np.ndarray], gains: Mapping[int, np.ndarray]
 ) -> tuple[np.ndarray | None, np.ndarray]:
-    """The covariance of the parameters, and the degrees of freedom of each one."""
+    """Return the covariance of the parameters, and the degrees of freedom of each parameter."""
     item_of = item_of_pair(rows)
     number = effective(list(Counter(item_of[pair] for pair in influences).values()))
     if len({item_of[pair] for pair in influences}) < 2:
@@ -147,7 +153,7 @@ def spread_of(
         row, person, cell = (float(direction @ form @ direction) for form in (by_row, by_person, by_cell))
         return people_add(row, person, cell, judged, raters)
 
-    # What people add counts along each of its principal axes as far as it is more than chance.
+    # The variance that people add counts along each of its principal axes, to the extent that it exceeds chance.
     axes = np.linalg.eigh(by_person - by_cell + by_row / effective(raters))[1].T
     whole = covariance + sum(added_along(axis).added * np.outer(axis, axis) for axis in axes)
     each = [
@@ -157,7 +163,7 @@ def spread_of(
 
 
 def differences(rows: Rows, fit: Fit | None, first: str) -> dict[str, Difference | None]:
-    """How much better the first is than each other system; None where nothing says how far that varies."""
+    """Return the difference of the first system to each other one, by name; None if its variance is unknown."""
     return {name: difference(rows, fit, first, name) for name in rows.systems if name != first}
 
 
@@ -177,6 +183,6 @@ def difference(rows: Rows, fit: Fit | None, first: str, second: str) -> Differen
     value = fit.strengths[first] - fit.strengths[second]
     if direct is None:
         return Difference(value, Spread(variance, NOBODY, df, df + 1))
-    # Of its variance people add the part that they add where both met.
+    # People's part of the variance is the part that they add to the share of the pairs of both systems.
     parts = direct.spread.scaled(variance / direct.spread.variance)
     return Difference(value, parts._replace(df=df, items=parts.items if parts.items < np.inf else df + 1))

@@ -1,10 +1,10 @@
-"""Kappa of metrics, and of one judge, with people, at thresholds: the best of each."""
+"""The best kappa over thresholds of metrics with people, and of one judge with the other people."""
 
 import numpy as np
 
 from benchmarks.claims.rows import Rows
 
-NEAR = 1e-9  # a mean of thirds reaches its threshold
+NEAR = 1e-9  # allowance with which a mean of thirds reaches its threshold
 QUANTILES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
 CUTS = {
     "graded": (2, 7 / 3, 8 / 3, 3, 10 / 3, 11 / 3, 4),
@@ -14,7 +14,7 @@ CUTS = {
 
 
 def kappa(first: list[bool], second: list[bool]) -> float | None:
-    """Cohen 1960."""
+    """Return Cohen's kappa (1960), or None if it is undefined."""
     same = sum(one == other for one, other in zip(first, second, strict=True)) / len(first)
     shares = [sum(side) / len(side) for side in (first, second)]
     chance = shares[0] * shares[1] + (1 - shares[0]) * (1 - shares[1])
@@ -38,7 +38,7 @@ def best_of_metric(rows: Rows, metric: str) -> float | None:
 
 
 def best_of_judge(rows: Rows, answers: list[float], others: list[float]) -> float | None:
-    """The best kappa of answers with the means of the others, both cut alike."""
+    """Return the best kappa of answers with the means of the other answers, at the same threshold for both."""
     if not answers:
         return None
     kappas = [kappa(at_least(answers, cut), at_least(others, cut)) for cut in CUTS[rows.protocol]]

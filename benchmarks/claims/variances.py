@@ -9,7 +9,7 @@ from benchmarks.claims.spreads import effective, enlarged, people_add
 
 
 class Components(NamedTuple):
-    """Variances between items, between people and beyond both, and the standard error of the mean answer."""
+    """Variances between items, between people, and of the residual, and the standard error of the mean answer."""
 
     item: float
     rater: float
@@ -20,7 +20,10 @@ class Components(NamedTuple):
     answers: int
 
     def ratio(self, *, items: int = 1, raters: int = 1, answers: int = 1) -> float:
-        """How the error of an even study changes with so many times the items, the people and the answers."""
+        """Return the factor by which the error of a balanced study changes with larger numbers.
+
+        The arguments are the factors of the numbers of items, people and answers.
+        """
         larger = self.variance(items, raters, answers)
         return float((larger / self.variance(1, 1, 1)) ** 0.5)
 
@@ -30,12 +33,15 @@ class Components(NamedTuple):
 
 
 def same(labels: list[object]) -> np.ndarray:
-    """(N, N) ones where two answers have the same label."""
+    """Return an (N, N) matrix with ones where two answers have the same label, else zeros."""
     return np.array([[float(one == other) for other in labels] for one in labels])
 
 
 def components(rows: Rows) -> Components:
-    """Henderson 1953, method 1: each sum of squares is what the components let expect."""
+    """Return the variance components by Henderson's method 1 (1953).
+
+    It equates sums of squares with their expectations.
+    """
     answers = [
         (rows.units[unit].item_id, name, value_of(rows, value))
         for unit, votes in rows.votes.items()
@@ -61,6 +67,6 @@ def value_of(rows: Rows, value: float) -> float:
 def error_of_mean(
     by_item: float, by_rater: float, by_cell: float, items: list[int], raters: list[int]
 ) -> float:
-    """The variance by items, and what people add to it beyond the noise of their answers."""
+    """Return the standard error of a mean, from the variance by items and the variance that people add."""
     added = people_add(by_item, by_rater, by_cell, len(items), raters).added
     return float((by_item * enlarged(effective(items)) + added) ** 0.5)

@@ -1,5 +1,5 @@
 # ruff: noqa: E501 (a sentence is one line)
-"""Sentences of which metric, which system and which side people prefer."""
+"""Check sentences about the metric, the system and the side that people prefer."""
 
 import re
 from collections import defaultdict
@@ -37,13 +37,16 @@ from benchmarks.claims.spreads import (
 from benchmarks.claims.strengths import differences, fit_strengths
 
 Ends = tuple[float, float] | None
-ROUNDING = 1e-6  # of fitted strengths
+ROUNDING = 1e-6  # largest error of fitted strengths
 
 says = sentences_about("metrics and systems")
 
 
 def settled(rows: Rows, leaders: str, rest: str | None, p: str | None) -> bool:
-    """Whether the leaders have the highest value, the rest lower ones, and p says which of both."""
+    """Return whether the leaders include the highest value, the rest have lower ones, and p is right.
+
+    p must be at most .05 if there is a rest, and above .05 if there is none.
+    """
     values = {name: value for name in rows.scores if (value := rows.reached(name)) is not None}
     first = [name for name in values if name in named(leaders)]
     others = [name for name in values if name not in first]
@@ -86,7 +89,7 @@ def _(
 
 
 def open_metrics(rows: Rows, values: list[float], leaders: list[str]) -> Open:
-    """What parts the highest metric from those not told apart from it."""
+    """Return the open differences: those of the metric with the highest value from the other leaders."""
     first = leaders[values.index(max(values))]
     contrast = accuracies if rows.protocol in PAIRED else taus
     decided = [pair for pair, winner in rows.pairs.items() if winner]
@@ -262,7 +265,10 @@ def compared_systems(rows: Rows, leaders: str, rest: str | None, p: str) -> bool
 def told_apart(
     contrasts: Mapping[str, Difference | None], of_p: list[str], behind: list[str], p: str
 ) -> bool:
-    """Whether those behind are the ones that t tests by Holm's correction tell, and p is the largest of some."""
+    """Return whether t tests with Holm's correction find exactly the metrics or systems in `behind` to be worse.
+
+    p must also be the largest adjusted p of those in `of_p`.
+    """
     tested = {name: one for name, one in contrasts.items() if one is not None}
     found = {name: one.spread.p(one.value) for name, one in tested.items()}
     adjusted, highest = {}, 0.0
@@ -316,7 +322,8 @@ def ends_of_mean(rows: Rows, system: str) -> Ends:
     if rows.protocol == "relevance":
         return wilson(found.value, found.spread, len(items(rows, rows.outputs[system])))
     low, high = min(CHOICES[rows.protocol]), max(CHOICES[rows.protocol])
-    if not found.spread.variance:  # as many items as an exact share allows may lie at either end, unseen
+    # A share of items, up to the limit for an observed share of zero, may be at either end of the scale.
+    if not found.spread.variance:
         unseen = wilson(0.0, found.spread, len(items(rows, rows.outputs[system])))[1]
         return found.value + unseen * (low - found.value), found.value + unseen * (high - found.value)
     return max(found.value - found.spread.half(), low), min(found.value + found.spread.half(), high)
@@ -335,7 +342,10 @@ def _(rows: Rows) -> bool:
 
 
 def larger_study(rows: Rows) -> Larger:
-    """The smallest study that settles what is open; none where nothing says how far a difference varies."""
+    """Return the smallest study that settles the open comparisons.
+
+    Its numbers are None if the variance of a difference is unknown.
+    """
     known = [one for one in rows.open.differences if one is not None]
     if len(known) < len(rows.open.differences):
         return Larger(None, 0, None)
@@ -343,7 +353,7 @@ def larger_study(rows: Rows) -> Larger:
 
 
 def is_next_above(text: str, value: float | None) -> bool:
-    """Whether a number is the next one above, which is found to a thousandth."""
+    """Return whether the number in a text is the value rounded up, with a tolerance of a thousandth of the value."""
     return value is not None and value * 0.998 <= number(text) <= value * 1.002 + 1
 
 

@@ -1,16 +1,16 @@
-"""Dawid and Skene's model of participants, by plain expectation maximisation from the shares of the votes."""
+"""Dawid and Skene's model of participants, fitted by plain expectation maximisation from shares of votes."""
 
 import numpy as np
 
 from benchmarks.claims.rows import PAIRED, Rows
 
 STEPS = 20_000
-PRIOR = 1.0  # answers of each kind that everybody has beside their own
+PRIOR = 1.0  # number of answers of each kind that is added to everybody's counts
 ALIKE = 1e-9
 
 
 def likely_answers(rows: Rows) -> dict[int, float | None]:
-    """Unit -> its likeliest answer, None where several are."""
+    """Return the likeliest answer to each unit, or None if several are equally likely."""
     labels = [1.0, 2.0] if rows.protocol in PAIRED else [0.0, 1.0]
     units, people = sorted(rows.votes), sorted(rows.voters)
     votes = np.zeros((len(units), len(people), len(labels)))
@@ -29,7 +29,7 @@ def likely_answers(rows: Rows) -> dict[int, float | None]:
 
 
 def one_step(votes: np.ndarray, sure: np.ndarray) -> np.ndarray:
-    """The chances of each answer, by the errors of each person that the chances so far suggest."""
+    """Return the chances of each answer after one step of expectation maximisation."""
     counts = np.einsum("upg,ut->ptg", votes, sure) + PRIOR
     errors = counts / counts.sum(axis=2, keepdims=True)
     with np.errstate(divide="ignore"):
@@ -39,7 +39,10 @@ def one_step(votes: np.ndarray, sure: np.ndarray) -> np.ndarray:
 
 
 def level(chances: np.ndarray) -> np.ndarray:
-    """Give chances that differ by rounding alone their mean, or rounding would decide what answers leave open."""
+    """Return the chances, where chances that differ only by rounding are replaced by their mean.
+
+    Otherwise rounding errors would break ties that the answers leave open.
+    """
     order = np.argsort(chances, axis=None)
     ordered = chances.ravel()[order]
     group = np.cumsum(np.diff(ordered, prepend=ordered[0]) > 1e-13)

@@ -1,7 +1,7 @@
 """A client of external services, with timeouts, retries, and a limit on the size of responses.
 
-A call that cannot be repeated safely, which the caller decides, is sent only once, unless the service says that it did
-not accept it. Credentials are sent only to the service's own address, and removed from its responses.
+The caller says whether a call can be repeated safely. If not, it is sent only once, unless the service says that it did
+not accept the call. Credentials are sent only to the service's own address, and are removed from its responses.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from django.utils import timezone
 from common.http.addresses import THIS_MACHINE, host_of
 
 if TYPE_CHECKING:
-    import httpx  # loaded late: 8 MiB that web servers do not need
+    import httpx  # imported late, since web servers do not need its 8 MiB
 
 logger = logging.getLogger(__name__)
 RETRY_STATUSES = (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS)
@@ -35,12 +35,14 @@ Payload = bytes | Callable[[], Iterable[bytes]]
 
 
 class CallFailed(Exception):
-    """A call got no complete response. ``str()`` continues "the service ...": "cannot be reached (ConnectError)".
+    """A call got no complete response.
+
+    ``str()`` is the end of a sentence about the service, such as "cannot be reached (ConnectError)".
 
     Attributes:
         sent: whether the service may have carried out the call.
         late: whether the call took too long.
-        reason: message of the operating system, or of the code that found the fault.
+        reason: the message of the operating system, or of the code that detected the failure.
     """
 
     def __init__(self, why: str, *, sent: bool = True, late: bool = False, reason: str = "") -> None:
@@ -60,7 +62,7 @@ class HTTPReply:
 
     @property
     def is_temporary(self) -> bool:
-        """Return whether repeating the call later may succeed."""
+        """Whether the call may succeed if it is repeated later."""
         return self.status in RETRY_STATUSES or self.status >= HTTPStatus.INTERNAL_SERVER_ERROR
 
     @property
@@ -70,20 +72,22 @@ class HTTPReply:
 
 @dataclass(frozen=True, slots=True)
 class Retries:
-    """How often to try a call. The pause doubles after each try, unless the service asks for another."""
+    """The settings for repeating a call. The pause doubles after each try, unless the service asks for another."""
 
     tries: int = 1
-    pause: float = 0.5  # seconds
-    longest: float = 60.0  # seconds; a response that asks for a longer pause is returned
+    pause: float = 0.5  # seconds before the second try
+    longest: float = 60.0  # longest pause in seconds; a response that asks for a longer pause is returned
 
 
 class Client:
-    """A client of the service at ``url``, or of arbitrary whole addresses; a ``with`` block closes its connections.
+    """A client of the service at ``url``, or of arbitrary whole addresses. A ``with`` block closes its connections.
 
     Args:
-        seconds: timeout for the next byte, and if ``in_time`` for the whole response.
-        credentials: headers for the service's own address; their ``secret`` is removed from responses.
-        largest: most bytes of a response's body.
+        url: the address of the service; "" for a client of whole addresses.
+        seconds: the timeout for the next byte and, if ``in_time``, for the whole response.
+        credentials: headers for the service's own address.
+        secret: the secret in the credentials, which is removed from responses.
+        largest: the maximum number of bytes of a response's body.
         transport: an httpx transport to use instead of the usual connections and proxies.
     """
 
@@ -106,8 +110,8 @@ class Client:
             base_url=f"{url.rstrip('/')}/" if url else "",
             headers={"User-Agent": "Quorum"},
             timeout=httpx.Timeout(seconds, connect=min(CONNECT_SECONDS, seconds)),
-            trust_env=host_of(url) not in THIS_MACHINE,  # no proxy for an emulator on this machine
-            auth=lambda request: request,  # so that no .netrc file replaces the token
+            trust_env=host_of(url) not in THIS_MACHINE,  # use no proxy for a service on this machine
+            auth=lambda request: request,  # prevents that a .netrc file replaces the token
             verify=_certificates(),
             transport=transport,
         )
@@ -131,15 +135,15 @@ class Client:
         repeatable: bool | None = None,
         before_next: Callable[[], None] = lambda: None,
     ) -> HTTPReply:
-        """Return the response, whatever its status. Raise CallFailed if there is none.
+        """Return the response, whatever its status. Raise CallFailed if there is no complete response.
 
         Args:
             address: a path of the service, or a whole address, to which no credentials are sent.
             body: data to send as JSON.
-            content: bytes to send, or a function that opens them for each try, with Content-Length in ``headers``.
+            content: bytes to send, or a function that opens them for each try. Content-Length is in ``headers``.
             repeatable: whether to repeat a call that may have been carried out; by default, whether its method is
                 idempotent.
-            before_next: called before each repetition.
+            before_next: a function that is called before each repetition.
         """
         sent = dict(headers or {})
         if not address.startswith(("https://", "http://")):
@@ -169,7 +173,7 @@ class Client:
                     return answer
                 why = f"answers {answer.status}"
             pause = min(max(retries.pause * 2 ** (number - 1), wait), retries.longest)
-            host = host_of(address) or self._http.base_url.host  # the rest may be secret
+            host = host_of(address) or self._http.base_url.host  # the rest of the address may be secret
             logger.info("%s %s; it is asked again in %.1f seconds.", host, why, pause)
             time.sleep(pause)
             before_next()
@@ -200,7 +204,7 @@ class Client:
             raise _failure(error, "cannot be reached", sent=False) from error
         except httpx.HTTPError as error:
             raise _failure(error, "breaks the call off", sent=True) from error
-        # some services repeat what they were sent
+        # some services repeat the credentials in their responses
         answer = bytes(written).replace(self._secret, b"***") if self._secret else bytes(written)
         return HTTPReply(response.status_code, response.headers, answer)
 
@@ -216,14 +220,14 @@ def _failure(error: Exception, what: str, *, sent: bool) -> CallFailed:
 
 @cache
 def _certificates() -> ssl.SSLContext:
-    """Return a context with the trusted authorities, cached because loading them takes longer than a call."""
+    """Return a context with the trusted authorities. It is cached, since loading them takes longer than a call."""
     import httpx
 
     return httpx.create_ssl_context()
 
 
 def seconds_to_wait(headers: Mapping[str, str]) -> float:
-    """Return the seconds that ``Retry-After`` asks to wait, by number or date (RFC 9110, section 10.2.3), or 0."""
+    """Return the seconds to wait by ``Retry-After``, a number or a date (RFC 9110, section 10.2.3), or 0."""
     text = headers.get("Retry-After", "")
     if text.isascii() and text.isdigit():
         return float(text[:9])

@@ -1,7 +1,7 @@
-"""Calls to addresses that users entered: none reaches the internal network, and each ends in a given time.
+"""Call addresses that users entered. No call reaches the internal network, and each ends within a given time.
 
-The address is checked when the connection is made, so the name cannot change its meaning in between. Proxies are not
-used, as they would resolve the name themselves.
+The address is checked when the connection is made, so the name cannot lead to another address later. Proxies are not
+used, since they would resolve the name themselves.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from common.http.addresses import resolved
 
 
 class DirectTransport(httpx.BaseTransport):
-    """An httpx transport for one call at a time; it does not read the body of the response.
+    """An httpx transport for one call at a time. It does not read the body of the response.
 
     Args:
-        seconds: limit for the whole call, except resolving the host's name.
+        seconds: the limit for the whole call, without the time to resolve the host's name.
         private: whether private addresses are allowed.
     """
 
@@ -38,7 +38,7 @@ class DirectTransport(httpx.BaseTransport):
             reply = self._pool.handle_request(call)
             reply.close()
         except (httpcore.TimeoutException, httpcore.NetworkError, httpcore.ProtocolError) as error:
-            raise getattr(httpx, type(error).__name__)(str(error)) from error  # the names are alike
+            raise getattr(httpx, type(error).__name__)(str(error)) from error  # same class names
         return httpx.Response(reply.status, headers=reply.headers)
 
     def close(self) -> None:
@@ -68,7 +68,7 @@ class _Network(httpcore.NetworkBackend):
 
 
 class _Stream(httpcore.NetworkStream):
-    """A connection that ends at a deadline: a timeout for each read would not end it if single bytes arrive."""
+    """A connection that ends at a deadline. A timeout for each read would not end it while single bytes arrive."""
 
     def __init__(self, stream: httpcore.NetworkStream, ends: float) -> None:
         self._stream, self._ends = stream, ends

@@ -1,6 +1,6 @@
 """Limits for reading uploads, imports and bodies of requests.
 
-A request reads at most 64 kB of files; larger files are read by a job.
+A request reads at most 64 kB of files. A job reads larger files.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ MOST_REQUEST_BYTES = 65_536  # most bytes of files that a request reads
 ADDRESS_LIMIT = 500  # most characters of an address
 UNLIMITED_GROWTH_BYTES = 2**20  # unpacked bytes up to which the limit of growth does not apply
 
-# Bytes that the request may still read; None outside a request.
+# The number of bytes that the request may still read; None outside a request.
 _bytes_left: ContextVar[list[int] | None] = ContextVar("left", default=None)
 
 
 def limits() -> Limits:
-    """Return the limits in the settings, or the defaults for commands on files, which run without settings."""
+    """Return the limits in the settings. For commands on files, which run without settings, return the defaults."""
     return cast(Limits, getattr(settings, "INCOMING", DEFAULTS))
 
 
 def compose_name(name: str) -> str:
-    """Return the name in Unicode's composed form, so that composed and decomposed accents give the same name."""
+    """Return the name in Unicode's composed form, so that names with composed and decomposed accents are equal."""
     return name if name.isascii() else unicodedata.normalize("NFC", name)
 
 
 def unpacked_name(name: str) -> str:
-    """Return the name without `.gz` if it is that of a gzip file."""
+    """Return the name of a file without the ending `.gz`, if it has it."""
     return name[:-3] if name.lower().endswith(".gz") else name
 
 
@@ -48,7 +48,7 @@ def quoted(value: object) -> str:
     if isinstance(value, str) and not value.strip():
         return "an empty text"
     text = json.dumps(value, ensure_ascii=False, default=str)
-    text = text.encode("utf-8", "backslashreplace").decode()  # lone surrogates cannot be printed
+    text = text.encode("utf-8", "backslashreplace").decode()  # single surrogates cannot be printed
     return text if len(text) <= 60 else text[:57] + "..."
 
 
@@ -66,7 +66,7 @@ class LimitExceeded(QuorumError):
 
 
 class RequestBytesExceeded(QuorumError):
-    """A request would read more than MOST_REQUEST_BYTES of files; a job must do it."""
+    """A request would read more than MOST_REQUEST_BYTES of files. A job must read them."""
 
     title = "Too large to be read at once"
 
@@ -88,13 +88,13 @@ def within_request() -> Iterator[None]:
 
 
 def check_head(size: int) -> None:
-    """Raise RequestBytesExceeded if, in a request, a file of so many bytes is too large."""
+    """Raise RequestBytesExceeded if a file of this size is too large for a request. Do nothing outside a request."""
     if _bytes_left.get() is not None and size > MOST_REQUEST_BYTES:
         raise RequestBytesExceeded
 
 
 def count_bytes(size: int) -> None:
-    """Count bytes read. Raise RequestBytesExceeded if, in a request, they are too many."""
+    """Count bytes that were read. Raise RequestBytesExceeded if a request has read too many."""
     left = _bytes_left.get()
     if left is not None:
         left[0] -= size

@@ -24,7 +24,7 @@ BYTES_A_CHARACTER = 4  # most bytes of a character in UTF-8
 
 @contextmanager
 def memory_limit(megabytes: int) -> Iterator[None]:
-    """Limit the memory for data that this process takes in the block, in addition to what it has; 0 for no limit."""
+    """Limit the additional memory for data that this process may take in the block. 0 sets no limit."""
     before = resource.getrlimit(resource.RLIMIT_DATA)
     if megabytes:
         most = data_segment_bytes() + megabytes * 10**6
@@ -36,11 +36,15 @@ def memory_limit(megabytes: int) -> Iterator[None]:
 
 
 def parquet_rows(path: Path) -> Iterator[list[Any]]:
-    """Yield the names of the columns, then rows of JSON values. Raise LimitExceeded, also if the file is damaged."""
+    """Yield the names of the columns, then rows of JSON values.
+
+    Raises:
+        LimitExceeded: a limit is exceeded, or the file is damaged.
+    """
     with path.open("rb"):  # raise here if the file cannot be opened
         most = limits()
     values = asdict(most) | {"memory": int(DATA_SHARE * most.memory), "seconds": max(most.seconds, 1)}
-    # Pass no secrets of the environment to a library that reads files of strangers. Arrow must use the system's
+    # A library that reads files of strangers must not get secrets of the environment. Arrow must use the system's
     # allocator, so that the limit applies.
     environment = {
         "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
@@ -48,7 +52,7 @@ def parquet_rows(path: Path) -> Iterator[list[Any]]:
     }
     reader = subprocess.Popen(  # noqa: S603 - our own program
         [sys.executable, "-P", str(PARQUET), str(path), json.dumps(values)],
-        stdin=subprocess.PIPE,  # closes when this process ends, which ends the child
+        stdin=subprocess.PIPE,  # is closed when this process ends, and thus ends the child process
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         env=environment | {"MALLOC_ARENA_MAX": "1", "OMP_NUM_THREADS": "1"},

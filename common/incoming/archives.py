@@ -1,7 +1,7 @@
 """Unpack uploaded zip archives safely.
 
-No entry may be outside the target folder, be a link, need a password, or grow without limit. Declared sizes are checked
-first, and real sizes counted while unpacking.
+An entry may not be outside the target folder, be a link, need a password, or grow without limit. Declared sizes are
+checked first. Real sizes are counted while unpacking.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from common.incoming import MOST_REQUEST_BYTES, UNLIMITED_GROWTH_BYTES, check_he
 
 SMALL_ARCHIVE = 100 * UNLIMITED_GROWTH_BYTES  # unpacked bytes up to which the limit of growth does not apply
 
-LISTED_BYTES = 330  # bytes allowed for each file in the table of contents, which is read as a whole
+LISTED_BYTES = 330  # most bytes of each file in the table of contents, which is read as a whole
 
 END_RECORD = 22  # bytes of the end-of-archive record without a comment
 
@@ -49,7 +49,7 @@ def is_archive(name: str) -> bool:
 def check_archive(packed: IO[bytes] | UploadedFile, *, name: str, suffixes: set[str] | None = None) -> None:
     """Raise UploadRefused for the first problem in an archive's table of contents.
 
-    In a request, a long table of contents is not checked; the job that unpacks the archive does that.
+    A long table of contents is not checked, since that is too slow for a request. The job that unpacks it checks it.
     """
     if listing_size(packed, name) <= MOST_REQUEST_BYTES:
         _wanted_members(_archive(packed, name), name, suffixes, _size(packed))
@@ -65,7 +65,7 @@ def unpack(
     passed_over: Collection[str] = (),
     progress: Callable[[float, str], None] = lambda share, values: None,
 ) -> list[str]:
-    """Unpack an archive into ``target``; return the names of files skipped because their suffix is in ``passed_over``.
+    """Unpack an archive into ``target``, except files with a suffix in ``passed_over``. Return the names of these.
 
     Raise UploadRefused if the archive is unsafe, damaged, or larger than it declares.
     """
@@ -123,17 +123,17 @@ def listing_size(packed: IO[bytes] | UploadedFile, name: str) -> int:
 
 
 def _stated_size(packed: IO[bytes] | UploadedFile) -> int:
-    """Return the size of the table of contents that the end of the archive states; 0 if there is no end."""
+    """Return the size of the table of contents, as stated in the end record; 0 if the archive has no end record."""
     size = _size(packed)
     packed.seek(max(0, size - LONGEST_END))
     tail = packed.read(LONGEST_END)
-    # Like zipfile, first look for a record without comment, as the record may itself contain the signature.
+    # Like zipfile, first look for a record without comment, since a comment may contain the signature.
     end = len(tail) - END_RECORD
     if not (tail[end : end + 4] == b"PK\x05\x06" and tail.endswith(b"\x00\x00")):
         end = tail.rfind(b"PK\x05\x06")
     if end < 0 or end + 16 > len(tail):
         return 0
-    if tail[end - 20 : end - 16] == b"PK\x06\x07":  # Zip64, for archives above 4 GB
+    if tail[end - 20 : end - 16] == b"PK\x06\x07":  # Zip64, for archives larger than 4 GB
         return int.from_bytes(tail[end - 36 : end - 28], "little")
     return int.from_bytes(tail[end + 12 : end + 16], "little")
 
@@ -144,7 +144,7 @@ def _archive(packed: IO[bytes] | UploadedFile, name: str) -> zipfile.ZipFile:
     packed.seek(max(0, _size(packed) - LONGEST_END - size))
     if (
         packed.read(size + LONGEST_END).count(b"PK\x01\x02") > limits().files
-    ):  # zipfile makes an object of each entry
+    ):  # refuse it early, since zipfile makes an object of each entry
         raise _too_many_files(name)
     try:
         return zipfile.ZipFile(packed)
@@ -165,7 +165,7 @@ def _wanted_members(
             gettext("%(name)s would have %(total)s bytes when unpacked; at most %(most_bytes)s are read.")
             % {"name": name, "total": thousands(total), "most_bytes": thousands(most.bytes)}
         )
-    if total > max(SMALL_ARCHIVE, most.growth * size):  # many small bombs, or entries that share data
+    if total > max(SMALL_ARCHIVE, most.growth * size):  # many small zip bombs, or entries that share data
         raise UploadRefused(
             gettext(
                 "Nothing was read: when unpacked, %(name)s would be more than %(most_growth)s times "
@@ -192,7 +192,7 @@ def _is_litter(inner: PurePosixPath) -> bool:
 
 
 def _problem_of(member: zipfile.ZipInfo, inner: PurePosixPath, suffixes: set[str] | None) -> str:
-    """Return the reason why a file may not be unpacked, or ""."""
+    """Return the reason why a file may not be unpacked; "" if it may be."""
     if any(len(part.encode("utf-8", "surrogateescape")) > LONGEST_NAME for part in inner.parts):
         return gettext("has a name that is too long; please rename it")
     leads_out = inner.is_absolute() or ".." in inner.parts or "\\" in member.filename or ":" in inner.parts[0]
@@ -202,7 +202,7 @@ def _problem_of(member: zipfile.ZipInfo, inner: PurePosixPath, suffixes: set[str
         return gettext("is a link or a device; expected only files")
     if member.flag_bits & 0x1:
         return gettext("needs a password; expected an archive without one")
-    if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):  # others unpack without limit
+    if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):  # others have no limit
         return gettext("uses a compression method that is not supported; expected an ordinary zip archive")
     if member.file_size > max(UNLIMITED_GROWTH_BYTES, limits().growth * member.compress_size):
         return gettext("would be more than %(n)s times as large when unpacked; nothing was read") % {

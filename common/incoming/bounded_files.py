@@ -1,4 +1,4 @@
-"""Read uploaded or imported files, gzipped or not, within the limits."""
+"""Read uploaded or imported files within the limits. Files may be gzipped."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class TextRefused(QuorumError):
 
 
 def uploaded_text(file: UploadedFile, *, most: int = MOST_REQUEST_BYTES) -> str:
-    """Return the text of an upload. Raise an error if it has more than ``most`` bytes."""
+    """Return the text of an upload. Raise TextRefused if it has more than ``most`` bytes, or is not valid text."""
     values = {"name": file.name, "size": thousands(file.size or 0), "most": thousands(most)}
     if (file.size or 0) > most:
         raise TextRefused(gettext("%(name)s has %(size)s bytes; expected at most %(most)s.") % values)
@@ -49,14 +49,17 @@ def uploaded_text(file: UploadedFile, *, most: int = MOST_REQUEST_BYTES) -> str:
 
 
 def open_bounded(path: Path) -> io.BufferedReader:
-    """Open a file, decompressed if it is gzip. Reading may raise LimitExceeded, RequestBytesExceeded or GZIP_ERRORS."""
+    """Open a file, and decompress it if it is gzip.
+
+    Reading from it may raise LimitExceeded, RequestBytesExceeded or one of GZIP_ERRORS.
+    """
     return io.BufferedReader(_BoundedFile(path.open("rb")), READ_AT_ONCE)
 
 
 class _PiecewiseFile:
     """A file that is read in small pieces.
 
-    Growth is measured by what gzip has read, and from Python 3.12 on it reads 128 KiB ahead.
+    Growth is measured by the bytes that gzip has read, and gzip reads 128 KiB ahead since Python 3.12.
     """
 
     def __init__(self, file: io.BufferedReader) -> None:

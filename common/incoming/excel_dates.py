@@ -1,6 +1,6 @@
 """Convert the numbers that Excel stores for dates and times to the text that cells show.
 
-A date is the number of days since the end of 1899, or since 1904 if the workbook says so; the fraction is the time of
+A date is the number of days since the end of 1899, or since 1904 if the workbook says so. Its fraction is the time of
 day. Only the number format of a cell says whether a number is a date (ECMA-376 part 1, 18.8.30 and 18.17.4.1).
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, timedelta
 
-# Built-in formats, which files refer to only by number, as in the United States.
+# Built-in formats, as in the United States. Files refer to them only by number.
 BUILT_IN = {
     14: "m/d/yyyy", 15: "d-mmm-yy", 16: "d-mmm", 17: "mmm-yy", 18: "h:mm AM/PM", 19: "h:mm:ss AM/PM", 20: "h:mm",
     21: "h:mm:ss", 22: "m/d/yyyy h:mm", 45: "mm:ss", 46: "[h]:mm:ss", 47: "mm:ss.0",
@@ -31,7 +31,7 @@ def is_date_format(code: str) -> bool:
 
 
 def shown_date(number: str, code: str, *, since_1904: bool = False) -> str:
-    """Return a number as a date format shows it, or unchanged if it is no date."""
+    """Return a number as a date format shows it. Return it unchanged if it is not a date."""
     try:
         serial = float(number)
     except ValueError:
@@ -41,7 +41,7 @@ def shown_date(number: str, code: str, *, since_1904: bool = False) -> str:
     code = code.partition(";")[0]
     seconds = round(serial * _SECONDS_A_DAY, 3 if ".0" in code else 0)
     year, month, day = (1904, 1, 1) if since_1904 else (1899, 12, 30 + (serial < _LEAP_DAY))
-    moment = datetime(year, month, day, tzinfo=UTC) + timedelta(seconds=seconds)  # the time zone is unknown
+    moment = datetime(year, month, day, tzinfo=UTC) + timedelta(seconds=seconds)  # UTC is a stand-in
     return _written(list(_PART.finditer(code)), moment, seconds)
 
 

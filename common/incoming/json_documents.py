@@ -1,4 +1,4 @@
-"""Parse incoming JSON within the limits, long documents as a stream of entries."""
+"""Parse incoming JSON within the limits. Long documents are parsed as a stream of entries."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from typing import Any
 from common.incoming import LimitExceeded, limits
 
 STRING = re.compile(rb'"(?:[^"\\]+|\\.)*+"', re.DOTALL)
-DEPTH_STEPS = bytes(sign in b"[{" for sign in range(256))  # maps an opening bracket to 1, a closing one to 0
+# Maps an opening bracket to 1, and a closing bracket to 0.
+DEPTH_STEPS = bytes(sign in b"[{" for sign in range(256))
 NO_BRACKETS = bytes(sign for sign in range(256) if sign not in b"[]{}")
 _BLANKS = " \t\r\n"
 _LONGEST_MARK = 16  # most characters of a word, an escape or a number's end that the buffer may cut off
@@ -23,7 +24,7 @@ class TooDeep(ValueError):
 
 
 def load_json(text: str | bytes, **hooks: Any) -> Any:
-    """Parse a document. Raise ValueError if it is no JSON, TooDeep if it is nested too deeply."""
+    """Parse a document. Raise ValueError if it is not JSON, and TooDeep if it is nested too deeply."""
     check_depth(text)
     try:
         return json.loads(text, **hooks)
@@ -46,13 +47,13 @@ def check_depth(text: str | bytes) -> None:
 
 
 class JSONStream:
-    """Parse a document entry by entry, with a buffer for one entry of a list.
+    """Parses a document entry by entry, with a buffer for one entry of a list.
 
     Args:
-        most: most characters of an entry.
+        most: the maximum number of characters of an entry.
 
     Attributes:
-        line: line, from 1, on which the last value read begins.
+        line: the line, from 1, on which the last value begins.
     """
 
     def __init__(
@@ -69,9 +70,14 @@ class JSONStream:
     def members(self) -> Iterator[tuple[str, int | None, Any]]:
         """Yield (key, number, entry) for the entries of each list in the document's top object.
 
-        Before its entries, (key, None, []) announces a list; (key, None, value) is a member that is no list. The key
-        is "" if the document is itself a list. Raise json.JSONDecodeError, ValueError (a number is too long), TooDeep
-        or LimitExceeded.
+        Before the entries of a list, yield (key, None, []). For a member that is not a list, yield (key, None, value).
+        The key is "" if the document itself is a list.
+
+        Raises:
+            json.JSONDecodeError: the document is not JSON.
+            ValueError: a number is too long.
+            TooDeep: the document is nested too deeply.
+            LimitExceeded: an entry is too long, or a list has too many entries.
         """
         if (mark := self._next(peek=True)) == "[":
             yield from self._list("")
@@ -121,7 +127,7 @@ class JSONStream:
             raise self._fault("Expecting ',' delimiter")
 
     def _more(self) -> bool:
-        """Read more into the buffer; return False at the end of the file."""
+        """Read more text into the buffer. Return False at the end of the file."""
         if self._ended:
             return False
         chunk = next(self._chunks, "")
@@ -134,7 +140,7 @@ class JSONStream:
         return True
 
     def _next(self, *, peek: bool = False) -> str:
-        """Return the next character that is not white space, or "" at the end; with `peek`, do not move on."""
+        """Return the next character that is not white space, or "" at the end. With `peek`, do not move past it."""
         while True:
             while self._at < len(self._buffer) and self._buffer[self._at] in _BLANKS:
                 self._at += 1
@@ -155,7 +161,7 @@ class JSONStream:
                 value, end = self._decoder.raw_decode(self._buffer, self._at)
             except RecursionError:
                 raise TooDeep from None
-            except ValueError as error:  # invalid, or cut off at the end of the buffer
+            except ValueError as error:  # the value is invalid, or is cut off at the end of the buffer
                 if not self._is_broken(error):
                     if len(self._buffer) - self._at > self._most:
                         raise LimitExceeded(

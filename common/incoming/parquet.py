@@ -1,7 +1,7 @@
-"""Write the rows of a Parquet file to standard output: `python parquet.py FILE LIMITS`, started by `apart`.
+"""Write the rows of a Parquet file to standard output. `apart` starts it as `python parquet.py FILE LIMITS`.
 
-The first line has the names of the columns, every other line a row, as JSON lists. After an error, the last line is
-an object. The module imports almost nothing from Quorum, because a new process is started for each file.
+The first line has the names of the columns, and every other line has a row, as JSON lists. After an error, the last
+line is an object. The module imports almost nothing from Quorum, since a new process is started for each file.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ MOST_COLUMNS = 16_384
 ROWS_AT_ONCE = 256
 BYTES_AT_ONCE = 2**23
 READ_AT_ONCE = 65_536
-OUT_OF_MEMORY = 3  # exit code
+OUT_OF_MEMORY = 3  # the exit code if the memory does not suffice
 
 
 def _rows_of(path: str) -> Iterator[list[Any]]:
-    """Yield the names of the columns, then rows. Columns of bytes, such as pictures, are not read."""
+    """Yield the names of the columns, then the rows. Columns of bytes, such as pictures, are not read."""
     with pq.ParquetFile(path, buffer_size=READ_AT_ONCE) as file:
         about, names = file.metadata, file.schema_arrow.names
         yield names
@@ -76,7 +76,7 @@ def _as_json_value(value: Any) -> Any:
 
 
 def excess_of(path: str, limits: dict[str, int]) -> tuple[str, str] | None:
-    """Write the rows until a limit is exceeded; then return what exceeds it, and what was expected."""
+    """Write the rows until a limit is exceeded. Return what exceeds the limit and what was expected, or None."""
     until, size = time.monotonic() + limits["seconds"], 0
     for number, row in enumerate(_rows_of(path)):
         if not number and len(row) > MOST_COLUMNS:
@@ -110,7 +110,7 @@ def main(path: str, limits: dict[str, int]) -> None:
     if excess:
         sys.stdout.buffer.write(json.dumps({"excess": excess}).encode() + b"\n")
     sys.stdout.buffer.flush()
-    os._exit(0)  # exit at once, as no cleanup is needed
+    os._exit(0)  # exit at once, since no cleanup is needed
 
 
 def _end_with_parent() -> None:

@@ -31,11 +31,12 @@ WORKBOOK_ERRORS = (UploadRefused, ParseError, DefusedXmlException, LookupError, 
 
 
 def workbook_rows(path: Path) -> Iterator[tuple[int, dict[int, str]]]:
-    """Yield (row number, text by column from 0) for the rows of the first sheet.
+    """Yield the rows of the first sheet as (row number, texts by the number of their column, from 0).
 
     Raises:
-        RequestBytesExceeded: called in a request. LimitExceeded: a limit is exceeded. WORKBOOK_ERRORS: the file is no
-            workbook.
+        RequestBytesExceeded: the function is called in a request.
+        LimitExceeded: a limit is exceeded.
+        WORKBOOK_ERRORS: the file is not a workbook.
     """
     check_head(MOST_REQUEST_BYTES + 1)
     with path.open("rb") as packed:
@@ -166,7 +167,7 @@ class _Cells:
                 )
 
     def close(self) -> None:
-        """Do nothing; the parser calls this at the end."""
+        """Do nothing. The parser calls this at the end."""
 
     def _text(self, text: str) -> str:
         if self._kind == "s":
@@ -180,7 +181,7 @@ class _Cells:
 
 
 class _Formats(_Cells):
-    """Reads date formats from the XML of styles, and the first day of dates from that of the workbook."""
+    """Reads date formats from the XML of styles, and the first day of dates from the XML of the workbook."""
 
     def __init__(self) -> None:
         super().__init__([])

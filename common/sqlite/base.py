@@ -1,10 +1,10 @@
 """Django's backend for SQLite, with a queue in which transactions wait before they begin.
 
 SQLite lets one transaction write at a time. Others try again with pauses of up to 100 ms, and chance decides which is
-next, so under load some wait ten times as long as most. This backend makes transactions wait in a queue first.
+next. Therefore, under load, some wait ten times as long as most. This backend makes transactions wait in a queue first.
 
-The queue only sets the order. SQLite's own lock still excludes other writers, also for transactions that left the queue
-after a timeout, and for programs that do not use it.
+The queue only sets the order. SQLite's own lock still excludes other writers, including transactions that left the
+queue after a timeout, and programs that do not use the queue.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from django.db.backends.sqlite3 import base
 
 from common.sqlite.queue import Queue, Turn
 
-QUEUE_SECONDS = 10.0  # longest wait in the queue, before SQLite's own timeout begins
+QUEUE_SECONDS = 10.0  # longest wait in the queue, after which SQLite's own timeout begins
 
 _queues: dict[str, Queue] = {}
-os.register_at_fork(after_in_child=_queues.clear)  # a child cannot end its parent's turns
+os.register_at_fork(after_in_child=_queues.clear)  # a child process cannot end its parent's turns
 
 
 class DatabaseWrapper(base.DatabaseWrapper):

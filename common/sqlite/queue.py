@@ -1,8 +1,8 @@
-"""A queue of threads and processes, first come, first served.
+"""A queue of threads and processes, in which the first waiting thread is served first.
 
-The first waiting thread of each process competes with those of other processes for locks on two bytes of a file: one
-for the thread that has its turn, one for the next thread. As the next thread is known before a turn ends, processes
-alternate, and no thread overtakes. The kernel releases both locks when a process ends, even if it is killed.
+The first waiting threads of all processes compete for locks on two bytes of a file: one for the thread whose turn it
+is, and one for the next thread. Since the next thread is known before a turn ends, processes alternate, and no thread
+overtakes another. The kernel releases both locks when a process ends, even if it is killed.
 """
 
 from __future__ import annotations
@@ -25,11 +25,10 @@ class QueueTimeout(Exception):
 
 @dataclass
 class Queue:
-    """The queue of all processes that use the same file; without a file, only of this process's threads.
+    """The queue of all processes that use the same file. Without a file, it is the queue of this process's threads.
 
-    The file is created when needed.
-
-    Byte locks belong to a process, so only the first thread of a process may have the file open.
+    The file is created when it is needed. Byte locks belong to a process, so only the first thread of a process may
+    have the file open.
     """
 
     name: str = ""
@@ -37,13 +36,13 @@ class Queue:
     _threads: deque[Turn] = field(default_factory=deque)
 
     def wait(self, patience: float) -> Turn | None:
-        """Wait for a turn for at most ``patience`` seconds. Return None after that, or if the file cannot be used."""
+        """Wait for a turn for at most ``patience`` seconds. Return None after this time or if the file is unusable."""
         turn, until = Turn(self), time.monotonic() + patience
         with self._guard:
             self._threads.append(turn)
             if self._threads[0] is turn:
                 turn.is_first.set()
-        # also if a signal handler raises: the next threads would wait for this one for ever
+        # clean up even if a signal handler raises, or the next threads would wait for this thread forever
         with suppress(QueueTimeout, OSError), ExitStack() as on_failure:
             on_failure.callback(turn.end)
             if not turn.is_first.wait(patience):
@@ -76,7 +75,7 @@ class Turn:
     def end(self) -> None:
         if self.file is not None:
             os.close(self.file)  # releases the locks
-        if self.process == os.getpid():  # a child forked in the meantime is not in the queue
+        if self.process == os.getpid():  # a child process that was forked during the turn is not in the queue
             self.queue.leave(self)
 
 
@@ -84,7 +83,7 @@ def _lock(file: int, byte: int, until: float) -> None:
     while True:
         try:
             return fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, byte)
-        except (BlockingIOError, PermissionError):  # depends on the platform
+        except (BlockingIOError, PermissionError):  # which of the two is raised depends on the platform
             if time.monotonic() > until:
                 raise QueueTimeout from None
         time.sleep(PAUSE)

@@ -1,4 +1,4 @@
-"""Translate the names of models, fields and columns, and the labels of choices, for the staff."""
+"""Translate the names of models, fields and columns, and the labels of choices, for staff pages."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NAMES = ("verbose_name", "verbose_name_plural")
 def translate_names() -> None:
     """Replace names of models, fields and columns, and labels of choices, by lazy translations.
 
-    They are declared as plain English texts; ``scripts/messages.py`` collects them.
+    They are declared as English texts without gettext. ``scripts/messages.py`` collects them.
     """
     for holder, name, text in declared_names():
         setattr(holder, name, _(text))

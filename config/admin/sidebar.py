@@ -45,7 +45,7 @@ TABLES: list[Entry] = [
     (_("Items"), "compare", "judgments.unit"),
     (_("Pages of work"), "view_agenda", "judgments.hit"),
 ]
-FOR_ALL_STAFF = ("judgments.apitoken",)  # models with rows that belong to each account
+FOR_ALL_STAFF = ("judgments.apitoken",)  # models of which every staff account may have rows
 
 
 def front_page(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
@@ -93,7 +93,7 @@ def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
             groups.append({"title": str(title), "separator": bool(title), "items": items})
     entries_of_tables = tables(request)
     if entries_of_tables:
-        for item in entries_of_tables:  # addresses of a study's pages begin with that of their table
+        for item in entries_of_tables:  # the address of a study's page begins with that of the table
             item["active"] = request.path == item["link"]
         groups.append(
             {"title": gettext("Tables"), "separator": True, "collapsible": True, "items": entries_of_tables}

@@ -1,4 +1,4 @@
-"""Load the pages of all apps into the admin, when URLs are loaded; commands start without them."""
+"""Load the pages of all apps into the admin when URLs are loaded, so that commands start without them."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ site.empty_value_display = "–"
 
 
 def _load_pages() -> None:
-    """Load the admin of accounts, of the platform, and of active features, but of no other app.
+    """Load the admin pages of accounts, of the platform and of active features, but of no other app.
 
-    The admin of two-factor devices would show secrets to other administrators, and the REST framework's tokens are
-    unused.
+    The admin pages of two-factor devices would show secrets to other administrators, and the REST framework's tokens
+    are unused.
     """
     for label in ("auth", *OWN_APPS):
         app = apps.get_app_config(label)

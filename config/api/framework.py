@@ -49,14 +49,14 @@ from judgments.access.tokens import KEY_START, token_for_key
 from judgments.api.bodies import refuse_compressed
 from judgments.cached_figures import FiguresPending
 
-OLD_KEY_LENGTH = 40  # characters of keys from before scopes existed; tokens of workers have 43
+OLD_KEY_LENGTH = 40  # characters of old keys without scopes; workers' tokens have 43
 KEY_LENGTH = len(KEY_START) + 43
-COUNTING_SECONDS = 5  # seconds after which a client may ask again for figures that a job is counting
+COUNTING_SECONDS = 5  # seconds after which a client may ask again for figures that a job is computing
 TOO_DEEP = "The body is nested too deeply."
 
 
 class CallsEncoder(FiguresEncoder, JSONEncoder):
-    """Encode figures as ``FiguresEncoder``, and times as the REST framework."""
+    """A JSON encoder that encodes figures as ``FiguresEncoder`` does, and times as the REST framework does."""
 
 
 class FiguresRenderer(JSONRenderer):
@@ -64,7 +64,7 @@ class FiguresRenderer(JSONRenderer):
 
 
 class TokenAuthentication(BaseAuthentication):
-    """Authenticate by ``Authorization: Token ...`` a worker or a staff member, whom permissions distinguish."""
+    """Authenticate a worker or a staff member by ``Authorization: Token KEY``. Permissions distinguish the two."""
 
     def authenticate(self, request: Request) -> tuple[Any, Any] | None:
         parts = get_authorization_header(request).split()
@@ -96,7 +96,7 @@ class TokenAuthentication(BaseAuthentication):
 
 
 class StrictJSONParser(JSONParser):
-    """Refuse JSON that is ambiguous, nested too deeply, or contains text that a database cannot store."""
+    """A JSON parser that refuses JSON that is ambiguous, nested too deeply, or has text that databases cannot store."""
 
     def parse(self, stream: Any, media_type: str | None = None, parser_context: Any = None) -> Any:
         refuse_compressed(parser_context)
@@ -105,7 +105,7 @@ class StrictJSONParser(JSONParser):
             parsed = load_json(
                 body.decode(), object_pairs_hook=_members, parse_constant=_no_number, parse_float=_finite
             )
-            # Such text needs an escape, which few bodies have.
+            # Text that cannot be stored needs an escape, and few bodies have escapes.
             broken = b"\\" in body and not can_be_stored(parsed)
         except UnicodeDecodeError as error:
             raise exceptions.ParseError(f"The body is not UTF-8 at byte {error.start}.") from None
@@ -138,14 +138,14 @@ def _finite(text: str) -> float:
 
 
 class JSONNegotiation(DefaultContentNegotiation):
-    """Render JSON whatever the request accepts; otherwise, a request that accepts only ZIP would get status 406."""
+    """Always render JSON. Otherwise, a request whose Accept header has only ZIP would get status 406."""
 
     def select_renderer(self, request: Request, renderers: Any, format_suffix: str | None = None) -> Any:
         return renderers[0], renderers[0].media_type
 
 
 def problem_response(error: Exception, context: dict[str, Any]) -> Response | None:
-    """Return a problem document for an exception of an API view, or None to leave an unforeseen one to Django."""
+    """Return a problem document for an exception of an API view. For an unforeseen exception, return None."""
     headers: dict[str, str] = {}
     if isinstance(error, FiguresPending):
         return Response(
@@ -188,9 +188,9 @@ def _framework_problem(error: exceptions.APIException) -> tuple[dict[str, Any], 
     return problem(error.status_code, str(error.detail)), headers
 
 
-@csrf_exempt  # it does nothing, and a problem document is more helpful than a page about cookies
+@csrf_exempt  # the view changes nothing, and its response is more helpful than a page about cookies
 def unknown_address(request: HttpRequest) -> HttpResponse:
-    """Return a problem document (404) for an unknown address below /api/; redirect a GET that lacks the last slash."""
+    """Return a problem document (404) for an unknown address below /api/. Redirect a GET that lacks the last slash."""
     if not request.path.endswith("/") and request.method in ("GET", "HEAD"):
         return HttpResponseRedirect(f"{request.path}/{'?' if request.GET else ''}{request.GET.urlencode()}")
     hint = "" if request.path.endswith("/") else " Addresses end with a slash."
@@ -205,7 +205,7 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """Return the response to an unforeseen error (500 or 503): a problem document below /api/, a page elsewhere."""
+    """Return the response to an unforeseen error (500 or 503): below /api/ a problem document, elsewhere a page."""
     if outage := _outage(request, sys.exception()):
         return outage
     if request.path.startswith("/api/"):
@@ -216,14 +216,14 @@ def server_error(request: HttpRequest) -> HttpResponse:
 
 
 def _staff_page(request: HttpRequest) -> str:
-    """Return the admin's error page for an anonymous visitor, as reading the account could fail again."""
+    """Return the admin's error page for an anonymous visitor, since reading the account may fail again."""
     nobody = HttpRequest()
     nobody.META, nobody.path, nobody.user = request.META, request.path, AnonymousUser()
     return loader.render_to_string("admin/500.html", admin.site.each_context(nobody))
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """Return the response with status 400, or 503 in an outage: Django calls this if it cannot store a session."""
+    """Return a response with status 400, or 503 in an outage. Django also calls this if it cannot store a session."""
     if outage := _outage(request, exception):
         return outage
     if request.path.startswith("/api/"):
@@ -232,7 +232,7 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def _outage(request: HttpRequest, error: BaseException | None) -> HttpResponse | None:
-    """Return a response with status 503 if an outage caused the error, else None."""
+    """Return a response with status 503 if an outage caused the error; None otherwise."""
     if error is None or not note_outage(error):
         return None
     if request.path.startswith("/api/"):

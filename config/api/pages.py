@@ -28,7 +28,7 @@ PAGE_PARAMETERS = ("cursor", "page_size", "ordering")
 
 
 class StrictFilters(DjangoFilterBackend):
-    """Filters that refuse unknown parameters: ignoring a misspelt one would return too many rows."""
+    """Filters that refuse unknown parameters. If a misspelt parameter were ignored, a list would have too many rows."""
 
     def filter_queryset(self, request: Request, queryset: QuerySet[Any], view: Any) -> QuerySet[Any]:
         if view.action != "list":
@@ -57,7 +57,7 @@ class StrictFilters(DjangoFilterBackend):
 
 
 def _expected(filter_field: Filter, request: Request, name: str) -> str:
-    """Return a message on what a filter of choices or of rows expects instead of its value; "" for other filters."""
+    """Return a message about what a filter of choices or of rows expects instead of its value; "" for other filters."""
     text = request.query_params.get(name, "")
     if isinstance(filter_field, ModelChoiceFilter):
         name_of = filter_field.extra.get("to_field_name")
@@ -70,7 +70,7 @@ def _expected(filter_field: Filter, request: Request, name: str) -> str:
 
 
 def _problems(filter_field: Filter | None, request: Request, name: str) -> Iterator[str]:
-    """Yield messages about values that the filter's field accepts although the OpenAPI document excludes them."""
+    """Yield messages about values that the filter's field accepts, but the OpenAPI document excludes."""
     values = request.query_params.getlist(name)
     if len(values) > 1:
         yield "is given twice; expected it once."
@@ -82,13 +82,13 @@ def _problems(filter_field: Filter | None, request: Request, name: str) -> Itera
 
 
 class CursorPages(BasePagination):
-    """Keyset pagination: a cursor has the position where the next page starts, so all pages are equally fast.
+    """Keyset pagination. A cursor has the position at which the next page starts, so all pages are equally fast.
 
-    A view's ``orderings`` map public names to fields that are never null; the first is the default. Rows with equal
-    values are ordered by id, so that no row is lost between pages.
+    A view's ``orderings`` map public names to fields that are never null. The first ordering is the default. Rows with
+    equal values are ordered by id, so that no row is lost between pages.
     """
 
-    def paginate_queryset(  # type: ignore[override]  # only for querysets, as a list has no keys
+    def paginate_queryset(  # type: ignore[override]  # only for querysets, since a list has no keys
         self, queryset: QuerySet[Any], request: Request, view: Any = None
     ) -> list[Any]:
         self.request = request
@@ -104,8 +104,8 @@ class CursorPages(BasePagination):
             if field == "pk":
                 rows = rows.filter(**{f"pk__{step}": pk})
             else:
-                beyond = Q(**{f"{field}__{step}": value}) | Q(**{field: value, f"pk__{step}": pk})
-                rows = rows.filter(Q(**{f"{field}__{step}e": value}) & beyond)
+                after_cursor = Q(**{f"{field}__{step}": value}) | Q(**{field: value, f"pk__{step}": pk})
+                rows = rows.filter(Q(**{f"{field}__{step}e": value}) & after_cursor)
         sign = "-" if down != backward else ""
         keys = ["pk"] if field == "pk" else [field, "pk"]
         rows_and_next = list(rows.order_by(*(f"{sign}{key}" for key in keys))[: self.size + 1])
@@ -174,7 +174,7 @@ class CursorPages(BasePagination):
             pk = fields.pk.to_python(pk)
             column = fields.pk if field == "pk" else fields.get_field(field)
             value = column.to_python(value)
-            # raises if the database cannot store a time so early
+            # raises if the time is too early to be stored in the database
             column.get_db_prep_value(value, connections[queryset.db])
             if pk is None or value is None or "\x00" in str(value):
                 raise ValueError("a cursor without a place, or with one that no database holds")

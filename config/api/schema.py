@@ -1,4 +1,4 @@
-"""The OpenAPI document, and the pages /api/docs/ and /api/docs/<tag>/ that show it, in English."""
+"""The OpenAPI document, and the English pages /api/docs/ and /api/docs/<tag>/ that show it."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class TokenScheme(OpenApiAuthenticationExtension):
 
 
 class ProblemErrors:
-    """Mixin that returns errors of views which render YAML or HTML as problem documents."""
+    """A mixin for views that render YAML or HTML. It returns errors as problem documents."""
 
     def handle_exception(self, exc: Exception) -> Any:
         response = super().handle_exception(exc)  # type: ignore[misc]  # a method of the view
@@ -66,13 +66,13 @@ class ProblemErrors:
 
 
 class CachingGenerator(SchemaGenerator):
-    """Generate the document only once for each language and process, as it takes seconds."""
+    """A generator that makes the document only once for each language and process, since this takes seconds."""
 
     _documents: ClassVar[dict[str, dict[str, Any]]] = {}
 
     def get_schema(self, request: Any = None, public: bool = False) -> dict[str, Any]:
         language = get_language()
-        # Do not cache for any text that a request gives as version or language.
+        # Do not cache documents for versions or languages that exist only in a request.
         if not public or self.api_version is not None or language not in dict(settings.LANGUAGES):
             return super().get_schema(request, public)
         if language not in self._documents:
@@ -88,7 +88,7 @@ class SchemaView(ProblemErrors, SpectacularAPIView):
 
 
 def add_problem_responses(result: dict[str, Any], **_: object) -> dict[str, Any]:
-    """Add the responses for errors that all operations have."""
+    """Add the responses for errors that every operation may return."""
     content = {PROBLEM_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
     for path, operations in result["paths"].items():
         for method, operation in operations.items():
@@ -202,12 +202,12 @@ def _value(name: str, schema: Json, objects: Json, *, needed: bool) -> dict[str,
 
 
 def _described(schema: Json) -> SafeString:
-    """Return the description without the generated list of values, which the type shows."""
+    """Return the description without the generated list of values, since the type has the values."""
     return render_inline(re.sub(r"(^|\n+)\* `[\s\S]*", "", schema.get("description", "")))
 
 
 def _type(schema: Json, objects: Json) -> SafeString:
-    """Return a type in words: for an object a link to its members, for an enumeration its values."""
+    """Return a type in words. For an object, return a link to its members; for an enumeration, its values."""
     name = schema.get("$ref", "").removeprefix(REFERENCE)
     if name and "enum" not in objects[name]:
         return format_html('<a href="#{0}">{0}</a>', name)

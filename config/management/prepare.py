@@ -1,4 +1,4 @@
-"""The command that prepares an installation in one process, after installing and before serving."""
+"""The command that prepares an installation in one process, after the packages are installed and before it serves."""
 
 import fcntl
 import hashlib
@@ -56,9 +56,9 @@ class Prepare(QuorumCommand):
         self._once("static-files", _fingerprint(), self._collect, lost=not collected)
         if not later:
             self._once("metrics", quorum_version(), self._announce_compiling)
-            from config.compiling import compile_kernels  # here, as it loads the compiler
+            from config.compiling import compile_kernels  # imported late, since it loads the compiler
 
-            compile_kernels()  # a second if done before; needed if sources, numba or the cache changed
+            compile_kernels()  # takes a second unless sources, numba or the cache have changed
         if not no_demo:
             self._once("demo", "loaded", partial(self._load_demo, later))
         if later:
@@ -76,10 +76,10 @@ class Prepare(QuorumCommand):
             self.stdout.write(printed.getvalue().strip())
 
     def _once(self, step: str, wanted: str, do: Callable[[], None], *, lost: bool = False) -> None:
-        """Do a step, unless it was done before for the same ``wanted`` text, which a file in the data folder records.
+        """Do a step, unless it was done before with the same ``wanted``. A file in the data folder records this text.
 
         Args:
-            lost: whether the result of the step was lost, so that it is done in any case.
+            lost: whether the result of the step was lost. The step is then done in any case.
         """
         note = settings.DATA_DIR / "prepared" / step
         if not lost and note.exists() and note.read_text(encoding="utf-8") == wanted:
@@ -106,7 +106,7 @@ def _fingerprint() -> str:
         for path in sorted(Path(folder).rglob("*")):
             if path.is_file():
                 seen.update(str(path).encode() + path.read_bytes())
-    packages = (package.metadata for package in distributions())  # `version` would read it again
+    packages = (package.metadata for package in distributions())  # `version` would read the metadata again
     for name, version in sorted((package["Name"], package["Version"]) for package in packages):
         seen.update(f"{name} {version}".encode())
     return seen.hexdigest()

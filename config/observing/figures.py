@@ -1,7 +1,7 @@
 """Metrics for Prometheus: counts of requests, and of work that waits in the database.
 
 Each gunicorn process counts in its own file in PROMETHEUS_MULTIPROC_DIR, which config.gunicorn sets. The process that
-serves `/health/metrics` adds them up, and reads queue lengths from the database.
+serves `/health/metrics` adds up the counts of all files, and reads the lengths of queues from the database.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ ERRORS = Counter("quorum_database_errors", "Requests that failed at the database
 
 
 def may_read(address: str, authorization: str) -> bool:
-    """Return whether a visitor may read the metrics: with METRICS_TOKEN, or from an address in METRICS_FROM."""
+    """Return whether a visitor may read the metrics, by METRICS_TOKEN or by an address in METRICS_FROM."""
     token: str = settings.METRICS_TOKEN
     if token and hmac.compare_digest(authorization.encode(), f"Bearer {token}".encode()):
         return True
@@ -75,7 +75,7 @@ def figures_response() -> HttpResponse:
 
 class _RowCollector(Collector):
     def describe(self) -> list[Any]:
-        return []  # so that registering the collector makes no query
+        return []  # prevents a query when the collector is registered
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         answers = GaugeMetricFamily("quorum_database_up", "Whether the database answers")

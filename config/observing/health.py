@@ -1,7 +1,7 @@
 """Health probes of this process, its database and its data folder.
 
-Probes (`/health/live`, `/health/ready`) and metrics are served before host and HTTPS are checked, as such requests use
-the machine's own address.
+Probes (`/health/live`, `/health/ready`) and metrics are served before host and HTTPS are checked, since such requests
+use the machine's own address.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Log lines, as plain text or one JSON object for each event (LOG_FORMAT)."""
+"""Log lines, either as plain text or as a JSON object for each event (LOG_FORMAT)."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from config.installation import exposed_files, sentence_of_exposed
 
 FORMATS = ("text", "json")
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
-# Secret tickets of framed pages and keys of links, which Django would log with the addresses of refused requests.
+# Secret tickets of framed pages, and keys of links. Django would log them with the addresses of refused requests.
 SECRETS = re.compile(r"/(f|look|shared/\d+)/[^/\s\"'<>]+")
 CONTEXT_ATTRIBUTE = "_log_context"  # attribute of requests
 FIELDS = ("method", "path", "status", "ms")  # fields of the access log
 
 
 class PathPatternFilter(logging.Filter):
-    """Log the URL pattern instead of the path, and no headers, as both are texts of people and other sites."""
+    """Log the URL pattern instead of the path, and no headers, since people and other sites can put texts into them."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         request: Any = getattr(record, "request", None)
@@ -39,7 +39,7 @@ class PathPatternFilter(logging.Filter):
 
 
 class OneLineFormatter(logging.Formatter):
-    """Escape control characters, as a line break could forge a second message; line breaks of tracebacks stay."""
+    """Escape control characters, since a line break could forge a second message. Keep line breaks of tracebacks."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - the library's name
         return _visible(super().formatMessage(record))
@@ -55,7 +55,7 @@ def _visible(text: str) -> str:
 class JSONFormatter(JsonFormatter):
     """Write time, level, logger, message, and the log fields of the request or job.
 
-    No other attributes are written: Django adds the request to records, whose query may contain codes.
+    Write no other attributes, since Django adds the request to records, and its query may contain codes.
     """
 
     def add_fields(
@@ -78,8 +78,8 @@ def without_secrets(text: str) -> str:
 
 
 def log_exposed_files() -> None:
-    """Log a warning on data that others may read; a starting server runs no system checks."""
-    from django.conf import settings  # here, as config.settings names this module
+    """Log a warning about data that others may read. A server runs no system checks when it starts."""
+    from django.conf import settings  # imported late, since config.settings uses this module
 
     if places := exposed_files(settings.DATA_DIR, settings.SQLITE_FILE):
         logging.getLogger(__name__).warning("%s", sentence_of_exposed(places))

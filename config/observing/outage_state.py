@@ -1,4 +1,4 @@
-"""The state of outages: log their beginning and end, and give failed requests status 503."""
+"""The state of outages. Log their beginning and end, and set the status of failed requests to 503."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from config.observing.outages import DATABASE, DISK, outage_cause_of, outage_of
 from config.observing.requests import Middleware
 
 RETRY_SECONDS = 10
-OUTAGE_HEADER = "X-Quorum-Outage"  # internal; removed before the response is sent
-QUIET_SECONDS = 5  # seconds without failure before "is back" is logged, as reads may work before writes do
+OUTAGE_HEADER = "X-Quorum-Outage"  # an internal header, which is removed before the response is sent
+QUIET_SECONDS = 5  # seconds without failure before the end is logged, since reads may work before writes do
 LABELS = {DATABASE: "away", DISK: "disk"}  # label values of the metrics
 logger = logging.getLogger(__name__)
 
 
 def note_outage(error: BaseException) -> bool:
-    """Return whether an outage caused the error; log the beginning of an outage."""
+    """Return whether an outage caused the error. Log the beginning of the outage."""
     root = outage_cause_of(error)
     if root is not None:
         STATE.begin(outage_of(root), root)
@@ -39,8 +39,8 @@ class _State:
 
     def begin(self, what: str, error: BaseException) -> None:
         with self._lock:
-            known, self._what, self._last = self._what, what, time.monotonic()
-        if known != what:
+            previous, self._what, self._last = self._what, what, time.monotonic()
+        if previous != what:
             reason = " ".join(str(error).split())[:300]
             logger.error("%s (%s). Requests get status 503 until it is back.", what, reason)
 
@@ -49,16 +49,16 @@ class _State:
 
     def end(self) -> None:
         with self._lock:
-            over, self._what = self._what, ""
-        if over:
-            logger.warning("Over: %s. Requests are answered again.", over[0].lower() + over[1:])
+            outage, self._what = self._what, ""
+        if outage:
+            logger.warning("Over: %s. Requests are answered again.", outage[0].lower() + outage[1:])
 
 
 STATE = _State()
 
 
 class OutageMiddleware(Middleware):
-    """Turn responses of ``mark_outage`` into status 503, and log the end of an outage."""
+    """Set the status of responses of ``mark_outage`` to 503, and log the end of an outage."""
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         response = self.get_response(request)
@@ -72,9 +72,9 @@ class OutageMiddleware(Middleware):
 
 
 def mark_outage(response: HttpResponse) -> HttpResponse:
-    """Set status 500 and a header on a response, and return it; ``OutageMiddleware`` later sets status 503.
+    """Set status 500 and a header on a response, and return it. ``OutageMiddleware`` later sets status 503.
 
-    With any other status than 500, Django would try to store the session, which may fail again.
+    With another status than 500, Django would try to store the session, which may fail again.
     """
     response.status_code = 500
     response.headers[OUTAGE_HEADER] = "yes"

@@ -1,4 +1,4 @@
-"""Recognise outages: errors because the database is not available or a disk is full.
+"""Recognise outages: errors that occur because the database is not available or a disk is full.
 
 The logging settings import this module in every command, so it must not import the metrics.
 """
@@ -22,19 +22,22 @@ SQLITE_OUTAGES = {
     sqlite3.SQLITE_IOERR: DISK,
     sqlite3.SQLITE_FULL: DISK,
 }
-# prefix of the SQLSTATE (connection, disk full, resources, shut-down, system) -> kind of outage
+# kinds of outage by prefix of the SQLSTATE (connection, disk full, resources, shut-down, system)
 POSTGRESQL_OUTAGES = {"08": DATABASE, "53100": DISK, "53": DATABASE, "57P": DATABASE, "58": DISK}
 
 
 def outage_cause_of(error: BaseException | None) -> BaseException | None:
-    """Return the error, or the first of its causes, that shows an outage; Django wraps errors of storing a session."""
+    """Return the error if it shows an outage, or else the first of its causes that does; None if none does.
+
+    Causes matter, since Django wraps errors of storing a session.
+    """
     while error is not None and not outage_of(error):
         error = error.__cause__ or error.__context__
     return error
 
 
 def outage_of(error: BaseException) -> str:
-    """Return the kind of outage that caused the error, or "" for none."""
+    """Return the kind of outage that caused the error; "" if it was not an outage."""
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS):
         return DISK
     if not isinstance(error, DatabaseError | InterfaceError):
@@ -43,7 +46,7 @@ def outage_of(error: BaseException) -> str:
     if isinstance(cause, sqlite3.Error):
         # the lowest byte of an extended error code is the primary code
         return SQLITE_OUTAGES.get(getattr(cause, "sqlite_errorcode", 0) & 0xFF, "")
-    if cause is not None and hasattr(cause, "sqlstate"):  # of psycopg, which may be missing
+    if cause is not None and hasattr(cause, "sqlstate"):  # an error of psycopg, which may not be installed
         state: str | None = cause.sqlstate
         if state is None:  # there was no response from the server
             return DATABASE if isinstance(error, OperationalError | InterfaceError) else ""
@@ -52,7 +55,7 @@ def outage_of(error: BaseException) -> str:
 
 
 class OutageFilter(logging.Filter):
-    """Remove tracebacks from log records of requests that an outage made fail; the log says that there is one."""
+    """Remove tracebacks from log records of requests that failed because of an outage. The log mentions the outage."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         return not (record.exc_info and outage_cause_of(record.exc_info[1]))

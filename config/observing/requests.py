@@ -19,8 +19,8 @@ from config.observing.figures import DURATIONS, REQUESTS
 from config.observing.logs import CONTEXT_ATTRIBUTE
 
 HEADER = "X-Request-ID"
-USABLE_ID = re.compile(r"[A-Za-z0-9._-]{8,64}")  # ids of a proxy that are kept; others are replaced
-WITH_PORT = re.compile(r"\[([^\]]+)\](?::\d+)?|([\d.]+):\d+")  # addresses as some proxies write them
+USABLE_ID = re.compile(r"[A-Za-z0-9._-]{8,64}")  # ids of a proxy that match are kept; others are replaced
+WITH_PORT = re.compile(r"\[([^\]]+)\](?::\d+)?|([\d.]+):\d+")  # addresses of some proxies
 METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
 access = logging.getLogger("quorum.access")
 
@@ -31,7 +31,7 @@ class Middleware:
 
 
 class RequestMiddleware(Middleware):
-    """Give each request an id, which its log lines and its response have, and count it."""
+    """Give each request an id, and count it. The id is in the request's log lines and in its response."""
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         sent = request.headers.get(HEADER, "")
@@ -56,25 +56,25 @@ class RequestMiddleware(Middleware):
 
 
 def pattern_of(request: HttpRequest) -> str:
-    """Return the URL pattern of a request, which has no secrets: `/s/<slug:slug>/work/`."""
+    """Return the URL pattern of a request, such as `/s/<slug:slug>/work/`. It contains no secrets."""
     match = request.resolver_match
     if match is None:
         return f"{settings.STATIC_URL}…" if request.path.startswith(settings.STATIC_URL) else "unknown"
     return _simplified(match.route)
 
 
-@functools.cache  # entries are as few as URL patterns
+@functools.cache  # there are only as many entries as URL patterns
 def _simplified(route: str) -> str:
     return "/" + replace_metacharacters(replace_named_groups(route))
 
 
 def _account(request: HttpRequest) -> int | None:
-    """Return the id of the account if the view loaded it, else None, without a query."""
+    """Return the id of the account if the view has loaded it; None otherwise. Make no query."""
     user = vars(request).get("user")
     if isinstance(user, LazyObject):
         user = None if vars(user).get("_wrapped") is empty else vars(user)["_wrapped"]
     if user is None or getattr(getattr(user, "_meta", None), "label", "") != settings.AUTH_USER_MODEL:
-        return None  # no account, or a worker by token
+        return None  # there is no account, or a worker's token
     return int(user.pk)
 
 
@@ -82,7 +82,7 @@ def visitor_address(request: HttpRequest) -> str:
     """Return the address from which the outermost of the installation's proxies was called."""
     address: str = request.META.get("REMOTE_ADDR", "")
     if settings.PROXIES:
-        # entries further left were in the visitor's own header
+        # entries further to the left were in the visitor's own header
         passed = request.META.get("HTTP_X_FORWARDED_FOR", "").split(",")[-settings.PROXIES :]
         forwarded = passed[0].strip() or address
         with_port = WITH_PORT.fullmatch(forwarded)

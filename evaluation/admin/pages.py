@@ -28,7 +28,7 @@ from judgments.admin.base import (
 )
 from judgments.studies.designs import installed_kind_of
 
-LONGEST_ANSWER = 160  # most characters of a consensus in the list
+LONGEST_ANSWER = 160  # largest number of characters of a consensus in the list
 
 
 @admin.register(Consensus)
@@ -103,7 +103,10 @@ class MetricFilter(KnownValuesFilter):
     title, parameter_name = "metric", "metric"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        """Return the names of metrics, read from analyses, of which there are fewer than scores."""
+        """Return the names of metrics.
+
+        They are read from analyses, of which there are fewer than scores.
+        """
         rows = visible_rows(Analysis.objects.filter(what=Analysis.Kind.META_EVALUATION), request.user)
         metrics = {name for names in rows.values_list("settings__metrics", flat=True) for name in names or ()}
         return [(name, name) for name in sorted(metrics)]

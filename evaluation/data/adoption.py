@@ -1,4 +1,4 @@
-"""Add the captions that workers wrote to the dataset ("adopt" them), and the operation for it."""
+"""Adopt captions: add the captions that workers wrote to the dataset. Also the operation that does so."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ ROWS_AT_ONCE = 2_000
 class Adoption:
     """The result of an adoption.
 
-    system: the system's name, or "" for references. added: captions added. existing: captions that had been adopted
-    before.
+    system: the system's name, or "" for references. added: number of captions added. existing: number of captions
+    that had already been adopted.
     """
 
     dataset: str
@@ -54,7 +54,7 @@ def adopt_captions(*, study: Study, system: str = "", by: User | None = None) ->
     a command adopts the captions.
 
     Raises:
-        EvaluationError: the study collects no captions.
+        EvaluationError: the study does not collect captions.
         WrongState: the study is not closed, was rehearsed, or has no caption; or ``by`` is not an editor.
         DataConflict: ``system`` has other captions, or an invalid name.
     """
@@ -130,7 +130,11 @@ def _add_references(dataset: Dataset, written: list[CollectedCaption]) -> int:
 def _add_outputs(
     dataset: Dataset, study: Study, written: list[CollectedCaption], name: str, by: User | None
 ) -> int:
-    """Store the captions as ranked outputs of the system; return how many are new. Equal texts share a caption."""
+    """Store the captions as ranked outputs of the system, and return the number of new ones.
+
+    Equal texts share a caption. Raise DataConflict if the system's name is invalid, or if the system has captions
+    from elsewhere.
+    """
     if not name.strip() or len(name) > 80 or not name.isprintable():
         raise DataConflict(f"The system's name is {name!r}; expected 1 to 80 visible characters.")
     mark = f"adopted:{content_key(study.slug)}"
@@ -185,7 +189,10 @@ def _store_writers(captions: dict[int, int], written: list[CollectedCaption]) ->
 
 
 def _note_addition(dataset: Dataset, what: dict[str, Any]) -> None:
-    """Record the addition in the dataset's notes, because its fingerprint covers only imported rows."""
+    """Record the addition in the dataset's notes.
+
+    The dataset's fingerprint covers only imported rows, so it does not show the addition.
+    """
     adopted = [
         *dataset.notes.get("adopted", []),
         {**what, "at": timezone.now().isoformat(timespec="seconds")},
@@ -195,7 +202,7 @@ def _note_addition(dataset: Dataset, what: dict[str, Any]) -> None:
 
 
 class AdoptRequest(Parameters):
-    """What the captions become."""
+    """The purpose for which captions are added: as references, or as a system's outputs."""
 
     system = serializers.CharField(default="", help_text="make them this system's outputs, no references")
 
@@ -212,7 +219,7 @@ class AdoptRequest(Parameters):
     ),
 )
 def adopt(*, study: Study, by: User | None, system: str) -> Outcome:
-    """Add the written captions to the dataset, of which you are an editor. Doing it again changes nothing."""
+    """Add the written captions to the dataset, of which you must be an editor. Repeating this changes nothing."""
     adoption = adopt_captions(study=study, system=system, by=by)
     writers = ngettext("%(n)s writer", "%(n)s writers", adoption.writers) % {"n": thousands(adoption.writers)}
     what = _("outputs of system %(name)r") % {"name": adoption.system} if adoption.system else _("references")

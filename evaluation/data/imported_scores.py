@@ -21,15 +21,15 @@ from quorum.numeric.signatures import Signature
 Per = ScoreKeys.Per
 
 VERSION = "1.0"  # version of the signature
-FIELD = "imported"  # field of the signature that says what was scored
+FIELD = "imported"  # field of the signature that names the scored subjects
 DIGITS = 12  # digits of the hash in a signature
-NO_ROW_ID = 0  # stands for a row id
+NO_ROW_ID = 0  # used in place of a row id
 
 Keys = dict[str, Ints]
 
 
 def stable_number(*names: str) -> int:
-    """Return a number for an image's name and its captions that is the same in every installation."""
+    """Return a number for an image's name and its captions, which is the same in every installation."""
     digest = hashlib.blake2b("\0".join(names).encode("utf-8", "surrogatepass"), digest_size=8)
     return int.from_bytes(digest.digest(), "little", signed=True)
 
@@ -39,7 +39,10 @@ def _stable_numbers(named: Sequence[tuple[str, ...]]) -> Ints:
 
 
 def signature_of(metric: ImportedMetric) -> str:
-    """Return the signature of an imported metric: name, what was scored, whether higher is better, hash and file."""
+    """Return the signature of an imported metric.
+
+    It has the metric's name, the scored subjects, whether higher is better, and the hash and name of the file.
+    """
     fields = {FIELD: metric.per, "better": metric.better, "scores": metric.sha256[:DIGITS]}
     return str(Signature(metric.name, fields | {"file": metric.source}, VERSION))
 
@@ -52,7 +55,7 @@ def is_imported(signature: str) -> bool:
 class ScoreColumn:
     """One metric's scores of one kind of subject (captions, systems or pairs).
 
-    keys: of the metric's `ScoreKeys`. scores: (N,) float64, negated if lower is better; nothing else negates them.
+    keys: the keys of the metric's `ScoreKeys`. scores: (N,) float64, negated here, and only here, if lower is better.
     """
 
     metric: ImportedMetric
@@ -67,8 +70,8 @@ class ScoreColumn:
     def scores_of(self, subjects: Ints, systems: Sequence[Sequence[int]] = ()) -> Floats:
         """Return the (P,) scores of the subjects; nan if missing.
 
-        systems: (P,) row ids of the systems credited with each subject. A score is the mean over those that have one,
-        else over all systems.
+        systems: (P,) row ids of the systems credited with each subject. A score is the mean over the credited
+        systems that have one; if none has, the mean over all systems.
         """
         known = ~np.isnan(self.scores)
         scored, starts = np.unique(self.keys["place"][known], return_index=True)
@@ -113,7 +116,10 @@ class ImportedScores:
     def of_captions(
         self, name: str, captions: Sequence[tuple[int, str]], systems: Sequence[Sequence[int]] = ()
     ) -> Floats:
-        """Return the (N,) scores of (image row id, text), as ``ScoreColumn.scores_of`` does. Raise EvaluationError."""
+        """Return the (N,) scores of (image row id, text), as ``ScoreColumn.scores_of`` does.
+
+        Raise EvaluationError if a score is missing, or if the metric does not score captions.
+        """
         column = self.columns[name].get(Per.CAPTIONS)
         if column is None:
             raise self._refusal(name, "captions one by one")
@@ -121,7 +127,7 @@ class ImportedScores:
         return self._require_complete(name, scores, lambda row: captions[row])
 
     def has_scores(self, captions: Sequence[tuple[int, str]]) -> Flags:
-        """Return (N,) flags: whether all metrics that score captions have a score of the caption."""
+        """Return (N,) flags that say whether all metrics which score captions have a score of the caption."""
         columns = [by_per[Per.CAPTIONS] for by_per in self.columns.values() if Per.CAPTIONS in by_per]
         scored: Flags = np.ones(len(captions), dtype=np.bool_)
         if columns:
@@ -137,10 +143,10 @@ class ImportedScores:
     def _by_names(
         column: ScoreColumn, named: Sequence[tuple[str, ...]], systems: Sequence[Sequence[int]] = ()
     ) -> Floats:
-        """Return the (N,) scores of (image, text, ...); nan if missing.
+        """Return the (N,) scores of subjects that are named by an image and one or two texts; nan if missing.
 
-        Texts are looked up in their normalised form, then as written and without blanks at their ends, as earlier
-        versions stored them.
+        Texts are looked up in their normalised form, then as written and without blanks at their ends, because earlier
+        versions stored them so.
         """
         scores = np.full(len(named), np.nan)
         for form in (one_text, str, str.strip):
@@ -155,10 +161,12 @@ class ImportedScores:
     def of_pairs(
         self, name: str, pairs: Sequence[tuple[int, str, str]], systems: Sequence[tuple[str, str]]
     ) -> Floats:
-        """Return the (N, 2) scores of (image row id, first text, second text). Raise EvaluationError if one is missing.
+        """Return the (N, 2) scores of (image row id, first text, second text).
 
         systems: (N,) names of both texts' systems. A preference p becomes p / 2 for the first and -p / 2 for the
-        second. The file may have the texts in either order; if it has both orders, the mean is taken.
+        second. The file may have the texts in either order; if it has both orders, the mean is used.
+
+        Raise EvaluationError if a score is missing.
         """
         by_per = self.columns[name]
         if Per.CAPTIONS in by_per:
@@ -203,7 +211,7 @@ NO_SCORES = ImportedScores(None, {})
 
 
 def imported_scores(dataset: Dataset, names: Iterable[str] | None = None) -> ImportedScores:
-    """Return a dataset's imported scores, of the named metrics or of all."""
+    """Return a dataset's imported scores, for the named metrics or for all."""
     rows = ImportedMetric.objects.filter(dataset=dataset).order_by("pk")
     if names is not None:
         wanted = [name for name in names if METRIC_NAME.fullmatch(name)]
@@ -219,7 +227,7 @@ def imported_scores(dataset: Dataset, names: Iterable[str] | None = None) -> Imp
 
 
 def check_imported(dataset: Dataset, names: Iterable[str]) -> None:
-    """Raise EvaluationError for a metric that was imported only for other datasets, and that no package has."""
+    """Raise EvaluationError if a metric was imported only for other datasets, and no package has it."""
     metrics = ImportedMetric.objects.filter(name__in=list(names))
     of_dataset = set(metrics.filter(dataset=dataset).values_list("name", flat=True))
     elsewhere = sorted(set(metrics.values_list("name", flat=True)) - of_dataset)

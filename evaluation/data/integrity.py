@@ -1,4 +1,4 @@
-"""Check every invariant of the stored rows."""
+"""Check all invariants of the stored rows."""
 
 from __future__ import annotations
 
@@ -98,14 +98,14 @@ NOTES = (leases_that_ended, results_older_than_the_data)
 
 @dataclass(frozen=True, slots=True)
 class IntegrityFindings:
-    """Broken invariants (``problems``), and stale data (``notes``), one sentence each."""
+    """Broken invariants (``problems``), and stale data (``notes``), with one sentence for each."""
 
     problems: list[str]
     notes: list[str]
 
 
 def _checks_of_features() -> list[Callable[[], Sentences]]:
-    """Return the integrity checks of all features, including those that are off."""
+    """Return the integrity checks of all features, including features that are switched off."""
     paths = (path for app in apps.get_app_configs() for path in getattr(app, "integrity_checks", ()))
     return [import_string(path) for path in paths]
 

@@ -1,6 +1,6 @@
 """The page "Metrics" of a study, to which features add parts.
 
-Only features import this module, so without them there is no such page.
+Only features import this module, so there is no such page without features.
 """
 
 from __future__ import annotations

@@ -23,16 +23,16 @@ ROWS_AT_ONCE = 2_000
 
 
 def study_progress(study: Study) -> dict[str, Any]:
-    """Count HITs, assignments and judgments.
+    """Return counts of HITs, assignments and judgments.
 
-    ``wanted`` is 0 for imports. ``hits_done`` counts HITs with every slot submitted. ``timeline`` has up to 200 pairs
-    of a time and the number of judgments until then. ``stopping`` has the savings of early stopping, or None.
+    ``wanted`` is 0 for imports. ``hits_done`` counts HITs whose slots are all submitted. ``timeline`` has up to 200
+    pairs of a time and the number of judgments until then. ``stopping`` has the savings of early stopping, or None.
     """
     states, timeline, revised_at = _count_work(study)
     counts, judgments = (
         _counts(study, states),
         timeline[-1][1] if timeline else 0,
-    )  # change only with a submission
+    )  # these change only with a submission
     return {
         **counts,
         "wanted": judgments_wanted(counts, judgments),
@@ -62,7 +62,7 @@ def _counts(study: Study, states: dict[str, int]) -> dict[str, Any]:
 
 
 def judgments_wanted(counts: Mapping[str, Any], judgments: int) -> int:
-    """Return the number of judgments wanted; once all HITs are complete, that is ``judgments``."""
+    """Return the number of judgments wanted. When all HITs are complete, this is ``judgments``."""
     complete = 0 < counts.get("hits", 0) == counts.get("hits_done")
     return judgments if complete else counts.get("wanted", 0)
 
@@ -102,7 +102,8 @@ def _count_hits(study: Study) -> dict[str, int]:
         size=_count_per_hit(HITUnit.objects.filter(hit=OuterRef("pk"))), handed_in=_count_per_hit(finished)
     )
     complete = Q(handed_in__gte=F("required") - F("spared"))
-    if not stops_early(study):  # skip HITs without assignment, which only with early stopping can be complete
+    # Skip HITs without assignments, which can be complete only with early stopping.
+    if not stops_early(study):
         complete &= Q(handed_in__gt=0)
     if draws_at_claim(study):  # HITs that nobody has taken have no units yet
         rows = rows.annotate(full=Greatest(F("size"), Value(design_of(study).units_per_hit)))
@@ -115,7 +116,10 @@ def _count_hits(study: Study) -> dict[str, int]:
 
 
 def _count_per_hit(rows: QuerySet[Any]) -> Coalesce:
-    """Count the ``rows`` of an outer HIT by a subquery, for which the database uses an index and does not sort."""
+    """Return a subquery that counts the ``rows`` of an outer HIT.
+
+    For a subquery, the database uses an index and does not sort.
+    """
     counted = rows.order_by().values("hit").annotate(n=Count("pk")).values("n")
     return Coalesce(Subquery(counted, output_field=IntegerField()), Value(0))
 

@@ -30,7 +30,8 @@ NO_SYSTEM = -1
 class JudgedUnits:
     """(U,) row ids of units in order, and the positions of their images and texts in ``Proposals``.
 
-    of_file: (C, 2) position of a unit, and of a system that a file credits with the unit's text; -1 for no system.
+    of_file: (C, 2) position of a unit, and of a system that a file credits with the unit's text; -1 if there is no such
+    system.
     """
 
     pk: Ints
@@ -46,7 +47,7 @@ class JudgedUnits:
 
 @dataclass(frozen=True, slots=True)
 class Proposals:
-    """N entries of systems' lists, ordered by system, task, query and position; a list has no item twice.
+    """N entries of systems' lists, ordered by system, task, query and position. A list has no item twice.
 
     Attributes:
         texts: for each text, the id of one of its captions; may be an Arrow array, as there can be millions.
@@ -76,7 +77,7 @@ class Proposals:
 
     @property
     def search(self) -> Flags:
-        """Return (N,) bool: entries of lists of images, whose query is a caption."""
+        """(N,) flags of entries of lists of images, whose query is a caption."""
         return self.query_caption >= 0
 
     @property
@@ -89,9 +90,9 @@ class Proposals:
         return keys
 
     def credits(self) -> tuple[Ints, Ints]:
-        """Return which units score which entries: (K,) positions of entries, ascending, and (K,) positions of units.
+        """Return (K,) positions of entries, ascending, and (K,) positions of the units that score these entries.
 
-        A unit scores the systems that its file credits, else all systems that gave its text
+        A unit scores the systems that its file credits, or else all systems that gave its text
         (``judgments.models.units.credited``).
         """
         units = self.units
@@ -110,7 +111,10 @@ class Proposals:
 
 @dataclass(frozen=True, slots=True)
 class ListRows:
-    """Unsorted entries of lists, as in ``Proposals``; ``rank`` orders a list, and is the position if ``placed``."""
+    """Unsorted entries of lists, as in ``Proposals``.
+
+    ``rank`` orders a list, and is the position if ``placed`` is true.
+    """
 
     system: Ints
     image: Ints
@@ -130,7 +134,7 @@ def sort_into_lists(
     documents: Mapping[str, str],
     units: JudgedUnits,
 ) -> Proposals:
-    """Return the rows sorted into lists; a repeated item is kept once, at its best position.
+    """Return the rows sorted into lists. A repeated item is kept once, at its best position.
 
     ``documents`` is a result of `first_of_documents`.
     """
@@ -169,7 +173,10 @@ def _outputs_of(study: Study) -> QuerySet[Output]:
 
 
 def scored_rows(study: Study) -> QuerySet[Any]:
-    """Return the rows of systems that the study's answers score: outputs, boxes or keywords; none for pairs."""
+    """Return the rows of systems that the study's answers score: outputs, boxes or keywords.
+
+    There are none for pairs.
+    """
     kind = KINDS[study.protocol]
     if kind.system_content:
         return SystemContent.objects.of_study(study, kind.system_content)
@@ -177,13 +184,16 @@ def scored_rows(study: Study) -> QuerySet[Any]:
 
 
 def newest_output(study: Study) -> int:
-    """Return the highest row id in ``scored_rows``, 0 for none."""
+    """Return the highest row id in ``scored_rows``, or 0 if there are none."""
     newest = scored_rows(study).aggregate(last=Max("pk"))
     return newest["last"] or 0
 
 
 def proposals_of(study: Study) -> Proposals:
-    """Return all systems' lists for images of the judged splits, and for captions whose lists contain such an image."""
+    """Return the entries of all systems' lists.
+
+    Lists for images are those of the judged splits. Lists for captions are those that have such an image.
+    """
     units = Unit.objects.filter(study=study, control=False, first__isnull=False).order_by("position", "pk")
     unit, image_shown, first_shown = columns_of(units.values_list("pk", "item_id", "first_id"), 3).astype(
         np.int64
@@ -199,7 +209,7 @@ def proposals_of(study: Study) -> Proposals:
     of_splits = np.array([pk for pk, (_, split) in items.items() if split in splits], dtype=np.int64)
     system, item, caption, rank, search = _outputs(study, splits)
     searched = search > 0
-    if searched.any():  # keep whole lists of captions if these contain an image of the splits
+    if searched.any():  # keep the whole list of a caption if it has an image of the splits
         here = np.isin(item, of_splits)
         wanted = ~searched | np.isin(caption, caption[searched & here])
         columns = (system, item, caption, rank, searched)
@@ -246,7 +256,7 @@ def proposals_of(study: Study) -> Proposals:
 
 
 def _credits_of_file(study: Study, units: Ints, position_of: Mapping[int, int]) -> Ints:
-    """Return ``JudgedUnits.of_file`` for (U,) row ids of units; ``position_of`` has the positions of systems."""
+    """Return ``JudgedUnits.of_file`` for (U,) row ids of units. ``position_of`` has the positions of systems."""
     rows = Unit.objects.filter(study=study, control=False, first__isnull=False).exclude(systems=[])
     credits = np.array(
         [
@@ -261,7 +271,7 @@ def _credits_of_file(study: Study, units: Ints, position_of: Mapping[int, int]) 
 
 
 def _outputs(study: Study, splits: set[str]) -> Ints:
-    """Return (5, N): system, image, caption, rank, and 1 for lists of images, in the order of row ids."""
+    """Return (5, N) columns in the order of row ids: system, image, caption, rank, and 1 for lists of images."""
     task = Case(When(task=Output.Task.SEARCH, then=1), default=0)
     rows = _outputs_of(study).filter(Q(item__split__in=sorted(splits)) | Q(task=Output.Task.SEARCH))
     columns = rows.order_by().values_list("system_id", "item_id", "caption_id", "rank", task, "pk")
@@ -274,10 +284,11 @@ class _Captions:
     """C captions.
 
     Attributes:
-        pk, item: (C,) row ids of captions and of the images for which they were written, 0 for none.
+        pk: (C,) row ids of captions.
+        item: (C,) row ids of the images for which the captions were written, 0 for none.
         key: (C,) ids of the captions.
         text: (C,) positions of the captions' texts in `texts`.
-        texts: for each text, the id of a caption with it, preferably of a judged one.
+        texts: for each text, the id of a caption with this text, preferably a judged caption.
     """
 
     pk: Ints
@@ -295,8 +306,8 @@ class _Captions:
 
 
 def _captions(study: Study, items: Ints, proposed: Ints, shown: Ints) -> _Captions:
-    """Return the captions written for ``items``, and those with the row ids ``proposed`` or ``shown``."""
-    import pyarrow as pa  # when it is first used
+    """Return the captions written for ``items``, and the captions with the row ids ``proposed`` or ``shown``."""
+    import pyarrow as pa  # imported late, because it loads slowly
 
     rows = Caption.objects.filter(dataset=study.dataset_id).order_by("pk")
     columns = rows.values_list("pk", Coalesce("item_id", Value(0)), "key", "text_key")
@@ -328,7 +339,7 @@ def _codes(column: pa.ChunkedArray) -> Ints:
 
 
 def _original_ranks(captions: _Captions, item: Ints, caption: Ints, text: Ints, searched: Flags) -> Ints:
-    """Return ``Proposals.original``; captions are compared by their words."""
+    """Return ``Proposals.original``. Captions are compared by their words."""
     with_image = captions.item > 0
     written_for = captions.item[places_in(captions.pk, caption)]
     width = len(captions.pk) + 1
@@ -339,7 +350,7 @@ def _original_ranks(captions: _Captions, item: Ints, caption: Ints, text: Ints, 
 
 
 def _ranks_are_positions(study: Study, systems: Mapping[int, str], system: Ints, searched: Flags) -> Flags:
-    """Return (N,) flags: whether the rank is the position, as for systems known only from judgments."""
+    """Return (N,) flags that say whether the rank is the position, as it is for systems known only from judgments."""
     partly = study.dataset.known_in_part
     placed = np.zeros(len(system), dtype=bool)
     for task, chosen in ((Output.Task.ANNOTATION, ~searched), (Output.Task.SEARCH, searched)):

@@ -61,10 +61,11 @@ Without --level, values are compared at the level of the file's protocol, else n
 
 
 class AgreementExtension(Protocol):
-    """Options that a feature adds to the command, and what the command does with them.
+    """An extension of the command by a feature: options, and the work that they ask for.
 
     Attributes:
-        help: a paragraph of the command's help. example: a line of its examples.
+        help: a paragraph of the command's help.
+        example: a line of its examples.
     """
 
     help: ClassVar[str]
@@ -73,7 +74,7 @@ class AgreementExtension(Protocol):
     def add_arguments(self, parser: CommandParser) -> None: ...
 
     def handle(self, command: Agreement, options: dict[str, Any]) -> bool:
-        """Return whether the options ask for the extension's work, which is then done."""
+        """Do the extension's work if the options ask for it. Return whether they do."""
 
 
 class Agreement(QuorumCommand):
@@ -141,7 +142,7 @@ class Agreement(QuorumCommand):
         table = self._read(options, chosen)
         level = chosen or table.level
         if level != "nominal" and table.values.dtype == object:
-            # The protocol needs numbers, but a text was found: read again for an error with its line.
+            # The protocol needs numbers, but the file has a text: read it again, for an error that names the line.
             table = self._read(options, level)
         drawn = {"resamples": options["resamples"], "seed": options["seed"]}
         ratings = ratings_of_judgments(table.units, table.workers, table.values)
@@ -251,7 +252,7 @@ class Agreement(QuorumCommand):
 
 
 def _clusters(table: FileJudgments | OpenJudgments, items: Sequence[Any], *, naive: bool) -> Any:
-    """Return the clusters of judgments, as in a study's results: by (N,) `items`, or without them by unit."""
+    """Return the clusters of judgments, as in a study's results: by (N,) `items`, or by unit if there are no items."""
     if naive:
         return NAIVE
     if not len(items):
@@ -272,7 +273,10 @@ def _coefficients(chosen: str | None) -> list[str]:
 
 @cache
 def line_count(path: Path) -> int:
-    """Return an estimate of the number of lines for the progress bar; for a folder, of its largest file."""
+    """Return an estimate of the number of lines, for the progress bar.
+
+    For a folder, return that of its largest file.
+    """
     if path.is_dir():
         path = max(
             (file for file in path.iterdir() if file.is_file()),

@@ -1,4 +1,4 @@
-"""Commands on the installation: load the demo, check all invariants."""
+"""Commands on the installation, which load the demo and check all invariants."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from judgments.studies.studies import create_study
 
 FOLDER = Path(settings.BASE_DIR) / "demo"
 DATASET = "demo"
-OPEN_STUDIES = ("graded", "relevance", "pairwise", "triplet")  # the last one made is listed first
+OPEN_STUDIES = ("graded", "relevance", "pairwise", "triplet")  # the study that is made last is listed first
 FINISHED_STUDY = "triplet-finished"
 
 
@@ -45,7 +45,7 @@ class LoadDemo(QuorumCommand):
 
 
 def load_demo(progress: Progress, *, later: bool = False) -> list[Study]:
-    """Import data and create studies; return the studies, open ones first. With ``later``, jobs compute results."""
+    """Import data and create studies. Return the studies, open ones first. With ``later``, jobs compute the results."""
     from annotation.crowds.opening import open_study
     from annotation.rehearsal.crowd import RehearsalCrowd
     from annotation.rehearsal.run import rehearse
@@ -113,7 +113,7 @@ class CheckIntegrity(QuorumCommand):
     example = "manage.py check_integrity"
 
     def handle(self, *args: Any, **options: Any) -> None:
-        from evaluation.data.integrity import CHECKS, check_integrity  # here, as it loads pyarrow
+        from evaluation.data.integrity import CHECKS, check_integrity  # late, as it loads pyarrow
 
         findings = check_integrity()
         for problem in findings.problems:

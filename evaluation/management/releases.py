@@ -1,4 +1,4 @@
-"""Commands that write files for others: exports, reports, releases."""
+"""Commands that write files for other people: exports, reports, releases."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands on results: compute them, import scores."""
+"""Commands that compute results and import scores."""
 
 from __future__ import annotations
 

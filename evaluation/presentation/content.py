@@ -1,4 +1,4 @@
-"""The content of reports as plain data: sections with sentences, plots, and tables of unrounded numbers."""
+"""The content of reports as plain data. Sections have sentences, plots, and tables of unrounded numbers."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from common.amounts import (
     thousands,
 )
 
-# Sections that pages show first, with an unfolded figure; other sections are folded.
+# Sections that pages show first, with an unfolded figure. Other sections are folded.
 LEADING = ("verdict", "tournament", "grades", "ranking", "metrics")
 MOST_NAMED = 6
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A number with its interval and n; fields are None if undefined."""
+    """A number with its interval and n. Fields are None if undefined."""
 
     value: float | None
     low: float | None = None
@@ -44,8 +44,8 @@ class Column:
     """A table column.
 
     shows: the format of cells: text, count, share (per cent without the sign), percent, coefficient, score, number,
-    fixed (two digits), signed or p. verbatim: the heading is a name, such as a metric's, and is neither translated
-    nor changed.
+    fixed (two digits), signed or p. verbatim: whether the heading is a name, such as a metric's, which is neither
+    translated nor changed.
     """
 
     name: str
@@ -79,7 +79,7 @@ class Table:
 
     @property
     def incomplete(self) -> bool:
-        """Whether a cell is empty."""
+        """Whether at least one cell is empty."""
         return any(cell is None for row in self.rows for cell in row)
 
     def lines(self) -> list[str]:
@@ -95,7 +95,7 @@ class Table:
         ]
 
     def heads(self) -> list[tuple[str, bool]]:
-        """Return the translated headings for a page, each with whether its column holds text."""
+        """Return the translated headings for a page, each with a flag that says whether its column has text."""
         return [(column.heading, column.is_text) for column in self.columns]
 
     def cells(self) -> list[list[dict[str, Any]]]:
@@ -106,7 +106,7 @@ class Table:
         ]
 
     def data(self) -> tuple[list[str], list[list[Any]]]:
-        """Return headings and unrounded rows; a column with intervals becomes value, low, high and n."""
+        """Return headings and unrounded rows. A column with intervals becomes four columns: value, low, high and n."""
         heads: list[str] = []
         rows: list[list[Any]] = [[] for _ in self.rows]
         for index, column in enumerate(self.columns):
@@ -129,7 +129,7 @@ class Table:
 def plain_table(
     title: str, columns: Iterable[tuple[str, str]], rows: Iterable[Sequence[Cell]], name: str = ""
 ) -> Table:
-    """Return a table without a note; ``columns`` are names and ``Column.shows``."""
+    """Return a table without a note. ``columns`` are pairs of a name and ``Column.shows``."""
     return Table(
         name,
         title,
@@ -155,7 +155,7 @@ def levels_of(label: str, estimate: Estimate) -> list[Level]:
 
 @dataclass(frozen=True, slots=True)
 class DotPanel:
-    """A panel of dots: one estimate for each label of the plot."""
+    """A panel of dots, with one estimate for each label of the plot."""
 
     title: str
     estimates: tuple[Estimate, ...]
@@ -174,7 +174,7 @@ class DotPlot:
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """A line of a plot; floors are ``dashed``."""
+    """A line of a plot. A floor is ``dashed``."""
 
     label: str
     x: tuple[float, ...]
@@ -184,7 +184,7 @@ class Curve:
 
 @dataclass(frozen=True, slots=True)
 class CurvePanel:
-    """A panel of curves; ``bounds`` are floors and ceilings that are curves."""
+    """A panel of curves. ``bounds`` are floors and ceilings that are curves."""
 
     title: str
     curves: tuple[Curve, ...]
@@ -228,14 +228,14 @@ class Heatmap:
 
 @dataclass(frozen=True, slots=True)
 class Specifications:
-    """A specification curve: S ordered estimates above a matrix of the options that gave them.
+    """A specification curve: S estimates in order, above a matrix of the options that each estimate is based on.
 
     Attributes:
         holds: (S,) whether the claim holds.
         reported: the position of the specification that the report uses; None if it is not drawn.
         choices: label and options of each of C choices.
-        taken: (S, C) positions of the options taken.
-        level: the value from which on the claim holds.
+        taken: (S, C) positions of the chosen options.
+        level: the estimate from which on the claim holds.
     """
 
     estimates: tuple[Estimate, ...]
@@ -269,7 +269,7 @@ class Plot:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A heading with sentences, plots and tables; if there are none, ``empty`` says why."""
+    """A heading with sentences, plots and tables. If there are none, ``empty`` says why."""
 
     name: str
     title: str
@@ -304,12 +304,13 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A report; its fields are the keys of ``report.json``.
+    """A report. Its fields are the keys of ``report.json``.
 
     Attributes:
         methods: paragraphs on methods for a paper.
         citations: distinct keys of ``references.bib``.
-        settings, signatures: by name of the analysis.
+        settings: settings of the analyses, by name.
+        signatures: signatures of the analyses, by name.
         parts: results of the optional parts that were requested, by name; each becomes a file.
     """
 
@@ -346,7 +347,7 @@ class Report:
 
 
 def reading_order(name: str) -> int:
-    """Return the sort key of a section on a page: those of LEADING first."""
+    """Return the sort key of a section on a page. Sections of LEADING come first."""
     return LEADING.index(name) if name in LEADING else len(LEADING)
 
 
@@ -401,7 +402,7 @@ def _number(value: str | int | float | None, shows: str) -> str:
 
 
 def join_names(names: Sequence[str]) -> str:
-    """Join names as "a, b and c"; if there are many, give only the number of the last ones."""
+    """Return names joined as "a, b and c". If there are many, the last ones are replaced by their number."""
     shown, left = list(names[:MOST_NAMED]), len(names) - MOST_NAMED
     if left > 0:
         shown.append(gettext("%(n)s more") % {"n": left})
@@ -411,7 +412,7 @@ def join_names(names: Sequence[str]) -> str:
 
 
 def estimate_of(figure: Mapping[str, Any] | None, *, with_n: bool = True) -> Estimate:
-    """Return a figure as an estimate; without n if not ``with_n``, as n may have a column of its own."""
+    """Return a figure as an estimate. Leave out n if not ``with_n``, for example because n has a column of its own."""
     figure = figure or {}
     n = figure.get("n") if with_n else None
     return Estimate(figure.get("value"), figure.get("low"), figure.get("high"), n)

@@ -41,9 +41,9 @@ TEX = {
 }  # fmt: skip
 LAST_LATIN = "\u017f"
 FOLDER = Path(__file__).parent
-# Version of the wording of reports and of the templates of releases; each release states its own. `verify` renders
-# texts of this version again, and compares only sections for other versions. Raise it with wording.toml or the
-# templates.
+# Version of the wording of reports and of the templates of releases. Each release states its version. `verify` renders
+# texts of this version again; for other versions it compares only sections. Increase it when you change wording.toml or
+# the templates.
 WORDING_VERSION = 1
 WORDING_TEMPLATES: dict[str, Any] = tomllib.loads((FOLDER / "wording.toml").read_text(encoding="utf-8"))
 
@@ -55,7 +55,7 @@ def add_wording(path: Path) -> None:
 
 
 def text_templates(folder: Path, *, escape: Callable[[str], str] | None = None) -> Environment:
-    """Return a Jinja environment for plain text; ``escape`` is applied to all values except ``Markup``."""
+    """Return a Jinja environment for plain text. ``escape`` is applied to all values except ``Markup``."""
 
     def escaped(value: Any) -> Any:
         return value if escape is None or isinstance(value, Markup) else escape(str(value))
@@ -97,7 +97,7 @@ def fill_template(text: str, values: dict[str, Any]) -> str:
 
 
 def render_sentence(name: str, /, *, wording: int = WORDING_VERSION, **values: Any) -> str:
-    """Return the named sentence with these values; ``wording`` is lower for an older release."""
+    """Return the named sentence with these values. For an older release, ``wording`` is lower."""
     earlier = WORDING_TEMPLATES["earlier"] if wording < WORDING_VERSION else {}
     return fill_template(earlier.get(name, WORDING_TEMPLATES["sentences"][name]), values)
 
@@ -132,7 +132,7 @@ def table(
 
     Args:
         columns: the fields of each ``Column``, if these depend on the study.
-        name: name of the table's files; default: ``key``.
+        name: name of the table's files; by default ``key``.
         values: values for the templates of title and note.
     """
     entry = WORDING_TEMPLATES["tables"][key]
@@ -160,7 +160,7 @@ def markdown(text: str) -> str:
 
 
 def tex(text: str) -> str:
-    """Escape a text for LaTeX; characters that Latin fonts lack are written as code points."""
+    """Return a text escaped for LaTeX. Characters that Latin fonts lack are written as code points."""
     letters = []
     for letter in re.sub(r"[^\S\u00a0]", " ", text):
         if letter in TEX:
@@ -217,7 +217,7 @@ def render_methods(report: Report, form: str) -> str:
 
 
 def csv_of(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """Return CSV with unrounded values; a cell that looks like a formula gets a leading '."""
+    """Return CSV with unrounded values. A cell that looks like a formula gets a leading '."""
     return "".join(
         f"{csv_line(guard_formula(cell) if isinstance(cell, str) else cell for cell in row)}\n"
         for row in (heads, *rows)

@@ -1,4 +1,4 @@
-"""Reports over HTTP."""
+"""Reports in the HTTP interface."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from judgments.operations import Outcome
 
 
 class ReportSerializer(RowSerializer[Analysis]):
-    """A stored result with how it was made."""
+    """A stored result, with its settings and signature."""
 
     study = Related("study.slug")
     settings = serializers.DictField(read_only=True)
@@ -34,7 +34,7 @@ class ReportSerializer(RowSerializer[Analysis]):
 
 
 class ReportHeadSerializer(ReportSerializer):
-    """The same without the result, for lists."""
+    """A stored result without its content, for lists."""
 
     class Meta(ReportSerializer.Meta):
         fields = [name for name in ReportSerializer.Meta.fields if name != "result"]
@@ -47,7 +47,10 @@ class ReportHeadSerializer(ReportSerializer):
     download="All files of a report of `what` = `report` as a ZIP archive.",
 )
 class ReportResource(ArchiveFiles, Resource):
-    """Analyses: agreement and workers, metrics against people. A list leaves the results out."""
+    """Stored results: agreement and participants, metrics compared with people, and reports.
+
+    Lists leave the content out.
+    """
 
     scope, what = "reports", "report"
     queryset = Analysis.objects.select_related("study")
@@ -67,7 +70,7 @@ class ReportResource(ArchiveFiles, Resource):
 
 
 class LinkSerializer(serializers.Serializer[Any]):
-    """The address that works now; empty after it was taken back."""
+    """The address that shows the report at present, or "" if there is none, for example because it was revoked."""
 
     address = serializers.CharField(allow_blank=True)
 

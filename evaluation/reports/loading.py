@@ -1,4 +1,4 @@
-"""Load a report's inputs from a study; ``evaluation.reports.releases.findings`` loads them from a release."""
+"""Load a report's inputs from a study. ``evaluation.reports.releases.findings`` loads them from a release."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class ReportInputs:
         pks: (N,) row ids of the scored pairs or units; None if a scored caption is not a unit.
         people: (N,) consensus on each scored caption, nan without judgments; None for pairs.
         captions: image and id of each scored caption; empty for pairs.
-        full_depth: units that agreement is limited to; None for all.
+        full_depth: the units to which agreement is limited; None for all.
         names: worker's name by row id.
         systems: systems of both captions, by pair key.
         images: image by pair row id.
@@ -67,10 +67,10 @@ class ReportInputs:
         unit_weights: weights of audited units, if metrics were compared with people with weights.
         documents: ``first_of_documents`` for images.
         proposals: systems' ranked lists; None if units are not single captions.
-        texts: returns pairs with references, and the documents for document frequencies.
+        texts: a function that returns pairs with references, and the documents for document frequencies.
         wording: version of the wording of sentences, lower for an older release.
         live: whether pairs were drawn depending on earlier answers, as in an arena.
-        chosen: whether items were drawn by their usefulness.
+        chosen: whether items were sampled by their usefulness.
         clustered: whether intervals and tests cluster by image and worker; false for an older release.
         raters_known: whether intervals of metrics also cluster by worker; false for an older release.
         credited: whether units score the systems that a file credits; false for an older release.
@@ -104,12 +104,12 @@ class ReportInputs:
     chosen: bool = False
 
     def clusters_of(self, pks: Iterable[int]) -> ClusterColumns:
-        """Return the clusters of pairs by item, without people; "naive" if not ``clustered``."""
+        """Return the clusters of pairs by item, without people. They are "naive" if ``clustered`` is false."""
         images = [self.images[pk] for pk in pks]
         return {ITEM: [self.documents.get(image, image) for image in images]} if self.clustered else NAIVE
 
     def people_clusters_of(self, pks: Sequence[int]) -> ClusterColumns:
-        """Return the clusters of pairs by item and people; "naive" if not ``clustered``."""
+        """Return the clusters of pairs by item and people. They are "naive" if ``clustered`` is false."""
         columns = self.clusters_of(pks)
         if not isinstance(columns, Mapping):
             return columns
@@ -118,7 +118,10 @@ class ReportInputs:
 
     @cached_property
     def judgment_clusters(self) -> dict[str, Ints]:
-        """Return the (N,) columns of clusters of the judgments that count; for an older release, units and workers."""
+        """The (N,) columns of clusters of the judgments that count.
+
+        For an older release, they are units and workers.
+        """
         judged = self.table
         unit, worker = judged.unit[judged.counted], judged.worker[judged.counted]
         units, anonymous = self.consensus.units, not self.raters_known
@@ -127,18 +130,18 @@ class ReportInputs:
 
     @cached_property
     def winners(self) -> np.ndarray[Any, np.dtype[np.int64]]:
-        """Return people's (N,) winners of the scored pairs: 1, 2, or 0 for none."""
+        """People's (N,) winners of the scored pairs: 1, 2, or 0 for none."""
         consensus = self.consensus.of_pair
         return np.array([consensus[pk].value or 0 for pk in self.pks or ()], dtype=np.int64)
 
     @cached_property
     def people_winners(self) -> PeoplesWinners:
-        """Return people's winners of the scored pairs, with their clusters."""
+        """People's winners of the scored pairs, with their clusters."""
         return PeoplesWinners.of(self.winners, clusters=self.people_clusters_of(self.pks or ()))
 
     @property
     def weights(self) -> Floats:
-        """Return the (N,) weights of the scored captions."""
+        """The (N,) weights of the scored captions."""
         known = self.unit_weights
         return np.array(
             [known.get(pk, 1.0) for pk in self.pks or range(len(self.captions))], dtype=np.float64
@@ -146,7 +149,7 @@ class ReportInputs:
 
     @cached_property
     def standings(self) -> Standings | None:
-        """Return people's comparison of systems; None if no answers compare two systems."""
+        """People's comparison of systems, or None if no answers compare two systems."""
         if self.kind.compares_pairs:
             return standings_of_pairs(
                 self.table,
@@ -163,7 +166,7 @@ class ReportInputs:
 
     @cached_property
     def outputs(self) -> Outputs | None:
-        """Return ``outputs_of_answers`` for the proposals."""
+        """The result of ``outputs_of_answers`` for the proposals."""
         assert self.proposals is not None
         assert self.kind.relevance is not None
         return outputs_of_answers(
@@ -176,14 +179,14 @@ class ReportInputs:
 
     @property
     def new_raters(self) -> bool:
-        """Return whether the intervals of metrics generalise to other people."""
+        """Whether the intervals of metrics generalise to other people."""
         if self.kind.compares_pairs:
             return self.people_winners.deletions is not None
         return self.evaluation is not None and known_raters(self.evaluation.result)
 
     @cached_property
     def kinds(self) -> np.ndarray[Any, np.dtype[np.str_]]:
-        """Return the (N,) kinds of the scored pairs; "" if unknown."""
+        """The (N,) kinds of the scored pairs, "" if unknown."""
         kind_of = {pair.pk: pair.kind for pair in self.consensus.pairs}
         return np.array([kind_of[pk] for pk in self.pks or ()], dtype=np.str_)
 
@@ -197,7 +200,7 @@ class ReportInputs:
 
 
 def people_of_units(consensus: StudyConsensus, pks: Sequence[int]) -> Floats:
-    """Return the (N,) consensus values of units, as shares of votes if defined; nan without consensus."""
+    """Return the (N,) consensus values of units, which are shares of votes if defined, and nan without consensus."""
     return np.array([value_of_unit(consensus, pk) for pk in pks], dtype=np.float64)
 
 
@@ -208,7 +211,7 @@ def load_inputs(
     tokenizer: str = "",
     progress: Progress = no_progress,
 ) -> ReportInputs:
-    """Load and compute a report's inputs. Raise EvaluationError for an unknown metric or tokenizer."""
+    """Return a report's inputs. Raise EvaluationError if a metric or tokenizer is unknown."""
     kind = kind_of(study)
     progress(0.02, "reading judgments")
     table = loaders.load_judgments(study)
@@ -259,7 +262,10 @@ class EvaluationInputs:
 def evaluation_of(
     study: Study, consensus: StudyConsensus, metrics: Sequence[str] = (), tokenizer: str = ""
 ) -> tuple[EvaluationInputs | None, str]:
-    """Return the comparison of metrics with the consensus, a stored one if possible; or None and the reason."""
+    """Return the comparison of metrics with the consensus, or None, and the reason if it is None.
+
+    A stored comparison is used if possible.
+    """
     why_not = KINDS[study.protocol].comparison.refusal
     if why_not:
         return None, why_not
@@ -338,7 +344,7 @@ def _stored_scores(analysis: Analysis) -> tuple[dict[str, Floats], list[int]]:
     ).iterator(ROWS_AT_ONCE):
         values.setdefault(metric, []).append((first,) if second is None else (first, second))
         order.setdefault(metric, []).append(unit if pair is None else pair)
-    # In the order in which the analysis has its metrics.
+    # Keep the order of the metrics in the analysis.
     scores = {
         name: np.array(values[name], dtype=np.float64)
         for name in analysis.result["metrics"]

@@ -21,10 +21,10 @@ class ReportPart(ABC):
     """An optional part of a report: a section, a signature, and a file of results.
 
     Attributes:
-        name: name of the parameter that requests it, of its section and signature, and of its file ``<name>.json``.
-        label, help_text: for the parameter.
-        button, hint: for the button on the page of the report.
-        methods: template of its sentence in the section on methods.
+        name: name of the parameter that requests the part, of its section, signature, and file ``<name>.json``.
+        label, help_text: texts of the parameter.
+        button, hint: texts of the button on the page of the report.
+        methods: template of the part's sentence in the section on methods.
     """
 
     name: ClassVar[str]
@@ -36,7 +36,7 @@ class ReportPart(ABC):
 
     @abstractmethod
     def compute(self, study: Study, inputs: ReportInputs, progress: Progress) -> dict[str, Any]:
-        """Return the results as JSON; if results of the same judgments are stored, return those."""
+        """Return the results as JSON. If results of the same judgments are stored, return these."""
 
     @abstractmethod
     def section(self, result: Result) -> Section: ...
@@ -46,7 +46,7 @@ class ReportPart(ABC):
 
     @abstractmethod
     def store(self, study: Study, result: Result, *, judgments: str) -> None:
-        """Store the part's results when a report is stored; ``judgments`` is the judgment signature."""
+        """Store the part's results when a report is stored. ``judgments`` is the judgment signature."""
 
 
 def optional_parts() -> dict[str, ReportPart]:

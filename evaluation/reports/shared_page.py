@@ -29,7 +29,7 @@ def full_link(request: HttpRequest, study: Study) -> str:
 @never_cache
 @require_safe
 def shared_report(request: HttpRequest, entry: int, mark: str, name: str = PAGE) -> HttpResponseBase:
-    """Show the newest report of the link's study, or send a file of it.
+    """Show the newest report of the link's study, or send one of its files.
 
     The page's content security policy allows its own styles, but no scripts.
     """

@@ -1,7 +1,7 @@
 """A read-only link to a study's report, for co-authors and reviewers without an account.
 
-The address contains the id of an entry in the study's log, which says who made the link, and that entry's signature. It
-works as long as no later entry is about the link.
+The address contains the id of an entry in the study's log, which says who made the link, and that entry's signature.
+The link works until a later entry makes another link or revokes it.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def _newest_entry(study: Study) -> StudyEvent | None:
 
 
 class LinkRequest(Parameters):
-    """Whether to make a link, or to take it back."""
+    """The choice whether to make a link or to revoke it."""
 
     take_back = serializers.BooleanField(
         default=False, help_text="End the link instead: its address shows nothing any more."
@@ -55,9 +55,10 @@ class LinkRequest(Parameters):
     command=CommandHelp("Make a read-only link to a study's report, or take it back.", "triplets-50"),
 )
 def share_report(*, study: Study, by: User | None, take_back: bool) -> Outcome:
-    """Whoever has the address sees the newest report and its files, without an account, and nothing else.
+    """Make a link with which anybody sees the newest report and its files, without an account, and nothing else.
 
-    A new link ends the one before."""
+    A new link replaces the earlier one. With `take_back`, revoke the link.
+    """
     if take_back:
         if not link_to_report(study):
             raise WrongState(_("Nothing was changed: there is no link to this report."))

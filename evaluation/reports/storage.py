@@ -1,6 +1,6 @@
 """Assemble reports, with a section on methods (``methods.toml``) and citations, and store them.
 
-The numbers of a report are stored as an analysis, its files as an archive.
+The numbers of a report are stored as an analysis, and its files as an archive.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ from judgments.studies.generation.progress import Progress, no_progress
 from judgments.studies.stopping import describe_stopping
 from quorum.numeric.signatures import signature, versions
 
-# Prefix of a metric's name -> works to cite; the longest matching prefix counts.
+# Works to cite, by prefix of a metric's name. The longest matching prefix counts.
 METRICS = {
     "bleu": ("papineni2002",),
     "bleu-h13": ("hodosh2013", "papineni2002"),
@@ -65,7 +65,7 @@ METRICS = {
     "cider": ("vedantam2015",),
 }
 
-# Source format of an import -> work of the data's authors.
+# The work of the data's authors, by source format of an import.
 SOURCES = {
     "pascal-50s": ("vedantam2015",),
     "abstract-50s": ("vedantam2015",),
@@ -73,7 +73,7 @@ SOURCES = {
     "coco": ("lin2014coco", "chen2015coco"),
 }
 
-# Preset -> the paper that it follows.
+# The paper that a preset follows, by preset.
 PRESETS = {
     "vedantam-2015": "vedantam2015",
     "hodosh-2013": "hodosh2013",
@@ -86,7 +86,7 @@ SENTENCES = tomllib.loads((FOLDER / "methods.toml").read_text(encoding="utf-8"))
 
 
 def _read(text: str) -> dict[str, str]:
-    """Return the entries of a .bib file by key; closing braces must be on lines of their own."""
+    """Return the entries of a .bib file by key. Closing braces must be on lines of their own."""
     return {entry[1]: entry[0] for entry in re.finditer(r"^@\w+\{(\w+),\n.*?^\}\n", text, re.M | re.S)}
 
 
@@ -118,7 +118,7 @@ def cite_in_text(key: str) -> str:
 def methods(
     inputs: ReportInputs, study: Study, sections: Sequence[Section]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the paragraphs on methods, and their citation keys."""
+    """Return the paragraphs on methods, and the keys of the works that they cite."""
     cited: dict[str, None] = {}
 
     def work(key: str) -> str:
@@ -193,7 +193,7 @@ def build_report(
 ) -> Report:
     """Return a study's report, without storing it. By default it has the metrics of the newest evaluation.
 
-    ``parts`` names optional parts to include. Raise EvaluationError for an unknown part.
+    ``parts`` names optional parts to include. Raise EvaluationError if a part is unknown.
     """
     wanted = _parts_named(parts)
     inputs = load_inputs(study, metrics=metrics, tokenizer=tokenizer, progress=progress)
@@ -205,7 +205,7 @@ def build_report(
     sections = sections_of(inputs, progress)
     if verdict := inputs.aggregation.result.get("systems_verdict"):
         sections.insert(0, section("verdict", [systems_sentence(verdict)]))
-    # keep the order in files, too: the ranking of systems before sections of other features
+    # keep this order in files too: the ranking of systems before sections of other features
     more = [section_of(study) for section_of in of_features("report_sections")]
     sections += sorted(filter(None, more), key=lambda section: reading_order(section.name))
     sections += [part.section(results[part.name]) for part in wanted]
@@ -267,8 +267,8 @@ def assemble_report(
 
 
 def files_of(report: Report, progress: Progress = no_progress) -> Iterator[tuple[str, bytes]]:
-    """Yield the name and content of all files except the manifest; equal reports give equal bytes."""
-    # Import here, as matplotlib takes 60 MB and 0.3 s.
+    """Yield the name and content of all files except the manifest. Equal reports give equal bytes."""
+    # Import late, because matplotlib takes 60 MB and 0.3 s.
     from evaluation.presentation.plots import figures as drawing
 
     svgs: dict[str, str] = {}
@@ -293,7 +293,7 @@ def files_of(report: Report, progress: Progress = no_progress) -> Iterator[tuple
 
 
 def texts_of_report(report: Report, svgs: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Yield the name and content of all text files; ``svgs`` are the figures of ``index.html``."""
+    """Yield the name and content of all text files. ``svgs`` are the figures of ``index.html``."""
     for table in report.tables:
         for form in ("html", "tex", "md"):
             yield f"tables/{table.name}.{form}", render_table(table, form, report.signature)
@@ -319,14 +319,17 @@ def with_manifest(report: Report, progress: Progress = no_progress) -> Iterator[
 
 
 def write_report(report: Report, folder: Path, *, progress: Progress = no_progress) -> list[str]:
-    """Write ``report`` into ``folder`` atomically, replacing an earlier report. Raise ExportError."""
+    """Write ``report`` into ``folder`` atomically, replacing an earlier report.
+
+    Raise ExportError if this is impossible.
+    """
     return write_folder(folder, with_manifest(report, progress), mark=MANIFEST)
 
 
 def write_folder(folder: Path, files: Iterable[tuple[str, bytes]], *, mark: str) -> list[str]:
-    """Write files into ``folder`` atomically; return their names. Raise ExportError.
+    """Write files into ``folder`` atomically, and return their names. A folder that has a file ``mark`` is replaced.
 
-    A folder that has a file ``mark`` is replaced.
+    Raise ExportError if the folder cannot be written, or has other files.
     """
     check_folder(folder, mark=mark)
     beside = folder.with_name(f".{folder.name}.{uuid4().hex[:8]}.part")
@@ -356,7 +359,7 @@ def write_folder(folder: Path, files: Iterable[tuple[str, bytes]], *, mark: str)
 
 
 def check_folder(folder: Path, *, mark: str = MANIFEST) -> None:
-    """Raise ExportError unless the folder is new, empty, or has a file ``mark``."""
+    """Raise ExportError unless the folder is new, empty, or has a file ``mark``, and its parent exists."""
     if not folder.resolve().parent.is_dir():
         raise ExportError(f"The folder {folder.parent} does not exist; nothing was written.")
     if folder.exists() and not folder.is_dir():
@@ -372,7 +375,7 @@ def _json(value: object) -> bytes:
 def report_for_download(
     *, study: Study, job_id: int, parts: Collection[str] = (), progress: Progress = no_progress
 ) -> tuple[Report, str]:
-    """Build a report, and write its archive into the export folder; return the report and the archive's name."""
+    """Build a report, and write its archive into the export folder. Return the report and the archive's name."""
     report = build_report(study, parts=parts, progress=progress)
     folder = Path(settings.EXPORT_ROOT)
     folder.mkdir(parents=True, exist_ok=True)
@@ -385,7 +388,7 @@ def report_for_download(
 
 @transaction.atomic
 def store_report(*, study: Study, report: Report, file: str) -> Analysis:
-    """Store a report's numbers, replacing an earlier report of the same judgments, and the results of its parts."""
+    """Store a report's numbers and the results of its parts, replacing an earlier report of the same judgments."""
     for part in _parts_named(report.parts):
         part.store(study, report.parts[part.name], judgments=report.signature)
     return Analysis.objects.replace(
@@ -415,7 +418,10 @@ def is_outdated_report(analysis: Analysis) -> bool:
 
 
 def report_archive(analysis: Analysis) -> Path:
-    """Return the path of the report's archive. Raise ObjectNotFound."""
+    """Return the path of the report's archive.
+
+    Raise ObjectNotFound if the analysis is not a report, or if its files no longer exist.
+    """
     if analysis.what != Analysis.Kind.REPORT:
         raise ObjectNotFound(
             _("Analysis %(pk)s has no files, because it is not a report. Its type: %(what)s.")
@@ -428,7 +434,7 @@ def report_archive(analysis: Analysis) -> Path:
 
 
 def report_parts(analysis: Analysis, names: Sequence[str]) -> dict[str, str]:
-    """Return the texts of some files of a report by name; {} if its archive was removed."""
+    """Return the texts of the named files of a report, by name, or {} if its archive was removed."""
     try:
         path = report_archive(analysis)
     except ObjectNotFound:
@@ -448,7 +454,7 @@ class MakeReportRequest(Parameters):
 
 @background_operation("report", "Make the report", job="report", once="always", parameters=MakeReportRequest)
 def make_report(*, study: Study, **parts: bool) -> dict[str, Any]:
-    """Make a report in the background; it is then a report of `what` = `report`, whose files can be downloaded."""
+    """Make a report in the background. The result has `what` = `report`, and its files can be downloaded."""
     if study.state in (Study.State.DRAFT, Study.State.GENERATED):
         raise WrongState(
             _("Study %(slug)r is %(state)s. There is nothing to report before it is opened.")

@@ -24,8 +24,8 @@ from judgments.studies.pages import Context, StudyPlace
 from judgments.studies.step_form import add_operation
 from judgments.studies.study_page import study_page
 
-ROWS_OPEN = 25  # rows; longer tables are folded
-ROWS_TO_COPY = 60  # rows; longer tables cannot be copied, only downloaded
+ROWS_OPEN = 25  # number of rows; longer tables are folded
+ROWS_TO_COPY = 60  # number of rows; longer tables cannot be copied, only downloaded
 
 
 @study_page("report", "Report", order=60, group=StudyPlace.FINDINGS, help="reports.md")
@@ -60,7 +60,8 @@ def show_report(request: HttpRequest, study: Study, context: Context) -> HttpRes
 
 
 def _section(section: dict[str, Any], parts: dict[str, str]) -> dict[str, Any]:
-    shown = int(section["name"] in LEADING and bool(section["figures"]))  # figures that are not folded
+    # Number of figures that are not folded.
+    shown = int(section["name"] in LEADING and bool(section["figures"]))
     captions = {figure["sentence"] for figure in section["figures"]} if shown else set()
     sentences = [text for text in section["sentences"] if text not in captions]
     figures = [
@@ -102,7 +103,7 @@ def _environment(report: str, figure: str) -> str:
 
 
 def without_stamp(table: str) -> str:
-    """Return a table without signature, which the page shows only once, at its end."""
+    """Return a table without its signature. The page shows the signature once, at its end."""
     return re.sub(r'<p class="stamp">.*?</p>', "", table, flags=re.DOTALL)
 
 

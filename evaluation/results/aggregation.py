@@ -1,4 +1,4 @@
-"""Compute and store a study's consensus, agreement and workers."""
+"""Compute and store a study's consensus, agreement, and figures of workers."""
 
 from __future__ import annotations
 
@@ -66,8 +66,8 @@ class StudyAggregation:
         contents: content of units that an open kind adds to the file, by row id.
         model: Dawid and Skene's model with every unit; empty if answers are not categories.
         others: other requested models by name, with every unit.
-        result: what is stored, without the consensus. Its ``outputs`` is the row id of the last system output that
-            was used; None for pairs.
+        result: the result as it is stored, without the consensus. Its ``outputs`` is the row id of the last system
+            output that was used; None for pairs.
     """
 
     study: Study
@@ -83,7 +83,7 @@ class StudyAggregation:
     judgments: str
 
     def as_json(self, *, with_units: bool = True) -> dict[str, Any]:
-        """Return the content of the file that `aggregate --output` writes (docs/evaluation.md); units are optional."""
+        """Return the content of the file that `aggregate --output` writes (docs/evaluation.md). Units are optional."""
         consensus, result = self.consensus, self.result
         keys = {pair.pk: pair.key for pair in consensus.pairs}
         adjudicated = consensus.adjudicated_pairs()
@@ -152,7 +152,7 @@ def _scale_dict(scale: Scale) -> dict[str, float]:
 
 
 def scale_sentence(result: Mapping[str, Any]) -> str:
-    """Return a sentence on the scale of the answers and its middle; "" for the kind's usual scale."""
+    """Return a sentence on the scale of the answers and its middle, or "" for the kind's usual scale."""
     if "scale" not in result:
         return ""
     *ends, above = result["scale"].values()
@@ -204,7 +204,7 @@ def _content_of_systems(
 ) -> tuple[dict[str, Any], SystemsVerdict | None]:
     if not (kind.system_content and judged):
         return {}, None
-    # Import here, as the machine code of the metrics would take memory in every web process.
+    # Import late, because the machine code of the metrics would take memory in every web process.
     from evaluation.results.system_content.scoring import content_of_systems
 
     stored = SystemContent.objects.of_study(study, kind.system_content)
@@ -219,7 +219,7 @@ def _content_of_systems(
 
 
 def _standardised(table: JudgmentTable) -> Floats:
-    """Return the (N,) answers standardised by worker; nan for answers that do not count."""
+    """Return the (N,) answers standardised by worker. Answers that do not count are nan."""
     counted, z = table.counted, np.full(len(table), np.nan)
     rows = np.arange(int(counted.sum()))
     z[counted] = standardised_mean(rows, table.worker[counted], table.value[counted]).z
@@ -235,7 +235,7 @@ def compute_aggregation(
 ) -> StudyAggregation:
     """Compute consensus, agreement and workers' figures, without storing them.
 
-    ``clusters`` "naive" takes judgments as independent in intervals of agreement. ``method`` names further worker
+    If ``clusters`` is "naive", intervals of agreement regard judgments as independent. ``method`` names further worker
     models (``WORKER_MODELS``).
     """
     kind, design = kind_of(study), design_of(study)
@@ -243,7 +243,7 @@ def compute_aggregation(
     units = loaders.study_units(study)
     table = loaders.load_judgments(study, units=units)
     items = units.judged
-    del units  # frees memory: the judged units were copied
+    del units  # free memory; the judged units were copied
     judged = loaders.judged_answers(study, table) if kind.results else []
     progress(0.35, "measuring agreement")  # before the consensus is computed, to save memory
     workers = loaders.worker_rows(study)
@@ -348,5 +348,5 @@ def run_aggregation(
 
 
 def aggregate_study(*, study: Study, progress: Progress = no_progress) -> dict[str, Any]:
-    """Call ``run_aggregation``; return the content of the file that `aggregate --output` writes."""
+    """Call ``run_aggregation``, and return the content of the file that `aggregate --output` writes."""
     return run_aggregation(study=study, progress=progress).as_json()

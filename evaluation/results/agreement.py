@@ -1,4 +1,4 @@
-"""Agreement of judges in a study, and of one judge with the others, from arrays."""
+"""Agreement of judges in a study, and of one judge with the other judges, from arrays."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ from quorum.statistics.significance import LEVEL
 from quorum.statistics.variance_components import components_of_clusters
 
 COEFFICIENTS = ("percent", "fleiss", "gwet")
-# Level of alpha -> Gwet's weights; identity gives AC1.
+# Gwet's weights by level of alpha. "identity" gives AC1.
 WEIGHTS = {"nominal": "identity", "ordinal": "ordinal", "interval": "quadratic", "ratio": "ratio"}
 UNEQUAL_JUDGMENTS = "units have different numbers of judgments, expected equally many (alpha takes any)"
 RESAMPLES = 1000
@@ -73,7 +73,7 @@ def agreement_coefficients(
     """Return coefficients with their intervals, as JSON by name.
 
     Args:
-        exchange: for choices between two texts, see ``BothOrders``.
+        exchange: for choices between two texts; see ``BothOrders``.
         clusters: see ``quorum.statistics.agreement.agreement``.
         categories: the whole scale; by default the values that occur.
     """
@@ -110,7 +110,10 @@ def _fleiss(
     clusters: ClusterColumns | Clusters,
     exchange: Exchange | None,
 ) -> dict[str, Any]:
-    """Return Fleiss' kappa over the units with two or more judgments, which must have equally many."""
+    """Return Fleiss' kappa over the units with two or more judgments.
+
+    It is undefined if their numbers of judgments differ.
+    """
     sizes = np.bincount(ratings.unit, minlength=len(ratings.units))
     several = sizes >= 2
     if len(np.unique(sizes[several])) > 1:
@@ -145,15 +148,20 @@ def measure_agreement(
 ) -> dict[str, Any]:
     """Return the agreement of included judgments as JSON, with intervals that cluster by image and worker.
 
-    Keys: ``alpha`` at the kind's level; ``ordinal`` (alpha) for interval levels, and for pairs with more than two
-    answers from "first by far" to "second by far", without "neither"; ``coefficients`` on short scales; ``by_kind``;
-    ``one_against_rest``; ``side_bias``; ``per_worker``: whether single workers can be assessed; ``full_depth``.
+    The keys are:
+
+    - ``alpha``: alpha at the kind's level;
+    - ``ordinal``: ordinal alpha, for interval levels, and for pairs with more than two answers from "first by far" to
+      "second by far", without "neither";
+    - ``coefficients``: other coefficients, for short scales;
+    - ``by_kind``, ``one_against_rest``, ``side_bias``, ``full_depth``;
+    - ``per_worker``: whether single workers can be assessed.
 
     Args:
         judged: open answers, which are compared by their kind's codes.
-        full_depth: the units that early stopping did not end, to which results are limited: units that stop when two
-            agree would bias agreement.
-        images: (U,) images of the units; None takes judgments as independent, as releases before 0.6 did.
+        full_depth: units that early stopping did not end. Results are limited to them, because units that stop when two
+            people agree would bias agreement.
+        images: (U,) images of the units; if None, judgments are regarded as independent, as in releases before 0.6.
         both_orders: whether choices between two texts count in both orders; false before 0.6.
     """
     anonymous = any(worker.anonymous for worker in workers)
@@ -231,7 +239,7 @@ def agreement_alpha(
     images: Ints | None,
     anonymous: bool,
 ) -> dict[str, Any]:
-    """Return alpha at a level, or alpha of open answers; for the arguments see ``measure_agreement``."""
+    """Return alpha at a level, or alpha of open answers. The arguments are as in ``measure_agreement``."""
     if kind.is_open:
         return _alpha_of_open(kind, judged, units, images, seed=seed, anonymous=anonymous)
     counted = agreement_rows(table, full_depth)
@@ -259,12 +267,12 @@ def alpha_of_ratings(
 def components_of(kind: Kind, value: Floats, clusters: Clusters) -> dict[str, Any]:
     """Return the variance components of answers (images, workers, residual), and errors with twice as many of each.
 
-    For two candidates the answer is 1 if the first was chosen, 0 if the second was, 1/2 for neither.
+    For two candidates the answer is 1 if the first was chosen, 0 if the second was, and 1/2 for neither.
     """
     answer = preference_scores(value) if kind.two_sided else value
     components = components_of_clusters(answer, clusters)
     n = {"items": components.items, "raters": components.raters, "judgments": components.judgments}
-    # Answers may be unbalanced over items and people, so use only ratios of the model's errors.
+    # Answers may be unbalanced over items and people, so use only the ratios of the model's errors.
     even = 0.0 if components.reason else components.error_with(**n)
     more = {name: n | {name: 2 * n[name], "judgments": 2 * n["judgments"]} for name in n}
     errors = {name: components.error_with(**of) / even for name, of in more.items() if even}
@@ -274,7 +282,7 @@ def components_of(kind: Kind, value: Floats, clusters: Clusters) -> dict[str, An
 
 
 def components_sentence(components: Mapping[str, Any]) -> str:
-    """Return a sentence on variance components, and on the effect of doubling the study; "" if unknown."""
+    """Return a sentence on variance components and the effect of doubling the study, or "" if they are unknown."""
     if not components.get("twice"):
         return ""
     total = components["item"] + components["rater"] + components["residual"]
@@ -299,14 +307,17 @@ def components_sentence(components: Mapping[str, Any]) -> str:
 
 
 def agreement_rows(table: JudgmentTable, full_depth: Collection[int] | None) -> Flags:
-    """Return (N,) bool: included judgments, if given only of the units ``full_depth``."""
+    """Return (N,) flags of included judgments.
+
+    If ``full_depth`` is given, only judgments of these units are included.
+    """
     return table.counted if full_depth is None else table.counted & np.isin(table.unit, list(full_depth))
 
 
 def judgment_clusters(
     units: Sequence[UnitRow], images: Ints | None, unit: Ints, worker: Ints, *, anonymous: bool
 ) -> dict[str, Ints]:
-    """Return the clusters of (N,) judgments: images, and workers unless anonymous; {} without images."""
+    """Return the clusters of (N,) judgments: images, and workers unless anonymous. Without images, return {}."""
     if images is None:
         return {}
     item = images[places_in(Units.of(units).pk, unit)] if len(unit) else unit
@@ -346,9 +357,10 @@ def _alpha_of_open(
 
 
 def alpha_dict(result: AgreementResult) -> dict[str, Any]:
-    """Return a coefficient as JSON; ``n`` is the number of units with two or more judgments.
+    """Return a coefficient as JSON, where ``n`` is the number of units with two or more judgments.
 
-    ``scope`` is the population to which its interval generalises: not other people if there are only two raters.
+    ``scope`` is the population to which the interval generalises. It does not include other people if there are
+    only two raters.
     """
     raters = result.clusters.get(RATER, 0)
     return {
@@ -365,7 +377,7 @@ def alpha_dict(result: AgreementResult) -> dict[str, Any]:
 def counted_ratings(
     table: JudgmentTable, units: Sequence[UnitRow], counted: Flags, images: Ints | None, *, anonymous: bool
 ) -> tuple[Ratings, Clusters | None]:
-    """Return the judgments that ``counted`` marks as ratings, and their clusters, None without images."""
+    """Return the judgments marked by ``counted`` as ratings, and their clusters, or None without images."""
     columns = (table.unit[counted], table.worker[counted], table.value[counted])
     return ratings_by_image(*columns, Units.of(units).pk, images, anonymous=anonymous)
 
@@ -375,7 +387,7 @@ def ratings_by_image(
 ) -> tuple[Ratings, Clusters | None]:
     """Return (N,) judgments as ratings, and their clusters by image, and by worker unless anonymous.
 
-    images: (U,) images of the units ``units`` (U,); without them, clusters are None.
+    images: (U,) images of the units ``units`` (U,); without images, clusters are None.
     """
     ratings = ratings_of_judgments(unit, worker, value)
     if images is None:
@@ -393,10 +405,11 @@ def side_bias(
     anonymous: bool,
     of_counted: Clusters | None = None,
 ) -> dict[str, Any]:
-    """Return how often included judgments chose the option on the left; {} if the first option was always on one side.
+    """Return how often included judgments chose the option on the left.
 
-    ``p`` tests the share against one half, which is expected if sides are random. ``images`` is as in
-    ``measure_agreement``; ``of_counted`` are the clusters of all included judgments, if known.
+    Return {} if the first option was always on one side. ``p`` tests the share against one half, which is expected
+    if sides are random. ``images`` is as in ``measure_agreement``. ``of_counted`` are the clusters of all included
+    judgments, which are computed if omitted.
     """
     rows = table.counted & table.sided
     sides = table.side[rows]
@@ -420,7 +433,7 @@ def side_bias(
 
 
 def is_biased(bias: Mapping[str, Any] | None, *, drawn: bool) -> bool:
-    """Return whether people favour a side, which can be concluded only if sides were ``drawn`` at random.
+    """Return whether people favour a side. This can be concluded only if sides were ``drawn`` at random.
 
     In imported judgments, better systems may have been on the left more often.
     """
@@ -428,7 +441,7 @@ def is_biased(bias: Mapping[str, Any] | None, *, drawn: bool) -> bool:
 
 
 def alpha_note(alpha: Mapping[str, Any]) -> str:
-    """Return the note on alpha in the language of the reader; it is stored in English."""
+    """Return the note on alpha, which is stored in English, in the reader's language."""
     note, raters = alpha.get("note") or "", alpha.get("clusters", {}).get(RATER)
     numbers = (
         careless_numbers(alpha["value"], alpha["low"], raters, alpha["confidence"])
@@ -442,7 +455,7 @@ def alpha_note(alpha: Mapping[str, Any]) -> str:
 
 
 def side_sentence(bias: Mapping[str, Any], *, drawn: bool) -> str:
-    """Return a sentence on the share of choices of the left option, with p if sides were ``drawn``, or ""."""
+    """Return a sentence on the share of choices of the left option, with p if sides were ``drawn``; "" without data."""
     if not bias:
         return ""
     parts = {
@@ -460,7 +473,7 @@ def side_sentence(bias: Mapping[str, Any], *, drawn: bool) -> str:
 
 
 def _kinds_of(unit: Ints, units: Sequence[UnitRow]) -> tuple[Ints, dict[int, str]]:
-    """Return the (U,) codes of the units' kinds, and the names of the kinds that occur, by code, in order."""
+    """Return the (U,) codes of the units' kinds, and the names of the kinds that occur, by code and in order."""
     if not len(unit):
         return unit, {}
     units = Units.of(units)
@@ -479,8 +492,8 @@ def one_against_rest(
 ) -> dict[str, Any]:
     """Return how often a judge agrees with the majority of the unit's other judges, by pair kind and overall.
 
-    Judgments whose others are tied or missing are left out and counted. ``counted`` marks the judgments to use;
-    ``images`` is as in ``measure_agreement``.
+    If the other judgments are tied or missing, a judgment is left out and counted. ``counted`` marks the judgments
+    to use. ``images`` is as in ``measure_agreement``.
     """
     ratings, grouped = counted_ratings(table, units, counted, images, anonymous=anonymous)
     return _one_against_rest(ratings, units, grouped)
@@ -502,7 +515,10 @@ def _one_against_rest(ratings: Ratings, units: Sequence[UnitRow], grouped: Clust
 
 
 def _agreement_with_others(ratings: Ratings) -> tuple[Flags, Flags]:
-    """Return (N,) bool: whether the unit's other judges have a majority, and whether the judgment agrees with it."""
+    """Return two columns of (N,) flags.
+
+    They say whether the unit's other judges have a majority, and whether the judgment agrees with it.
+    """
     labels, size = len(ratings.labels), len(ratings.units)
     cell = ratings.code * size + ratings.unit
     answers = np.bincount(cell, minlength=labels * size).reshape(labels, size)
@@ -517,7 +533,7 @@ def _agreement_with_others(ratings: Ratings) -> tuple[Flags, Flags]:
 
 
 def clustered_share(right: Flags, rows: Flags, clusters: Mapping[str, Ints] | Clusters) -> dict[str, Any]:
-    """Return the share of ``right`` ones among the rows that ``rows`` marks, with its interval, as JSON."""
+    """Return the share of true values of ``right`` in the rows marked by ``rows``, with its interval, as JSON."""
     n = int(rows.sum())
     if not n:
         return share_with_interval(0, 0)
@@ -532,7 +548,7 @@ def clustered_share(right: Flags, rows: Flags, clusters: Mapping[str, Ints] | Cl
 
 
 def share_with_interval(count: int, of: int) -> dict[str, Any]:
-    """Return the share count / of with Wilson's 95 % interval as JSON; values are null if ``of`` is 0."""
+    """Return the share count / of with Wilson's 95 % interval as JSON. Values are null if ``of`` is 0."""
     low, high = wilson_interval(count, of)
     return {"value": count / of if of else None, "low": json_float(low), "high": json_float(high), "n": of}
 

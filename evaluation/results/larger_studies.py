@@ -26,9 +26,10 @@ VARIANCE_QUANTILES = (0.1, 0.3, 0.5, 0.7, 0.9)  # quantiles of the distribution 
 class LargerStudy(TypedDict):
     """A study of new items that would decide the open comparisons with power 0.8, if the observed differences are true.
 
-    more: number of new items. more_raters: number of additional people; 0 if the same people suffice, or if people are
-    not counted. Both are None if more than twenty times as many are needed, or if one person judged. more_of_same: if
-    ``more_raters`` is above 0, the number of new items if only the same people judge; None if no number is enough.
+    more: number of new items. more_raters: number of additional people; 0 if the same people suffice, or if people
+    are not counted. Both are None if more than twenty times as many are needed, or if only one person judged.
+    more_of_same: if ``more_raters`` is above 0, the number of new items if only the same people judge; None if no
+    number is enough.
     """
 
     more: int | None
@@ -74,7 +75,7 @@ def _expected_power(contrast: Contrast, times: float, people: float, level: floa
 
 
 def _plausible_spreads(spread: Spread) -> list[Spread]:
-    """Return equally likely true spreads, by the chi-squared distributions of variances by items and by raters."""
+    """Return equally likely true spreads, from the chi-squared distributions of both parts of the variance."""
     by_items, by_rater = spread.variance - spread.by_raters, spread.by_raters + spread.within
     items_df = max(spread.number, FEWEST) - 1
     raters_df = max(spread.raters, FEWEST) - 1
@@ -95,7 +96,7 @@ def _scales(df: float) -> list[float]:
 
 
 def fewest_times(settles: Callable[[float], bool], most: float) -> float | None:
-    """Return the smallest factor, from 1, of a study's size for which `settles` is true; None if it is above `most`.
+    """Return the smallest factor, from 1, of a study's size for which `settles` is true, or None if it is above `most`.
 
     The factor is at most about 0.1 % too large.
     """
@@ -111,7 +112,7 @@ def fewest_times(settles: Callable[[float], bool], most: float) -> float | None:
 
 
 def larger_study_sentence(verdict: Mapping[str, Any]) -> str:
-    """Return a sentence on the larger study in the reader's language; "" if nothing is undecided."""
+    """Return a sentence on the larger study in the reader's language, or "" if nothing is undecided."""
     if "more" not in verdict or verdict["settled"] or len(verdict["leaders"]) < 2:
         return ""
     if verdict.get("raters") == 1:

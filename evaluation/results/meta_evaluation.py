@@ -1,6 +1,6 @@
 """Compare automatic metrics with people, and store the evaluation.
 
-Optional variants ("readings") supplement the usual figures: they use other pairs, references, grades or thresholds.
+Optional variants ("readings") supplement the usual figures. They use other pairs, references, grades or thresholds.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ ROWS_AT_ONCE = 2_000
 
 @dataclass(frozen=True, slots=True)
 class EvaluationOptions:
-    """Options of an evaluation: which variants to compute in addition to the usual figures.
+    """Options of an evaluation, which say which variants to compute in addition to the usual figures.
 
     Attributes of pairs:
         all_pairs: accuracy over all pairs, where any answer to a pair without a consensus is half right.
@@ -98,7 +98,7 @@ class EvaluationOptions:
         tau_c: Kendall's tau-c with people's share or mean.
         single_grades: correlation with every single judgment instead of the mean.
         own_kept: scores against all references, including those equal to the caption.
-        without_own: leave out captions that are equal to a reference.
+        without_own: figures without captions that are equal to a reference.
         people_at_least, metric_at_least: thresholds of kappa to use instead of the usual ones.
     """
 
@@ -121,7 +121,7 @@ class EvaluationOptions:
         }
 
     def check(self, *, compares_pairs: bool) -> None:
-        """Raise EvaluationError for an option of another protocol, or for two options that exclude each other."""
+        """Raise EvaluationError if an option is of another protocol, or if two options exclude each other."""
         for name in OF_CAPTIONS if compares_pairs else OF_PAIRS:
             if getattr(self, name):
                 expected, has = ("captions", "pairs") if compares_pairs else ("pairs", "captions")
@@ -140,7 +140,7 @@ def accuracy_over_all(
 ) -> dict[str, dict[str, Any]]:
     """Return accuracy over all pairs, by kind, from (N, 2) scores.
 
-    Any answer to a pair without a consensus, a tie included, is half right.
+    Any answer to a pair without a consensus, including a tie, is half right.
     """
     named = metric_winners(scores[:, 0], scores[:, 1])
 
@@ -163,9 +163,9 @@ def accuracy_with_ties(
 ) -> dict[str, Any]:
     """Return accuracies on the judged pairs in which a metric's tie is right if people tie the pair.
 
-    scores: (N, 2). systems: systems of both texts of the judged pairs. ``plain`` takes equal scores as ties,
-    ``calibrated`` scores up to the gap that is best on these pairs (Deutsch et al. 2023). ``soft`` is the soft pairwise
-    accuracy of systems.
+    scores: (N, 2). systems: systems of both texts of the judged pairs. For ``plain``, equal scores are ties. For
+    ``calibrated``, scores are ties if their gap is up to the value that is best on these pairs (Deutsch et al. 2023).
+    ``soft`` is the soft pairwise accuracy of systems.
     """
     outcomes, judged_scores = people.winners[judged], scores[judged]
     sides = np.stack([outcomes == 1, outcomes == 2], axis=1).astype(np.float64)
@@ -268,9 +268,9 @@ def scores_by_random_subsets(
 ) -> dict[str, dict[int, tuple[Floats, Floats]]]:
     """Return (D, N) scores of first and of second candidates, by metric and number of references.
 
-    Each pair has its own random subsets, as pairs may have different numbers of references (decision 0012). With a
-    seed, each size starts a new generator; a generator is shared by all sizes. If the size is the number of references
-    of the pair with the fewest, D is 1.
+    Each pair has its own random subsets, because pairs may have different numbers of references (decision 0012). If
+    ``seed`` is a number, each size starts a new generator; if it is a generator, all sizes share it. D is 1 if the
+    size is the number of references of the pair with the fewest.
 
     Raises:
         EvaluationError: a pair has fewer references than a size.
@@ -310,7 +310,7 @@ def compute_caption_readings(
 ) -> dict[str, Any]:
     """Return the requested variants of the figures of captions that need no further scores, by metric.
 
-    Raise EvaluationError.
+    Raise EvaluationError if a variant does not fit the study's judgments.
     """
     people = np.array([caption.people for caption in captions], dtype=np.float64)
     weights = weights_of_captions(captions)
@@ -347,7 +347,7 @@ def compute_caption_readings(
 def _single_grades(
     captions: Sequence[CaptionTexts], table: JudgmentTable, clusters: ClusterColumns
 ) -> tuple[Ints, Floats, ClusterColumns]:
-    """Return all counted judgments of the captions: position of the caption, value, and clusters.
+    """Return all counted judgments of the captions, as positions of the captions, values, and clusters.
 
     Raises:
         EvaluationError: the judgments are of lists of captions, or their values are not numbers.
@@ -402,12 +402,12 @@ def compute_evaluation(
 ) -> MetaEvaluation:
     """Compare metrics with the study's consensus, without storing the result.
 
-    With ``clusters`` "naive", intervals and tests take pairs, captions and judgments as independent. ``requested`` are
-    fields of ``EvaluationOptions``.
+    If ``clusters`` is "naive", intervals and tests regard pairs, captions and judgments as independent.
+    ``requested`` are fields of ``EvaluationOptions``.
 
     Raises:
-        EvaluationError: an unknown metric or tokenizer, an option of another protocol, or no consensus.
-        NothingToCompare: no references.
+        EvaluationError: a metric or tokenizer is unknown, an option is of another protocol, or there is no consensus.
+        NothingToCompare: there are no references.
     """
     kind, clustered = compared_kind(study), clusters != NAIVE
     readings = EvaluationOptions(**requested)
@@ -466,12 +466,15 @@ class _Inputs:
 
     @property
     def computed(self) -> list[str]:
-        """The metrics that Quorum computes, and so can compute with other references; the others were imported."""
+        """The metrics that Quorum computes, and so can compute with other references.
+
+        The other metrics were imported.
+        """
         return [name for name in self.metrics if name not in self.imported.names]
 
 
 def _compare_on_pairs(inputs: _Inputs) -> tuple[MetricResults, dict[str, Any], dict[str, Any]]:
-    """Return the metrics' figures, and the settings and results that only pairs have."""
+    """Return the metrics' figures on pairs, and settings and results that only studies of pairs have."""
     study, table, consensus, clustered = inputs.study, inputs.table, inputs.consensus, inputs.clustered
     pairs, documents, leading = pair_texts(study, consensus, inputs.references)
     kinds = [pair.kind or UNKNOWN_KIND for pair in pairs]
@@ -510,7 +513,7 @@ def _compare_on_pairs(inputs: _Inputs) -> tuple[MetricResults, dict[str, Any], d
 
 
 def _compare_on_captions(inputs: _Inputs) -> tuple[MetricResults, dict[str, Any], dict[str, Any]]:
-    """Return the metrics' figures, and the settings and results that only captions have."""
+    """Return the metrics' figures on captions, and settings and results that only studies of captions have."""
     study, table, consensus, readings = inputs.study, inputs.table, inputs.consensus, inputs.readings
     comparison, seed = kind_of(study).comparison, design_of(study).seed
     captions, counts = judged_captions(
@@ -534,7 +537,8 @@ def _compare_on_captions(inputs: _Inputs) -> tuple[MetricResults, dict[str, Any]
         settings["audited"] = float(weights.max())
     cuts = readings.people_at_least or comparison.cuts
     further = compute_caption_readings(readings, captions, judged, table, cuts=cuts, seed=seed, clusters=by)
-    if readings.own_kept and inputs.computed:  # with references that equal the caption (H13 §4.1.1)
+    # Also score with references that equal the caption (H13 §4.1.1).
+    if readings.own_kept and inputs.computed:
         whole = [
             replace(caption, references=[text for _, text in inputs.references.of_item[caption.item]])
             for caption in captions
@@ -551,7 +555,7 @@ def texts_of_pairs(
 ) -> tuple[list[PairTexts], list[References], int]:
     """Return ``find_references_of_pairs`` for the study, with the systems of each pair.
 
-    If all pairs use the same number of first references (in PASCAL-50S 48 of 50), documents consist of the same number.
+    If all pairs use the same number of first references (in PASCAL-50S 48 of 50), documents consist of that number too.
 
     Raises:
         NothingToCompare: an image has no references.
@@ -570,7 +574,7 @@ def texts_of_pairs(
 def pair_texts(
     study: Study, consensus: StudyConsensus, references: loaders.ReferenceSet
 ) -> tuple[list[PairTexts], list[References], int]:
-    """Return ``texts_of_pairs`` with the winners of the consensus. Raise EvaluationError without any winner."""
+    """Return ``texts_of_pairs`` with the winners of the consensus. Raise EvaluationError if no pair has a winner."""
     texts, documents, used = texts_of_pairs(study, references)
     pairs = []
     for pair in texts:
@@ -637,7 +641,7 @@ def caption_clusters(
 
 @dataclass(frozen=True, slots=True)
 class CaptionConsensus:
-    """A caption with its consensus value, ``score``; ``unit`` is None if several units judge the caption."""
+    """A caption with its consensus value, ``score``. ``unit`` is None if several units judge the caption."""
 
     unit: int | None
     item: int
@@ -649,7 +653,10 @@ class CaptionConsensus:
 
 
 def value_of_unit(consensus: StudyConsensus, pk: int) -> float | None:
-    """Return a unit's value: the decision if adjudicated, else the share of yes or the mean; None without consensus."""
+    """Return a unit's value: the decision if adjudicated, else the share of yes or the mean.
+
+    Return None without consensus.
+    """
     outcome = consensus.of_unit.get(pk)
     if outcome is None or outcome.value is None:
         return None
@@ -690,9 +697,12 @@ def caption_texts(
     *,
     without_own: bool = False,
 ) -> tuple[list[CaptionTexts], dict[str, int]]:
-    """Return the captions that have a consensus and a reference, and counts of those left out.
+    """Return the captions that have a consensus and a reference, and counts of the captions left out.
 
-    A reference that equals the caption is removed, or with ``without_own`` the caption is left out.
+    A reference that equals the caption is removed. With ``without_own``, the caption is left out instead.
+
+    Raise NothingToCompare if no caption remains because references are missing, and EvaluationError if none remains for
+    another reason.
     """
     of_item = {item: tuple(text for _, text in rows) for item, rows in references.of_item.items()}
     counts = {"units": len(judged), "no_consensus": 0, "no_reference": 0, "own_reference_dropped": 0}
@@ -733,7 +743,7 @@ def _next_step(study: Study) -> str:
 
 @transaction.atomic
 def store_evaluation(evaluation: MetaEvaluation) -> Analysis:
-    """Store the evaluation and its scores, replacing those of older data."""
+    """Store the evaluation and its scores, replacing evaluations of older data."""
     study, judged = evaluation.study, evaluation.judged
     analysis = Analysis.objects.replace(
         study=study,
@@ -763,7 +773,7 @@ def _score_rows(analysis: Analysis, judged: MetricResults) -> Iterator[MetricSco
 
 
 def evaluate_study(*, study: Study, progress: Progress = no_progress, **how: Any) -> dict[str, Any]:
-    """Store the result of ``compute_evaluation``, with the options ``how``, and return it (docs/evaluation.md)."""
+    """Compute and store an evaluation, and return its result (docs/evaluation.md). ``how`` are the options."""
     evaluation = compute_evaluation(study=study, progress=progress, **how)
     progress(0.85, "storing scores")
     store_evaluation(evaluation)

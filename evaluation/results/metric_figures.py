@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from quorum.metrics import Scores
 
 ONE_JUDGE = "one judge"
-# Reading -> name of its coefficients.
+# Name of the coefficients, by reading.
 READINGS = {
     "tau_c": {"": "tau-c"},
     "single_grades": {"kendall_tau_b": "tau-b", "kendall_tau_c": "tau-c"},
@@ -54,7 +54,7 @@ READINGS = {
 }
 RESAMPLES = 1000
 # The bootstrap of a rank correlation takes time in proportion to observations times resamples. Large studies have
-# narrow intervals, so they take fewer resamples.
+# narrow intervals, so they need fewer resamples.
 FEWEST_RESAMPLES, OBSERVATIONS_DRAWN = 200, 10_000_000
 # Thresholds of metrics for kappa, as quantiles, because each metric has its own scale.
 METRIC_QUANTILES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
@@ -73,7 +73,10 @@ References = Sequence[str]
 
 @dataclass(frozen=True, slots=True)
 class PairTexts:
-    """A candidate pair. winner: 1, 2, or 0 for none. tied: whether it was judged and has no winner."""
+    """A candidate pair.
+
+    winner: 1, 2, or 0 for none. tied: whether the pair was judged and has no winner.
+    """
 
     pk: int
     kind: str
@@ -91,8 +94,8 @@ class CaptionTexts:
     """A judged caption of an image.
 
     unit: row id; None if several units judge the caption. people: the share of yes, the mean grade, or a score.
-    ratings: if several units judge the caption, the (worker, rating) pairs that give the score. systems: those that a
-    file credits. weight: not 1 if the unit is audited (``weights_of_units``).
+    ratings: if several units judge the caption, the (worker, rating) pairs from which the score is computed. systems:
+    systems that a file credits with the caption. weight: 1 unless the unit is audited (``weights_of_units``).
     """
 
     unit: int | None
@@ -114,7 +117,7 @@ class MetricResults:
         pks: (N,) int64 row ids of the scored pairs or units; None if captions are not units.
         scores: by metric, (N, 2) or (N, 1) float64.
         people: (N,) consensus on each scored caption; None for pairs.
-        captions: row id of the image, and id, of each scored caption; empty for pairs.
+        captions: the row id of the image, and the caption's id, of each scored caption; empty for pairs.
     """
 
     metrics: dict[str, dict[str, Any]]
@@ -135,14 +138,14 @@ def score_texts(
     tokenizer: str,
     imported: Mapping[str, tuple[Floats, str]] | None = None,
 ) -> Scores:
-    """Score ``candidates``, with document frequencies in ``documents``.
+    """Return the scores of ``candidates``, with document frequencies in ``documents``.
 
     ``imported`` has the scores of the candidates, and the signatures, of metrics computed elsewhere.
 
     Raises:
         EvaluationError: a metric or tokenizer is unknown or unavailable.
     """
-    # Import here, as the metrics load a compiler that most pages do not need.
+    # Import late, because the metrics load a compiler that most pages do not need.
     from quorum.metrics import MetricsError, score
     from quorum.metrics.registry import VERSION, MetricScore, Scores
 
@@ -170,7 +173,7 @@ def find_references_of_pairs(
     """Return pairs with their references, documents, and the number of references in a document (0 for all).
 
     Return None if an image has no references. ``pairs`` are (row id, kind, image, first text, second text, reference
-    ids); ``of_image`` has the (id, text) references of each image in order. The pairs returned have no winners.
+    ids). ``of_image`` has the (id, text) references of each image in order. The pairs returned have no winners.
     """
     texts_of_pairs, leading = [], set()
     for pk, kind, image, first, second, keys in pairs:
@@ -187,7 +190,7 @@ def find_references_of_pairs(
 
 
 def pair_kinds(names: Iterable[str]) -> list[str]:
-    """Return the distinct pair kinds, except "all", with those of the papers first."""
+    """Return the distinct pair kinds, except "all". The kinds of the papers come first."""
     kinds = set(names) - {"all"}
     return [kind for kind in PAIR_KINDS if kind in kinds] + sorted(kinds.difference(PAIR_KINDS))
 
@@ -200,7 +203,7 @@ def score_pairs(
     tokenizer: str,
     imported: ImportedScores = NO_SCORES,
 ) -> tuple[Scores, dict[str, Floats]]:
-    """Score both candidates of each pair; return the scores, and by metric as (N, 2) float64."""
+    """Score both candidates of each pair. Return the scores, and the same scores as (N, 2) float64 by metric."""
     named = [(pair.image, pair.first, pair.second) for pair in pairs]
     systems = [pair.systems for pair in pairs]
     known = {
@@ -249,8 +252,9 @@ def judge_pairs(
 ) -> MetricResults:
     """Compute each metric's accuracy by pair kind (V15 §3).
 
-    A metric's tie is wrong, and an undecided pair is left out; both are counted. The alternatives are
-    ``value_ties_half``, and ``value_all_pairs``, in which a winner named for an undecided pair counts half.
+    A metric's tie is wrong, and an undecided pair is left out; both are counted. ``value_ties_half`` counts a
+    metric's tie as half right. ``value_all_pairs`` counts any winner that is named for an undecided pair as half
+    right.
     """
     scored, scores = score_pairs(pairs, documents, metrics=metrics, tokenizer=tokenizer, imported=imported)
     kinds = [pair.kind for pair in pairs]
@@ -266,7 +270,7 @@ def judge_pairs(
 def accuracy_of_pairs(scores: Floats, people: PeoplesWinners, kinds: Sequence[str]) -> dict[str, Any]:
     """Return accuracy by pair kind as JSON, from (N, 2) scores.
 
-    Without clusters, pairs are taken as independent (Wilson's interval), as in releases before 0.6.
+    Without clusters, pairs are regarded as independent (Wilson's interval), as in releases before 0.6.
     """
     names = [kind or UNKNOWN_KIND for kind in kinds] if any(kinds) else None
     fields = (*ACCURACY, "clusters", "reason") if people.clustered else ACCURACY
@@ -280,7 +284,7 @@ def preference_for_longer(
     """Return how often people's winner is the text with more words, by pair kind (V15, appendix III).
 
     ``liked`` is over pairs of texts with different numbers of words. ``rule`` is the accuracy of naming the longer
-    text, where texts with equal numbers are tied, which is wrong.
+    text. If both have equally many words, the rule has a tie, which is wrong.
     """
     words = np.array([[len(text.split()) for text in both] for both in texts], dtype=np.float64)
     longer = metric_winners(*words.reshape(-1, 2).T)
@@ -307,10 +311,10 @@ def judge_captions(
 ) -> MetricResults:
     """Correlate each metric with people over image-caption pairs, with kappa at thresholds.
 
-    References equal to the caption must have been removed: H13 §4.1.1 reports how much BLEU gains from them.
+    References equal to the caption must have been removed; H13 §4.1.1 reports how much BLEU gains from them.
 
     Args:
-        cuts: thresholds of people's scores for kappa; without them there is no kappa.
+        cuts: thresholds of people's scores for kappa; if empty, there is no kappa.
         per_image: whether to add coefficients within images, averaged over images.
         clusters: see ``correlation_of_captions``.
     """
@@ -370,9 +374,9 @@ def correlation_of_captions(
 ) -> dict[str, Any]:
     """Return the correlations of a metric with people, as JSON.
 
-    ``clusters`` is a result of ``clusters_of_captions``, or "naive", which takes captions as independent, as releases
-    before 0.6 did. ``weights`` (N,) say how many captions each stands for; in tau, a pair of captions has the product
-    of weights.
+    ``clusters`` is a result of ``clusters_of_captions``, or "naive", which regards captions as independent, as releases
+    before 0.6 did. ``weights`` (N,) say how many captions each caption stands for. In tau, a pair of captions has the
+    product of both weights.
     """
     resamples = int(np.clip(OBSERVATIONS_DRAWN // len(people), FEWEST_RESAMPLES, RESAMPLES))
     fields = COEFFICIENT if clusters == NAIVE else (*COEFFICIENT, "clusters")
@@ -420,7 +424,7 @@ def kappa_at_cuts(
     at_least: Sequence[float] = (),
     weights: Floats | None = None,
 ) -> list[dict[str, Any]]:
-    """Return kappa at every pair of thresholds; the metric's are quantiles, unless ``at_least`` gives others."""
+    """Return kappa at every pair of thresholds. The metric's are quantiles, unless ``at_least`` has others."""
     if not cuts:
         return []
     of_metric = sorted(at_least) or np.unique(np.quantile(metric, METRIC_QUANTILES)).tolist()
@@ -461,7 +465,7 @@ class HalvesWithoutRaters:
     """The halves of each pair's votes if one rater is left out.
 
     halves: (V,) halves, for each pair without each of its raters. deletions: the pairs and raters, with the numbers of
-    votes that are left.
+    the other votes.
     """
 
     deletions: RaterDeletions
@@ -473,8 +477,8 @@ def halves_of_pairs(
 ) -> tuple[Halves, HalvesWithoutRaters | None]:
     """Return the halves of (P,) pairs, given by row id, and the halves without each rater.
 
-    The latter are None if raters are anonymous. The votes on a pair are split into halves. If pairs have several
-    units (triplets), the units are split, each counting as one vote by its majority.
+    The halves without each rater are None if raters are anonymous. The votes on a pair are split into halves. If pairs
+    have several units (triplets), the units are split, and each counts as one vote by its majority.
     """
     units, counted = Units.of(units), table.counted
     unit = places_in(units.pk, table.unit[counted])
@@ -483,12 +487,12 @@ def halves_of_pairs(
     unit, pair = unit[here], pair[here]
     worker, side = table.worker[counted][here], table.value[counted][here]
     vote = (side == 1) * 1 - (side == 2)
-    # The votes to split of each pair, and the decrease without each vote, which is the vote itself.
+    # The votes of each pair to split, and the decrease without each vote, which is the vote itself.
     split, pair_of_split = _by_side(vote), pair
     lost = split
     known = units.pair != NO_PAIR
     if np.bincount(places_in(pairs, units.pair[known]) + 1, minlength=1)[1:].max(initial=0) > 1:
-        # Split units. Without a vote, a unit has the winner of its other votes; without its only vote, it is gone.
+        # Split units. Without a vote, a unit has the winner of its other votes; without its only vote, it is missing.
         votes, balance = np.bincount(unit), np.bincount(unit, weights=vote)
         judged = np.flatnonzero(votes)
         split, pair_of_split = _by_side(np.sign(balance[judged])), places_in(pairs, units.pair[judged])
@@ -508,7 +512,7 @@ def halves_of_pairs(
 
 
 def _by_side(votes: Ints | Floats) -> Ints:
-    """Return (N, 3) indicators of votes for the first, for the second, for neither."""
+    """Return (N, 3) indicators of votes for the first, for the second, and for neither."""
     return np.asarray(votes[:, np.newaxis] == np.array(SIDES), dtype=np.int64)
 
 
@@ -524,7 +528,7 @@ def compare_on_same_halves(
     Args:
         scores: by metric, (P, 2) scores of the candidates.
         kinds: by pair kind, (P,) flags of its pairs.
-        images: (P,) images of the pairs; None takes pairs as independent.
+        images: (P,) images of the pairs; if None, pairs are regarded as independent.
     """
     known = halves.decided > 0
     columns = {ITEM: np.arange(len(known)) if images is None else np.array(images, dtype=object)}
@@ -570,7 +574,7 @@ def compares_pairs(result: Mapping[str, Any]) -> bool:
 def accuracy_by_metric(
     metrics: Mapping[str, Mapping[str, Any]],
 ) -> tuple[list[str], dict[str, Mapping[str, Any]]]:
-    """Return the pair kinds, "all" last, and accuracy by metric and kind, best metric first."""
+    """Return the pair kinds, with "all" last, and accuracy by metric and kind, best metric first."""
     accuracy = {name: figures["accuracy"] for name, figures in metrics.items()}
     kinds = pair_kinds(kind for by_kind in accuracy.values() for kind in by_kind)
     kinds = kinds if len(kinds) == 1 else [*kinds, "all"]
@@ -584,7 +588,7 @@ def accuracy_table(
     *,
     clustered: bool = True,
 ) -> Table:
-    """Return the table of accuracy by pair kind, best metric first; the last rows are ``levels`` of people."""
+    """Return the table of accuracy by pair kind, best metric first. Its last rows are ``levels`` of people."""
     kinds, accuracy = accuracy_by_metric(result["metrics"])
     if levels is None:
         people = {} if "halves" in result else result.get("people") or {}
@@ -620,12 +624,15 @@ def accuracy_and_ties_table(result: Mapping[str, Any]) -> Table:
 
 
 def tables_beside_metrics(result: Mapping[str, Any]) -> list[Table]:
-    """Return the tables that the page and the command show next to that of metrics; [] if the result has none."""
+    """Return the tables that the page and the command show next to the table of metrics."""
     return [*longer_tables(result), *readings_tables(result), *ties_tables(result)]
 
 
 def longer_tables(result: Mapping[str, Any]) -> list[Table]:
-    """Return the table of how often people choose the longer text; [] for captions and for results before 0.6."""
+    """Return the table of how often people choose the longer text.
+
+    Return [] for captions, and for results before 0.6.
+    """
     by_kind: Mapping[str, Any] = result.get("longer", {})
     kinds = pair_kinds(by_kind)
     rows = [
@@ -642,7 +649,7 @@ def longer_tables(result: Mapping[str, Any]) -> list[Table]:
 
 
 def heads_of(metrics: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
-    """Return the names of columns by coefficient; results of versions before 0.6 have no r."""
+    """Return the names of columns by coefficient. Results of versions before 0.6 have no r."""
     return {
         key: head
         for key, head in COEFFICIENT_HEADINGS.items()
@@ -671,7 +678,7 @@ def correlation_table(result: Mapping[str, Any]) -> Table:
 
 
 def within_items_sentence(result: Mapping[str, Any]) -> str:
-    """Return a sentence on the number of items over which correlations are averaged; "" if none was left out."""
+    """Return a sentence on the number of items over which correlations are averaged, or "" if no item was left out."""
     cells = [row["per_image"]["kendall_tau_b"] for row in result["metrics"].values() if "per_image" in row]
     if not any(cell["images_undefined"] for cell in cells):
         return ""
@@ -742,7 +749,7 @@ def readings_tables(result: Mapping[str, Any]) -> list[Table]:
 
 
 def ties_tables(result: Mapping[str, Any]) -> list[Table]:
-    """Return the table of metrics' accuracies with ties, which reports do not have; [] if not requested."""
+    """Return the table of metrics' accuracies with ties, which reports do not have, or [] if it was not requested."""
     ties = result.get("readings", {}).get("ties", {})
     rows = [
         (name, *(estimate_of(accuracies[key]) for key in ("plain", "calibrated", "soft")))

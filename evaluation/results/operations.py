@@ -1,4 +1,4 @@
-"""Operations that compute results; everybody who may view the study may start them."""
+"""Operations that compute results. Everybody who may view the study may start them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from judgments.models import Study
 from judgments.operations import background_operation
 
 MOST_REFERENCES = 1000
-MOST_OFFERED = 100  # most imported metrics offered in a form
+MOST_OFFERED = 100  # largest number of imported metrics offered in a form
 ROUGE_BY_RECALL = "rouge-1|measure:recall"
 LARGEST_SEED = 2**31 - 1
 
@@ -33,7 +33,7 @@ class ClustersRequest(Parameters):
 
 
 class AggregateRequest(ClustersRequest):
-    """How intervals are made, and models of workers beside the consensus (docs/disagreement.md)."""
+    """The clusters of intervals, and models of workers to fit in addition to the consensus (docs/disagreement.md)."""
 
     method = KeysField(
         required=False,
@@ -48,11 +48,11 @@ class AggregateRequest(ClustersRequest):
     "aggregate", "Compute consensus and agreement", job="aggregate", parameters=AggregateRequest
 )
 def start_aggregation(*, study: Study, **how: Any) -> dict[str, Any]:
-    """Compute consensus and agreement in the background; follow the job."""
+    """Compute consensus and agreement in the background. Follow the job until it is done."""
     return how
 
 
-# Look up names only when needed, as the metrics load a compiler that most pages do not need.
+# Look up names only when needed, because the metrics load a compiler that most pages do not need.
 def metric_names(study: Study) -> list[tuple[str, str]]:
     from quorum.metrics.inputs import MetricsError
     from quorum.metrics.registry import METRICS, metric_named, package_names
@@ -82,7 +82,7 @@ def tokenizer_names(study: Study) -> list[tuple[str, str]]:
 
 
 class CountsField(KeysField):
-    """Whole numbers from 1."""
+    """A list of whole numbers from 1."""
 
     child = serializers.IntegerField(min_value=1, max_value=MOST_REFERENCES)
 
@@ -103,7 +103,7 @@ class TokenizerField(serializers.CharField):
 
 
 class MetricsRequest(Parameters):
-    """Metrics by name, which exist; subclasses declare the field."""
+    """Names of metrics, which must exist. Subclasses declare the field."""
 
     def validate_metrics(self, value: list[str]) -> list[str]:
         from quorum.metrics.inputs import MetricsError
@@ -117,7 +117,7 @@ class MetricsRequest(Parameters):
 
 
 class AnyMetricsRequest(MetricsRequest):
-    """Metrics by name, computed or imported; whether the dataset has an imported one is known with the study."""
+    """Names of metrics, computed or imported. An imported metric is checked later, when the dataset is known."""
 
     def validate_metrics(self, value: list[str]) -> list[str]:
         imported = set(ImportedMetric.objects.filter(name__in=value).values_list("name", flat=True))
@@ -128,7 +128,7 @@ class AnyMetricsRequest(MetricsRequest):
 
 
 class EvaluateRequest(AnyMetricsRequest, ClustersRequest):
-    """Which metrics, on which tokens, and what is read besides the usual figures (docs/evaluation.md)."""
+    """The metrics, their tokenizer, and variants to compute in addition to the usual figures (docs/evaluation.md)."""
 
     metrics = KeysField(
         required=False,
@@ -202,7 +202,7 @@ def start_evaluation(
     clusters: str = CLUSTERED[0],
     **readings: Any,
 ) -> dict[str, Any]:
-    """Compute metrics in the background; what cannot be computed is said in the job."""
+    """Compute metrics in the background. The job says which results could not be computed."""
     from evaluation.data.imported_scores import check_imported
     from evaluation.results.meta_evaluation import EvaluationOptions
 

@@ -54,7 +54,10 @@ NO_AGREEMENT = gettext_noop("No item has two judgments yet.")
 
 
 def progress_figure(progress: Mapping[str, Any], zone: str = "UTC") -> str:
-    """Return a plot of judgments over time, in the time zone, with the wanted number; "" before the first judgment."""
+    """Return a plot of judgments over time, with the wanted number, or "" before the first judgment.
+
+    ``zone`` is the time zone of the axis.
+    """
     timeline: Sequence[Sequence[Any]] = progress["timeline"]
     if not timeline:
         return ""
@@ -72,7 +75,7 @@ def progress_figure(progress: Mapping[str, Any], zone: str = "UTC") -> str:
         axes.axhline(wanted, **LEVEL, linestyle=DASH)
         label = _("target: %(n)s") % {"n": thousands(wanted)}
         axes.text(0.0, wanted, label, transform=axes.get_yaxis_transform(), **SOFT, va="bottom")
-    # write below the line if it would run through the number
+    # write below the line if the line would cross the number
     offset = (8, -10) if abs(wanted - counts[-1]) < 0.06 * wanted else (8, 0)
     write_beside(axes, thousands(counts[-1]), (times[-1], counts[-1]), offset, color=ACCENT, va="center")
     _name_times(axes, times[0], span, zone)
@@ -199,10 +202,10 @@ def workers_sentence(workers: Sequence[Mapping[str, Any]], threshold: float) -> 
 
 
 def accuracy_figure(result: Mapping[str, Any]) -> str:
-    """Return a plot of each metric's accuracy by pair kind, or of its tau-b; "" without data.
+    """Return a plot of each metric's accuracy by pair kind, or of its tau-b, or "" without data.
 
-    ``result`` is that of ``evaluate_study``. There is no human level, because metrics are compared with people's
-    consensus. Results from before 0.6 have one: how often a judge agrees with the majority of the others.
+    ``result`` is that of ``evaluate_study``. The plot has no human level, because metrics are compared with people's
+    consensus. Results from before 0.6 have one, which is how often a judge agrees with the majority of the others.
     """
     metrics = result.get("metrics", {})
     if not metrics:
@@ -298,7 +301,7 @@ def _describe_accuracies(metrics: Mapping[str, Any]) -> str:
 
 
 def agreement_figure(agreement: Mapping[str, Any]) -> str:
-    """Return a plot of alpha by level and pair kind; "" without data."""
+    """Return a plot of alpha by level and pair kind, or "" without data."""
     if not agreement or not agreement["alpha"]["n"]:
         return ""
     figures = {_all_items(agreement["alpha"]["level"]): agreement["alpha"]}
@@ -346,7 +349,8 @@ def agreement_sentence(agreement: Mapping[str, Any]) -> str:
     if alpha["reason"]:
         sentence += " " + _("There is no interval: %(why)s.") % {"why": _(alpha["reason"])}
     kinds = agreement.get("by_kind", {})
-    if any(figure["low"] is None for figure in kinds.values()):  # without interval: not distinguishable
+    # Kinds cannot be distinguished without intervals.
+    if any(figure["low"] is None for figure in kinds.values()):
         return sentence
     best, *others = sorted(kinds, key=lambda name: -kinds[name]["value"]) or [""]
     if others and all(kinds[best]["low"] > kinds[name]["high"] for name in others):

@@ -44,7 +44,7 @@ from quorum.statistics.ranking import (
 )
 from quorum.statistics.significance import LEVEL
 
-# Task -> table name, title suffix, description, query, ranked item.
+# Table name, title suffix, description, query, and ranked item, by task.
 TASKS = {
     ANNOTATION: (
         "rankings", "", "Annotation: an item asks, captions are ranked.", "item", "caption"
@@ -72,14 +72,14 @@ def rankings_of(
     *,
     unjudged: bool = False,
 ) -> dict[str, dict[str, Any]]:
-    """Return ``rankings``: for each task a row for each system, best first; {} if no list has two items.
+    """Return ``rankings``: for each task, a row for each system, best first. It is {} if no list has two items.
 
     Also return ``system_orders``: for each task, rank correlations between the orders of systems by people's measures
     and by measures of the original.
 
     S@k and R-precision leave out queries that are ``not_judged`` (no item was judged) or have ``nothing_relevant``.
-    With an audit of the filter, ``audited`` has S@k over all queries; if lists can contain the original, ``original``
-    has R@k and the median rank (H13 §4.3.1). Systems of which nothing was judged have a row only if `unjudged`, as in
+    With an audit of the filter, ``audited`` has S@k over all queries. If lists can contain the original, ``original``
+    has R@k and the median rank (H13 §4.3.1). Systems without a judged item have a row only if `unjudged` is true, as in
     releases by 0.5.
     """
     judged = answers.map_values(lambda value: relevance.grade(value) > 0)
@@ -185,7 +185,7 @@ class JudgedOutputs:
         return cls(values(row, unit, len(proposals)), keys[known], of_text[known], len(proposals.texts) + 1)
 
     def map_values(self, into: Callable[[float], float]) -> JudgedOutputs:
-        """Return the outputs with mapped values; the function is called once for each distinct value."""
+        """Return the outputs with mapped values. The function is called once for each distinct value."""
         values = map_distinct_values(np.concatenate([self.value, self.of_text]), into)
         return replace(self, value=values[: len(self.value)], of_text=values[len(self.value) :])
 
@@ -198,7 +198,7 @@ def judged_outputs(
     *,
     credited: bool = True,
 ) -> JudgedOutputs:
-    """Return people's consensus on systems' lists; if not ``credited``, that of the first unit with a text."""
+    """Return people's consensus on systems' lists. If not ``credited``, use only the first unit with each text."""
     pks = proposals.units.pk
     if not credited:
         return JudgedOutputs.of(proposals, partial(first_of_groups, values_at(consensus.of_unit, pks)[0]))
@@ -224,7 +224,7 @@ def _row(
     query, rank = proposals.query[rows], proposals.position[rows]
     queries, first = np.unique(query, return_index=True)  # entries are sorted by query
     number = np.searchsorted(queries, query)
-    lengths = np.maximum.reduceat(rank, first)  # of lists with unknown items: up to the last known one
+    lengths = np.maximum.reduceat(rank, first)  # lengths up to the last known item
     starts = np.concatenate([[0], np.cumsum(lengths)])
     at = starts[number] + rank - 1
 
@@ -255,7 +255,7 @@ def _row(
     original = proposals.original[rows]
     findable = np.minimum.reduceat(original, first) > NO_ORIGINAL
     if findable.any():
-        # If several captions were written for the image, take the first.
+        # If several captions were written for the image, use the first.
         is_first = np.zeros(len(rows), dtype=bool)
         hits = np.flatnonzero(original == 1)
         is_first[hits[np.unique(number[hits], return_index=True)[1]]] = True
@@ -293,8 +293,8 @@ def _figure(result: RankingResult, interval: tuple[float, float], n: int) -> dic
 def corrected_success(judged: JudgedRankings, k: int, audit: Mapping[str, Any]) -> CrossedEstimate:
     """Estimate S@k over all queries, if captions rejected by the filter are relevant with the audited share q.
 
-    A query with a relevant caption among its first k counts 1, any other 1 - (1 - q)^m, where m of its first k are
-    unjudged. The interval covers only the uncertainty of q.
+    A query with a relevant caption among its first k counts 1. Any other query counts 1 - (1 - q)^m, where m of its
+    first k are unjudged. The interval covers only the uncertainty of q.
     """
     ends = np.minimum(judged.starts[:-1] + k, judged.starts[1:])
     hits, blank = (np.concatenate([[0], np.cumsum(judged.codes == code)]) for code in (RELEVANT, UNJUDGED))
@@ -313,7 +313,7 @@ def judged_systems(
     outputs: Outputs,
     standardised: Outputs | None,
 ) -> list[dict[str, Any]]:
-    """Return people's scores of each system's captions, at all ranks; rows are sorted by the system's name.
+    """Return people's scores of each system's captions, at all ranks, in rows that are sorted by the system's name.
 
     mean: mean answer. yes: share of yes. describes: share of captions that describe their item. z: mean of answers
     ``standardised`` by worker.
@@ -353,7 +353,7 @@ def audit_filter(
 
     Returns:
         Counts; ``share`` of judged rejected pairs that describe their image; ``weight``: number of rejected pairs for
-        each sampled one; ``missed_in_all``: estimated number of missed pairs; ``recall`` of the filter. Undefined
+        each sampled pair; ``missed_in_all``: estimated number of missed pairs; ``recall`` of the filter. Undefined
         values are None.
     """
     values = {unit: consensus[unit].value for unit in audited if unit in consensus}
@@ -369,7 +369,8 @@ def audit_filter(
         unanimous += not any(count and relevance.is_relevant(float(answer)) for answer, count in votes)
     known = [consensus[unit].value for unit in passed if unit in consensus]
     right = [relevance.is_relevant(value) for value in known if value is not None]
-    good = sum(right) / len(right) * passed_pairs if right else None  # the same share as of judged pairs
+    # The share of good pairs is that of the judged pairs.
+    good = sum(right) / len(right) * passed_pairs if right else None
     return {
         "dropped": dropped,
         "sampled": len(audited),
@@ -500,5 +501,5 @@ def _orders_table(task: str, rows: Sequence[Mapping[str, Any]]) -> Table:
 
 
 def _cell(figure: Mapping[str, Any]) -> Any:
-    """Return a figure as an estimate; figures of old releases are numbers without interval."""
+    """Return a figure as an estimate. Figures of old releases are numbers without an interval."""
     return figure["value"] if figure.get("low") is None else estimate_of(figure)

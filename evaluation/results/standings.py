@@ -1,4 +1,4 @@
-"""Compare systems by people's answers on their outputs: means, differences, and their variances."""
+"""Compare systems by people's answers about their outputs: means, differences, and their variances."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ Contrasts = Callable[[int, int], Contrast]
 class Standings:
     """A comparison of K systems by people's answers.
 
-    figures: value, interval and n by system. strength: (K,) values by which systems are ordered. contrast: returns the
-    contrast of two systems.
+    figures: value, interval and n by system. strength: (K,) values by which systems are ordered. contrast: a
+    function that returns the contrast of two systems.
     """
 
     measure: str
@@ -81,7 +81,7 @@ def figures_of(value: float, low: float, high: float, n: int) -> dict[str, Any]:
 def contrasts_of_fit(strength: Floats, covariance: Floats, freedom: Floats) -> Contrasts:
     """Return the contrasts of (K,) fitted strengths.
 
-    covariance: (K, K). freedom: (K,) degrees of freedom of t; empty for infinite ones.
+    covariance: (K, K). freedom: (K,) degrees of freedom of t; empty if they are infinite.
     """
 
     def contrast(first: int, second: int) -> Contrast:
@@ -96,7 +96,10 @@ def contrasts_of_fit(strength: Floats, covariance: Floats, freedom: Floats) -> C
 
 
 def contrasts_where_compared(strength: Floats, contrast: Contrasts) -> Contrasts:
-    """Return contrasts on the items of both systems, but with difference 0 if its sign contradicts `strength`."""
+    """Return contrasts on the items of both systems.
+
+    If a contrast's sign contradicts `strength`, its difference is set to 0.
+    """
 
     def of_both(first: int, second: int) -> Contrast:
         difference = contrast(first, second)
@@ -107,7 +110,7 @@ def contrasts_where_compared(strength: Floats, contrast: Contrasts) -> Contrasts
 
 
 def with_parts_of(contrasts: Contrasts, direct: Contrasts) -> Contrasts:
-    """Return the contrasts with their variances split into items and raters in the ratio of `direct` contrasts."""
+    """Return the contrasts, with each variance divided among items and raters as in the `direct` contrasts."""
 
     def of_parts(first: int, second: int) -> Contrast:
         contrast, parts = contrasts(first, second), direct(first, second).spread
@@ -121,7 +124,7 @@ def with_parts_of(contrasts: Contrasts, direct: Contrasts) -> Contrasts:
 
 
 def map_distinct_values(values: Floats, into: Callable[[float], float]) -> Floats:
-    """Return the values mapped by `into`, which is called once for each distinct value; nan stays nan."""
+    """Return the values mapped by `into`, which is called once for each distinct value. nan stays nan."""
     distinct, number = np.unique(values, return_inverse=True)
     results: Floats = np.array(
         [value if math.isnan(value) else into(value) for value in distinct.tolist()], dtype=np.float64
@@ -135,7 +138,7 @@ def raters_of(deletions: RaterDeletions | None) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class Outputs:
-    """R outputs of K systems with scores; an item may have several outputs of a system.
+    """R outputs of K systems with scores. An item may have several outputs of a system.
 
     item, system: (R,) codes. cluster: by item, the code of its document, or of the item. score: (R,). deletions: scores
     without each rater, if raters are known. ends: the lowest and the highest possible score. proposal: (R,) positions
@@ -161,8 +164,8 @@ class Outputs:
     def figures(self, measure: str) -> dict[str, dict[str, Any]]:
         """Return each system's mean with its interval, limited to the scale.
 
-        If scores do not vary, the limits are means of a study in which a share of clusters is at an end of the scale:
-        the upper limit of that share when none was seen (Clopper and Pearson).
+        If scores do not vary, the limits are means of a study in which a share of clusters is at an end of the
+        scale. The share is the upper limit of a share of which nothing was observed (Clopper and Pearson).
         """
         figures = {}
         for code, name in enumerate(self.names):
@@ -182,8 +185,8 @@ class Outputs:
     def compare(self, first: int, second: int) -> Contrast:
         """Compare the means of two systems on the items that have outputs of both.
 
-        If the difference is the same on all items, its variance is 0, so instead the share of items on which the
-        first is better, 1 or 0, is tested against a half.
+        If the difference is the same on all items, its variance is 0. Then the share of items on which the first is
+        better, which is 1 or 0, is tested against a half.
         """
         mean, spread, clusters = self.contrast({first: 1.0, second: -1.0})
         if spread.variance == 0:
@@ -194,14 +197,14 @@ class Outputs:
         return Contrast(mean, spread)
 
     def map_scores(self, into: Callable[[float], float]) -> Outputs:
-        """Return the outputs with mapped scores, and mapped scores without raters."""
+        """Return the outputs with mapped scores. Scores without each rater are mapped too."""
         deletions = self.deletions
         if deletions is not None:
             deletions = replace(deletions, value=map_distinct_values(deletions.value, into))
         return replace(self, score=map_distinct_values(self.score, into), deletions=deletions)
 
     def subset(self, rows: Flags) -> Outputs:
-        """Return the outputs that `rows` (R,) marks, without their positions in `Proposals`."""
+        """Return the outputs marked by `rows` (R,), without their positions in `Proposals`."""
         systems, system = np.unique(self.system[rows], return_inverse=True)
         items, item = np.unique(self.item[rows], return_inverse=True)
         return Outputs(
@@ -217,7 +220,7 @@ class Outputs:
     def contrast(self, signs: Mapping[int, float]) -> tuple[float, Spread, int]:
         """Return the sum of signs times means of systems, its spread, and the number of clusters.
 
-        Only items with outputs of all systems in `signs` (system's code -> sign) count. The variance is 0 if
+        `signs` are by system code. Only items with outputs of all these systems count. The variance is 0 if
         differences are only rounding errors.
         """
         size, sign = len(self.cluster), np.array([signs.get(code, 0.0) for code in range(len(self.names))])
@@ -260,7 +263,7 @@ class Outputs:
         changes: Floats = np.bincount(at, np.nan_to_num(lost) * weight[row], minlength=len(key)).astype(
             np.float64
         )
-        # Without its only rater, an output has no score, and its item is lost.
+        # Without its only rater, an output has no score, and its item does not count.
         gone = np.bincount(at, np.isnan(lost), minlength=len(key)) > 0
         changes[gone] = influence[key[gone] // raters]
         value = np.where(gone, math.nan, changes)
@@ -278,13 +281,13 @@ def standings_of_pairs(
     anonymous: bool,
     clustered: bool = True,
 ) -> Standings | None:
-    """Compare systems by the pairs that they won; return None if no pair is of two systems.
+    """Compare systems by the pairs that they won. Return None if no pair is of two systems.
 
     Args:
         systems: systems of both texts, by pair key.
         items: items by pair row id.
         documents: a result of `first_of_documents`.
-        clustered: false takes pairs as independent, as older releases did.
+        clustered: whether pairs are clustered; if false, they are regarded as independent, as in older releases.
     """
     rows = []
     for pair in consensus.pairs:
@@ -334,12 +337,15 @@ def standings_of_pairs(
 
 
 def credit_of_side(sides: Ints, pairs: Ints, winners: Floats) -> Floats:
-    """Return a system's credits in `pairs`: 1 for a win, 0.5 for a tie, 0 for a loss; `sides` (P,) has its sides."""
+    """Return a system's credits in `pairs`: 1 for a win, 0.5 for a tie, 0 for a loss.
+
+    `sides` (P,) has the side of the system in each pair.
+    """
     return np.where(winners == 0, 0.5, winners == sides[pairs])
 
 
 def measure_of(relevance: RelevanceScale) -> str:
-    """Return the name of the measure that a mean of answers gives: a mean (MEAN), or a share of yes (YES)."""
+    """Return the measure that the mean of answers is: a mean (MEAN), or a share of yes (YES)."""
     return MEAN if relevance.is_mean else YES
 
 
@@ -352,7 +358,7 @@ def outputs_of_answers(
     ends: tuple[float, float] = (-math.inf, math.inf),
     answers: Floats | None = None,
 ) -> Outputs | None:
-    """Return systems' captions with the mean of people's answers as scores; None without answers.
+    """Return systems' captions with the mean of people's answers as scores, or None without answers.
 
     Args:
         ends: the lowest and the highest possible answer.
@@ -404,7 +410,7 @@ def compared_table(
     heads: tuple[str, str],
     value: tuple[str, str],
 ) -> list[Table]:
-    """Return the table of comparisons of the best with the others; [] if there is none.
+    """Return the table of comparisons of the best with the others, or [] if there are none.
 
     Args:
         groups: verdicts by group.

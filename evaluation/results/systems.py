@@ -1,6 +1,6 @@
-"""Decide which system people like best, and how certain that is.
+"""Decide which system people like best, and how certain the decision is.
 
-Pages, reports, API and commands show the verdict in the same words.
+Pages, reports, the HTTP interface and commands show the verdict in the same words.
 """
 
 from __future__ import annotations
@@ -48,9 +48,10 @@ class SystemsVerdict(LargerStudy):
     """The verdict on systems, as JSON.
 
     systems: best first, each with its value of ``measure``, the interval, and ``n`` comparisons or captions. value,
-    low, high: of the first system. leaders: the first system, and those not significantly worse. rest: the others. p:
-    if there is one leader, the largest adjusted p of the ``rest``, else the largest of the other leaders. compared:
-    adjusted p of each other system. scope: the population to which this generalises. items: number of items compared.
+    low, high: value and interval of the first system. leaders: the first system, and those not significantly worse.
+    rest: the others. p: if there is one leader, the largest adjusted p of the ``rest``, else the largest of the
+    other leaders. compared: adjusted p of each other system. scope: the population to which the verdict
+    generalises. items: number of items compared.
     """
 
     settled: bool
@@ -72,7 +73,7 @@ class SystemsVerdict(LargerStudy):
 def verdict_of_systems(
     study: Study, table: JudgmentTable, consensus: StudyConsensus, outputs: Outputs | None = None
 ) -> SystemsVerdict | None:
-    """Return the verdict on systems; None if no answers compare two systems.
+    """Return the verdict on systems, or None if no answers compare two systems.
 
     ``outputs`` are systems' captions with answers, if units are single captions.
     """
@@ -123,9 +124,9 @@ def verdict_on_systems(standings: Standings) -> SystemsVerdict:
 
 
 def items_left(study: Study) -> int:
-    """Return the number of items in the judged split that can still be drawn for a larger study.
+    """Return the number of items in the judged split that can still be sampled for a larger study.
 
-    Items of this study, and of studies whose items its draw excludes, are not counted.
+    Items of this study, and of studies whose items its sample excludes, are not counted.
     """
     sampling = design_of(study).sampling
     studies = Study.objects.filter(dataset=study.dataset_id, slug__in=[study.slug, *sampling.not_in])
@@ -137,7 +138,7 @@ def items_left(study: Study) -> int:
 
 
 def items_to_order(study: Study, verdict: SystemsVerdict | None) -> dict[str, int] | None:
-    """Return the number of new items that would settle the verdict, and how many are left.
+    """Return the number of new items that would settle the verdict, and the number of items that are available.
 
     Return None if none are needed, if their number is unknown, or if the study was imported or simulated.
     """

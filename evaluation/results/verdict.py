@@ -1,7 +1,7 @@
-"""Decide which metrics are best, in the same words for pages, reports, API and commands.
+"""Decide which metrics are best, in the same words for pages, reports, the HTTP interface and commands.
 
 The metric with the highest value is compared with every other one by t tests over items and raters, with Holm's
-correction: of differences of accuracies on pairs, or of Kendall's tau-b on captions.
+correction. The tests are of differences of accuracies on pairs, or of Kendall's tau-b on captions.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ NO_METRIC = gettext_noop("No metric has been compared with people yet.")
 UNTESTED_NOTE = gettext_noop(
     "An earlier version of Quorum computed these results. To test which metric is ahead, press “Compute now”."
 )
-# Why a correlation with people is undefined: reason of the statistics -> words for users.
+# Words for users on why a correlation with people is undefined, by reason of the statistics.
 UNDEFINED_REASONS = {
     CONSTANT.format("the first variable"): gettext_noop("the metric gives every text the same score"),
     CONSTANT.format("the second variable"): gettext_noop("people gave every text the same score"),
@@ -80,7 +80,7 @@ class Verdict(LargerStudy):
 
     leaders: the metric with the highest value, and those not significantly worse. rest: the others. p: if there is one
     leader, the largest adjusted p of the ``rest``, else the largest of the other leaders. compared: adjusted p of
-    each other metric. raters: their number, if known.
+    each other metric. raters: number of raters, if known.
     """
 
     settled: bool
@@ -200,7 +200,7 @@ def settles(best: BestResult) -> bool:
 
 
 def verdict_sentence(verdict: Verdict, cells: Cells) -> str:
-    """Return the verdict as a sentence in the reader's language; ``cells`` has each metric's estimate with interval."""
+    """Return the verdict as a sentence in the reader's language. ``cells`` has each metric's estimate with interval."""
     # Naive tests do not cluster by item, so they cannot say how many items are needed.
     larger = "" if verdict["by"].endswith(TESTS) else larger_study_sentence(verdict)
     return " ".join(filter(None, (_sentence(verdict, cells), larger)))
@@ -294,7 +294,7 @@ def _correlation_sentence(leaders: int, rest: int) -> str:
 
 
 def cells_of(result: Mapping[str, Any]) -> Cells:
-    """Return each metric's estimate on which an evaluation's overall verdict is based."""
+    """Return the estimates of the metrics on which an evaluation's overall verdict is based."""
     metrics = result["metrics"]
     if result["verdict"]["all"]["by"] in OF_PAIRS:
         return {name: row["accuracy"]["all"] for name, row in metrics.items() if "all" in row["accuracy"]}
@@ -302,13 +302,13 @@ def cells_of(result: Mapping[str, Any]) -> Cells:
 
 
 def scope_fields(deletions: RaterDeletions | None) -> dict[str, Any]:
-    """Return the fields ``scope`` and ``raters`` of a verdict; the latter is missing if tests are not over raters."""
+    """Return the fields ``scope`` and ``raters`` of a verdict. ``raters`` is missing if tests are not over raters."""
     raters = raters_of(deletions)
     return {**({} if raters is None else {"raters": raters}), "scope": scope_of(raters)}
 
 
 def levels_sentence(result: Mapping[str, Any]) -> str:
-    """Return sentences on levels to compare a verdict with (chance, one judge), and on its limitations."""
+    """Return sentences on levels to compare a verdict with (chance, one judge), and on the verdict's limits."""
     if not result["verdict"]["all"]["leaders"]:
         return ""
     return " ".join(filter(None, (_levels(result), scope_sentence(result))))
@@ -330,7 +330,7 @@ def _levels(result: Mapping[str, Any]) -> str:
 
 
 def halves_sentence(result: Mapping[str, Any]) -> str:
-    """Return a sentence on people and the leading metrics on the same halves of votes; "" without votes."""
+    """Return a sentence on people and the leading metrics on the same halves of votes, or "" without votes."""
     halves = result["halves"].get("all")
     if halves is None:
         return ""

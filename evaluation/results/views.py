@@ -1,4 +1,4 @@
-"""The page "Results" of a study, and results in the API."""
+"""The page "Results" of a study, and results in the HTTP interface."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ from quorum.statistics.aggregation.pair_answers import SURE
 
 DAY_SECONDS = 86_400
 Drawn = TypeVar("Drawn")
-LEAST_JUDGMENTS = 20  # fewest judgments for a note on a worker's habit
+LEAST_JUDGMENTS = 20  # smallest number of judgments for a note on a worker's habit
 SIDE_SHARE = 0.9
 PIECES_SHOWN = 10
 MODEL_ROWS_SHOWN = 8
@@ -287,7 +287,7 @@ def show_results(request: HttpRequest, study: Study, context: Context) -> HttpRe
         context["ways"] = [
             {"label": _(label), "link": study_page_address(study, name)}
             for name, label in ways.items()
-            if name in PAGES  # the feature of a page may be off
+            if name in PAGES  # the feature of a page may be switched off
             and PAGES[name].has_tab(study)
             and PAGES[name].permission in context["rights"]
         ]
@@ -328,8 +328,8 @@ def _ended_leases(study: Study, progress: dict[str, Any]) -> list[Assignment]:
 def _draw_plots(
     study: Study, aggregation: Analysis | None, evaluation: Analysis | None, progress: dict[str, Any]
 ) -> dict[str, tuple[SafeString, str, str]]:
-    """Return plots by name, each with a sentence and a signature; plots escape all texts."""
-    # Import here, as matplotlib takes 60 MB and 0.3 s.
+    """Return plots by name, each with a sentence and a signature. Plots escape all texts."""
+    # Import late, because matplotlib takes 60 MB and 0.3 s.
     from evaluation.results import plots
 
     drawings: dict[str, tuple[SafeString, str, str]] = {}
@@ -360,11 +360,11 @@ def _draw_plots(
 def _freshness(
     study: Study, aggregation: Analysis | None, evaluation: Analysis | None, progress: dict[str, Any]
 ) -> dict[str, bool]:
-    """Return whether each result is older than the data.
+    """Return flags by name that say whether each result is older than the data.
 
-    Judgments are only added, except when people are erased, so it is enough to compare the number of judgments, and the
-    times of the last revision, adjudication and erasure. Results also depend on systems' outputs, and on imported
-    scores, which can be replaced; their last row id and their hashes are compared.
+    Judgments are only added, except when people are erased, so it is enough to compare the number of judgments, and
+    the times of the last revision, adjudication and erasure. Results also depend on systems' outputs, of which the
+    last row id is compared, and on imported scores, which can be replaced and whose hashes are compared.
     """
     current = aggregation is not None and aggregation.result["counts"]["judgments"] == progress["judgments"]
     if aggregation is not None and current:
@@ -473,7 +473,7 @@ def _add_compute(name: str, readings: tuple[str, ...], offered: Callable[[Study]
     )
 
 
-# The form has the readings for what the study judges. "compute" is also a button at the top, without a form.
+# The form has the variants for the study's protocol. "compute" is also a button at the top, without a form.
 _add_compute("compute", OF_PAIRS, lambda study: study.state in (Study.State.OPEN, Study.State.CLOSED))
 _add_compute("compute-captions", OF_CAPTIONS, never)
 add_operation(
@@ -487,7 +487,7 @@ add_operation(adopt, label="Adopt captions", fields=(), has_button=_can_be_adopt
 
 
 class ConsensusSerializer(RowSerializer[Consensus]):
-    """Of a unit or of a candidate pair; the other of the two is null."""
+    """The consensus on a unit or on a candidate pair. The other of the two fields `unit` and `pair` is null."""
 
     study = Related("study.slug")
     unit = Related("unit.key", optional=True)
@@ -505,14 +505,17 @@ class ConsensusSerializer(RowSerializer[Consensus]):
 
     @extend_schema_field(OpenApiTypes.ANY)
     def get_answer(self, row: Any) -> Any:
-        """What open answers say together, as files have it; what a kind says beside its value."""
+        """The consensus on open answers, in the form of export files.
+
+        For other kinds, further data on the consensus.
+        """
         kind = KINDS[row.study.protocol]
         if row.answer is None or not kind.is_open:
             return row.answer
         return kind.exchange.to_file(row.answer, content=row.unit.content)
 
     def get_kind(self, row: Any) -> str | None:
-        """HC, HI, HM or MM, where there are pairs."""
+        """The kind of the pair: HC, HI, HM or MM. Null if there are no pairs."""
         return (row.pair or row.unit).kind or None
 
 
@@ -521,7 +524,7 @@ def _of_units_or_pairs(rows: QuerySet[Consensus], name: str, value: str) -> Quer
 
 
 class ConsensusResource(Resource):
-    """What the judgments of a unit or pair say together, as last aggregated."""
+    """The consensus on each unit or pair, as of the last aggregation."""
 
     scope = "reports"
     queryset = Consensus.objects.select_related("study", "unit", "pair")
@@ -563,22 +566,22 @@ def describe_last(name: str, summary: str) -> Any:
 
 
 class AgreementView(LastAnalysisView):
-    """GET /api/studies/{slug}/agreement/"""
+    """The newest agreement of a study: GET /api/studies/{slug}/agreement/."""
 
     what = Analysis.Kind.AGGREGATION
 
     @describe_last("studies_agreement", "The last agreement and participants' quality")
     def get(self, request: Request, slug: str) -> Response:
-        """As the last ``aggregate`` stored it, with its settings and the hash of the judgments it came from."""
+        """Return the result of the last ``aggregate``, with its settings and the hash of its judgments."""
         return self.last(request, slug)
 
 
 class EvaluationView(LastAnalysisView):
-    """GET /api/studies/{slug}/evaluation/"""
+    """The newest evaluation of a study: GET /api/studies/{slug}/evaluation/."""
 
     what = Analysis.Kind.META_EVALUATION
 
     @describe_last("studies_evaluation", "The last metrics against people")
     def get(self, request: Request, slug: str) -> Response:
-        """As the last ``evaluate`` stored it."""
+        """Return the result of the last ``evaluate``, with its settings and the hash of its judgments."""
         return self.last(request, slug)

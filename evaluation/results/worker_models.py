@@ -34,7 +34,7 @@ SMOOTHING = 1.0  # prior counts, so that workers with few judgments do not get p
 MOST_DIFFERING = 50
 SMOOTHED_DAWID_SKENE = partial(dawid_skene, smoothing=SMOOTHING)
 
-# Models of workers that `aggregate` fits in addition to Dawid and Skene's -> their names on pages.
+# Names on pages of the models of workers that `aggregate` can fit in addition to Dawid and Skene's.
 WORKER_MODELS = {
     "mace": gettext_noop("MACE: competence and guessing of participants"),
     "glad": gettext_noop("GLAD: ability of participants and difficulty of items"),
@@ -51,7 +51,10 @@ _FITS: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
 
 @dataclass(frozen=True, slots=True)
 class ModelRows:
-    """(U,) keys of units, their most likely values (None if several are), and the probabilities of these."""
+    """Results of a model for U units.
+
+    The keys of the units, their most likely values (None if several are), and the probabilities of these values.
+    """
 
     key: pa.Array
     value: list[Any]
@@ -70,7 +73,7 @@ class ModelRows:
 
 
 def _largest(values: Floats, among: Ints, count: int) -> Ints:
-    """Return the positions of the ``count`` largest values at the positions ``among``, and of ties with the last."""
+    """Return the positions in ``among`` of the ``count`` largest values, and of values tied with the last of them."""
     if len(among) <= count:
         return among
     least = np.partition(values[among], -count)[-count]
@@ -79,7 +82,10 @@ def _largest(values: Floats, among: Ints, count: int) -> Ints:
 
 @dataclass(frozen=True, slots=True)
 class ModelInput:
-    """The data that models of workers are fitted to; ``reason``: why single workers cannot be assessed, or ""."""
+    """The data that models of workers are fitted to.
+
+    ``reason`` says why single workers cannot be assessed, or is "".
+    """
 
     kind: Kind
     table: JudgmentTable
@@ -101,12 +107,12 @@ def model_answers(
     fit: Callable[..., Any] = SMOOTHED_DAWID_SKENE,
     parameters: Sequence[str] = ("accuracy",),
 ) -> dict[str, Any]:
-    """Fit a worker model, and compare its values with the consensus; return {} if answers are not categories.
+    """Fit a worker model, and compare its values with the consensus. Return {} if answers are not categories.
 
-    Keys: ``reason``: why there are no results, or ""; ``units``: ``ModelRows``; ``workers``: the model's
-    ``parameters``; ``compared``: number of units that are not adjudicated; ``differ``: number of those for which model
-    and consensus differ; ``differing``: the most probable of these; ``breaks_ties``: number of tied units that the
-    model decides.
+    The keys are ``reason``: why there are no results, or ""; ``units``: ``ModelRows``; ``workers``: the model's
+    ``parameters``; ``compared``: number of units that are not adjudicated; ``differ``: number of these units for
+    which model and consensus differ; ``differing``: the most probable of these; ``breaks_ties``: number of tied
+    units that the model decides.
     """
     kind, table, consensus = fitting.kind, fitting.table, fitting.consensus
     if kind.is_open or kind.aggregation.level != "nominal":
@@ -158,7 +164,7 @@ def without_units(model: Mapping[str, Any]) -> dict[str, Any]:
 def worker_model(name: str, fitting: ModelInput) -> dict[str, Any]:
     """Return a model of WORKER_MODELS as ``model_answers`` does, with the parameters of workers.
 
-    The item response model takes answers as right or wrong. Its keys are ``workers`` (ability, deviation), ``units``
+    The item response model regards answers as right or wrong. Its keys are ``workers`` (ability, deviation), ``units``
     (discrimination, difficulty) and ``answers`` (their number).
     """
     kind, table, units = fitting.kind, fitting.table, fitting.consensus.units
@@ -189,9 +195,9 @@ def worker_model(name: str, fitting: ModelInput) -> dict[str, Any]:
 
 
 def _by_confidence(fitting: ModelInput) -> dict[str, Any]:
-    """Return votes weighted by confidence.
+    """Return votes weighted by confidence, as ``model_answers`` does.
 
-    `levels`: for each level, how often its answers agree with most others, and its weight.
+    `levels` has, for each level, how often its answers agree with most others, and its weight.
     """
     if not fitting.kind.two_sided:
         return {"reason": NOT_ASKED}

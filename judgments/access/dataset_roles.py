@@ -20,7 +20,7 @@ DATASET_ROLES = [
 
 
 def has_role(user: Person, dataset: Dataset, least: str) -> bool:
-    """Return whether a person has this role, or a higher one."""
+    """Return whether a person has this role, or a higher role, in a dataset."""
     if sees_all_datasets(user):
         return True
     if not is_staff(user):
@@ -53,7 +53,7 @@ def give_dataset_role(*, dataset: Dataset, user: User, role: str, by: User | Non
     """Give a person a role in a dataset, replacing any other.
 
     Raises:
-        WrongState: an account that cannot sign in, or the last owner.
+        WrongState: the account cannot sign in, or the dataset would lose its last owner.
     """
     if not (user.is_active and user.is_staff):
         raise WrongState(
@@ -104,7 +104,7 @@ def refuse_other_readers(dataset: Dataset) -> None:
 
 @transaction.atomic
 def share_dataset(*, dataset: Dataset, sharing: str) -> None:
-    """Set who may read a dataset. Raise WrongState if other readers are refused, as by a challenge on it."""
+    """Set who may read a dataset. Raise WrongState if only its members may read it, such as during a challenge."""
     if sharing != Dataset.Sharing.MEMBERS:
         refuse_other_readers(dataset)
     Dataset.objects.filter(pk=dataset.pk).update(sharing=sharing)
@@ -112,9 +112,12 @@ def share_dataset(*, dataset: Dataset, sharing: str) -> None:
 
 
 def publish_system(*, dataset: Dataset, name: str, by: User | None = None) -> System:
-    """Show a system's outputs to everybody who may read the dataset; with ``by`` None, on behalf of a command.
+    """Show a system's outputs permanently to everybody who may read the dataset.
 
     This cannot be undone: studies that draw from the system could otherwise not be drawn or exported again.
+
+    Args:
+        by: the person who asks; None if a command asks.
 
     Raises:
         ObjectNotFound: the dataset has no such system that ``by`` may see.

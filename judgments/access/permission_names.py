@@ -29,7 +29,7 @@ class PermissionsField(ModelMultipleChoiceField):
 
 
 class PermissionNamesAdmin(ModelAdmin):
-    """Show readable names of permissions in the form of an account or a group."""
+    """An admin class whose form shows readable names of permissions; for accounts and groups."""
 
     def formfield_for_manytomany(
         self, db_field: ManyToManyField[Any, Any], request: HttpRequest, **kwargs: Any

@@ -33,7 +33,7 @@ def staff_of(request: Request) -> User:
 
 
 def token_of(request: Request) -> ApiToken | None:
-    """Return the token; None for sessions and old tokens, which have every scope."""
+    """Return the request's API token, or None for sessions and old tokens, which have every scope."""
     return request.auth if isinstance(request.auth, ApiToken) else None
 
 
@@ -46,7 +46,12 @@ def studies_of(request: Request) -> QuerySet[Study]:
 
 
 def study_for(request: Request, slug: str, right: Right = Right.VIEW) -> Study:
-    """Return a study for a person. Raise ObjectNotFound if it is not visible, PermissionDenied without the right."""
+    """Return the study with this slug.
+
+    Raises:
+        ObjectNotFound: the request's account may not see such a study.
+        PermissionDenied: the account lacks the right in the study.
+    """
     study = studies_of(request).select_related("dataset").filter(slug=slug).first()
     if study is None:
         slugs = studies_of(request).values_list("slug", flat=True)
@@ -71,7 +76,7 @@ class IsStaff(BasePermission):
     Attributes of the view:
         reading: the permission to see all of its rows.
         scope: the scope that a token needs, without the verb.
-        needed_permissions: action -> permission, for actions that no role allows.
+        needed_permissions: the permission by action, for actions that no role allows.
         published: whether everybody may read some of its rows.
     """
 
@@ -111,7 +116,7 @@ class VisibleRows(BaseFilterBackend):
     Attributes of the view:
         study_path: the lookup from a row to its study; "" if there is none.
         several: whether a row can belong to several studies.
-        rows_for: a method ``(queryset, studies, request)`` that filters the rows instead.
+        rows_for: a method ``(queryset, studies, request)`` that filters the rows; it replaces the lookup.
         dataset_path: the lookup from a row to its dataset, for models whose visibility depends on the dataset.
     """
 
@@ -148,7 +153,10 @@ class NoWorker(BasePermission):
 
 
 def may_cancel(user: User, job: Job) -> bool:
-    """Return whether a person who can see the job requested it, or may change its study or dataset."""
+    """Return whether a person may cancel a job that they can see.
+
+    They may if they requested it, or if they may change its study or dataset.
+    """
     if user.is_superuser or (user.is_active and job.created_by_id == user.pk):
         return True
     study, dataset = _study_of(job), Dataset.objects.filter(name=job.args.get("dataset", "")).first()
@@ -158,7 +166,7 @@ def may_cancel(user: User, job: Job) -> bool:
 
 
 def may_retry(user: User, job: Job) -> bool:
-    """Return whether the user may cancel the job and could still request it now; roles may have changed since."""
+    """Return whether the user may cancel the job, and could request it now. Their roles may have changed."""
     if user.is_superuser or not may_cancel(user, job):
         return user.is_superuser
     study, operation = _study_of(job), operation_of(job.kind)

@@ -1,6 +1,6 @@
-"""What a person may do in a study, by a Django permission or by a role.
+"""The rights of a person in a study, which a Django permission or a role grants.
 
-A permission counts for every study, a role for its own.
+A permission counts for every study, a role only for one study.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def rights_of(user: Person, study: Study) -> frozenset[Right]:
 
 
 def rights_in(user: Person, studies: Collection[Study]) -> dict[int, frozenset[Right]]:
-    """Return study row id -> the user's rights in the study, with one query for the roles in all studies."""
+    """Return the user's rights in each study, by the study's row id. One query reads the roles in all studies."""
     if not isinstance(user, User) or not user.is_active:
         return dict.fromkeys((study.pk for study in studies), frozenset())
     granted = frozenset(right for right, permission in PERMISSIONS.items() if user.has_perm(permission))

@@ -41,7 +41,7 @@ USE_INTERVAL = timedelta(minutes=1)  # avoid a write per request of a token in u
 
 
 def scope_allows(granted: Iterable[str], requested: str) -> bool:
-    """Return whether one of the granted scopes includes the requested one; write includes read."""
+    """Return whether one of the granted scopes includes the requested scope. A scope to write includes that to read."""
     area, _, verb = requested.partition(":")
     return requested in granted or (verb == "read" and f"{area}:write" in granted)
 
@@ -58,10 +58,10 @@ def create_token(
     """Return a new token and its key, which is not stored.
 
     Args:
-        studies: limit the token to these studies; if empty, it covers all that the account may see.
+        studies: the studies to which the token is limited; if empty, it covers all that the account may see.
 
     Raises:
-        DesignError: an empty name, an unknown scope, or an expiry in the past.
+        DesignError: the name is empty or too long, a scope is missing or unknown, or the expiry is in the past.
     """
     if not name.strip() or len(name) > 100:
         raise DesignError(
@@ -113,7 +113,7 @@ _USABLE = PreparedQuery(
 
 
 def token_for_key(key: str) -> ApiToken | None:
-    """Return the valid token of a key; record its use."""
+    """Return the token of a key, and record its use. Return None if there is no valid token."""
     now = timezone.now()
     token = _USABLE.first(now=now, digest=_digest(key))
     if token is not None and (token.last_used_at is None or now - token.last_used_at > USE_INTERVAL):

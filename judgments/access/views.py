@@ -278,13 +278,13 @@ class ApiTokenAdmin(ReadOnlyAdmin):
     add_label = "Create a token"
 
     def has_module_permission(self, request: HttpRequest) -> bool:
-        return request.user.is_staff  # asked on the page for signing in too, where nobody is signed in
+        return request.user.is_staff  # also called on the login page, where nobody is signed in
 
     def has_view_permission(self, request: HttpRequest, obj: ApiToken | None = None) -> bool:
         return obj is None or obj.user_id == request.user.pk or super().has_view_permission(request, obj)
 
     def has_add_permission(self, request: HttpRequest) -> bool:
-        return request.user.is_staff  # asked on the page for signing in too, where nobody is signed in
+        return request.user.is_staff  # also called on the login page, where nobody is signed in
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[ApiToken]:
         rows: QuerySet[ApiToken] = self.all_rows(request).prefetch_related("studies")
@@ -380,7 +380,7 @@ class EventSerializer(RowSerializer[StudyEvent]):
 
 
 class EventResource(Resource):
-    """Who did what to a study, when and why; nothing in it is ever changed."""
+    """The log of a study: who did what, when and why. Its entries never change."""
 
     queryset = StudyEvent.objects.select_related("by")
     serializer_class = EventSerializer
@@ -389,7 +389,7 @@ class EventResource(Resource):
 
 
 class RoleSerializer(RowSerializer[StudyRole]):
-    """A person's part in a study."""
+    """A person's role in a study."""
 
     study = Related("study.slug")
     user = Related("user.username")
@@ -401,7 +401,7 @@ class RoleSerializer(RowSerializer[StudyRole]):
 
 
 class RoleResource(Resource):
-    """Who may do what with a study."""
+    """The roles that people have in studies."""
 
     queryset = StudyRole.objects.select_related("study", "user", "given_by")
     serializer_class = RoleSerializer
@@ -409,7 +409,7 @@ class RoleResource(Resource):
 
 
 class MayUpload(BasePermission):
-    """Allow accounts, signed in or by token, but no workers; below ``staff/`` only staff."""
+    """Allow every account that is signed in or has a token, except workers. Below ``staff/``, allow only staff."""
 
     def has_permission(self, request: Request, view: Any) -> bool:
         user = request.user
@@ -419,7 +419,10 @@ class MayUpload(BasePermission):
 
 
 class MayUploadView(APIView):
-    """GET /may-upload/account/ and /may-upload/staff/: 204, 401 or 403, before a proxy reads the body."""
+    """Tell a proxy, before it reads a body, whether the sender may upload it.
+
+    GET /may-upload/account/ and GET /may-upload/staff/ answer 204 for yes, and 401 or 403 for no.
+    """
 
     permission_classes = (MayUpload,)
     schema = None

@@ -83,8 +83,8 @@ def visible_rows(rows: QuerySet[M], user: Person) -> QuerySet[M]:
 def own_jobs(user: User) -> Q:
     """Return a filter for the jobs that a person started outside of studies, and their imports of judgments.
 
-    Jobs of a study are visible by a role in the study, which may end. An import of judgments counts as a person's own
-    job, although it names the study that it creates.
+    A job of a study is visible to people with a role in the study, and a role may end. An import of judgments counts
+    as a person's own job, although it names the study that it creates.
     """
     return Q(created_by=user.pk) & (Q(args__study__isnull=True) | Q(kind=IMPORTS_STUDY))
 

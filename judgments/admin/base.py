@@ -93,7 +93,7 @@ def count_subquery(model: type[Any], relation: str) -> Coalesce:
 
 
 def in_words(value: Any, *, between: str = "\n") -> str:
-    """Format a stored value for people: mappings by line, lists with commas, and a dash for an empty value."""
+    """Format a stored value for people: a line for each key, commas in lists, and a dash for an empty value."""
     if isinstance(value, dict):
         return (
             between.join(f"{name}: {in_words(inner, between=', ')}" for name, inner in value.items()) or "–"
@@ -131,7 +131,7 @@ def row_or_404(rows: QuerySet[Row], key: int | str) -> Row:
 
 
 def format_short(value: float | None) -> str:
-    """Format with four places, without trailing zeros; a dash for None."""
+    """Format a number with at most four decimal places, without trailing zeros. Return a dash for None."""
     if value is None:
         return "–"
     text = f"{value:.4f}".rstrip("0").rstrip(".")
@@ -159,7 +159,7 @@ class BoundedPaginator(Paginator):
 
 
 class KnownValuesFilter(SimpleListFilter):
-    """Filter by a field whose values are listed in ``known_values``, so that no query has to find them."""
+    """A filter by a field whose values are listed in ``known_values``, so that no query has to find them."""
 
     known_values: tuple[str, ...] = ()
 
@@ -182,7 +182,7 @@ def short_time(at: datetime) -> str:
 
 
 class BoundedChoices(RelatedFieldListFilter):
-    """Filter by a related row; offer only the newest rows and the selected one."""
+    """A filter by a related row. It offers only the newest rows and the selected row."""
 
     most = MOST_OFFERED
 
@@ -215,7 +215,7 @@ class VisibleChoices(BoundedChoices):
 
 
 class BoundedValues(AllValuesFieldListFilter):
-    """Filter by a field's values; offer only those of the newest rows."""
+    """A filter by a field's values. It offers only the values of the newest rows."""
 
     most = MOST_OFFERED
     rows_searched = 10_000
@@ -303,7 +303,7 @@ class ReadOnlyAdmin(QuorumAdmin):
 
 
 def next_for_empty_list(lists: ModelAdmin, request: HttpRequest) -> dict[str, str]:
-    """Return label and address of the button on an empty list, which leads to adding rows or to "Your studies"."""
+    """Return the label and address of the button on an empty list. It leads to a page that adds rows, or home."""
     models = [lists.model, *filter(None, [getattr(lists, "filled_by", None)])]
     for model in models:
         adding = lists.admin_site._registry.get(model)

@@ -1,4 +1,4 @@
-"""Show the documentation as pages of the admin, and find the one that explains a page."""
+"""Show the documentation as pages of the admin, and find the documentation of a page."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def page_of_feature(about: Any) -> str:
 
 
 def help_page(request: HttpRequest) -> str:
-    """Return the documentation page for a request: that of its view, feature or model, else the tutorial."""
+    """Return the documentation page of a request's view, feature or model, or else the tutorial."""
     match = request.resolver_match
     if match is None:
         return FIRST

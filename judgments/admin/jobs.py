@@ -1,4 +1,4 @@
-"""The list of jobs and the page of one: its progress, its result, and the rows that an import left out."""
+"""The list of jobs, and a job's page: its progress, its result, and the rows that an import left out."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ STATE_COLOURS = {
     Job.State.CANCELLED: "warning",
 }
 
-# kind -> the address of the page that shows its result
+# the address of the page that shows a job's result, by the job's kind
 RESULT_PAGES: dict[str, Callable[[Job], str]] = {
     "understand_upload": lambda job: reverse("admin:judgments_dataset_add")
 }

@@ -27,7 +27,7 @@ def terms() -> dict[str, str]:
 
 @cache_control(private=True, max_age=3600)
 def show_terms(request: HttpRequest, language: str) -> JsonResponse:
-    """Return the terms in the reader's language. It is part of the address, since browsers cache the response."""
+    """Return the terms in the reader's language. The address has the language, since browsers cache the response."""
     glossary = reverse("documentation", args=[GLOSSARY])
     return JsonResponse(
         {

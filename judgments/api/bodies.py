@@ -40,7 +40,7 @@ class TOMLBody(Parameters):
 
 
 def toml_of(body: dict[str, Any]) -> str | None:
-    """Return the study file if the body has one as text; None if the body is the design itself."""
+    """Return the study file's text if the body is ``{"toml": text}``; None if the body is the design itself."""
     return TOMLBody.read(body)["toml"] if set(body) == {"toml"} else None
 
 

@@ -1,4 +1,4 @@
-"""The base of all resources, those of studies, units, pairs, HITs and jobs, and operations over HTTP."""
+"""The base class of API resources, the resources of studies, units, pairs, HITs and jobs, and operations over HTTP."""
 
 from __future__ import annotations
 
@@ -84,7 +84,10 @@ class WholeNumber(filters.NumberFilter):
 
 
 def _visible(model: type[models.Model], request: Request | None) -> QuerySet[Any]:
-    """Return the rows that a filter may name; others count as unknown, so that responses do not reveal them."""
+    """Return the rows that a filter may name.
+
+    The error for another row is that of a row that does not exist, so that responses do not reveal it.
+    """
     if request is None:
         return model._default_manager.none()
     rows = visible_rows(model._default_manager.all(), request.user)
@@ -201,7 +204,7 @@ class StudySerializer(RowSerializer[Study]):
 
 
 class DesignSerializer(serializers.Serializer[Any]):
-    """The study file's keys; docs/study-files.md has them all."""
+    """The main keys of a study file. docs/study-files.md describes all of them."""
 
     name = serializers.CharField(max_length=200)
     dataset = serializers.CharField()
@@ -279,12 +282,12 @@ class HITSerializer(RowSerializer[HIT]):
 
     @extend_schema_field(serializers.ListField(child=serializers.CharField()))
     def get_units(self, hit: Any) -> list[str]:
-        """Their ids."""
+        """Return the ids of the page's units, in order."""
         return [position.unit.key for position in hit.places.all()]
 
 
 class JobSerializer(RowSerializer[Job]):
-    """A piece of long work."""
+    """A background job."""
 
     args = serializers.DictField(read_only=True)
     by = Related("created_by.username", optional=True)
@@ -321,11 +324,15 @@ class JobSerializer(RowSerializer[Job]):
 
 
 class Resource(mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericViewSet[Any]):
-    """Read alone: a list by pages, and single rows.
+    """A read-only resource: a list in pages, and single rows.
 
-    ``reading`` is the permission that opens all rows, and ``study_path`` leads from a row to the study whose roles open
-    it; ``scope``: the area of a token's scopes; ``published``: whether some rows are for everybody; ``orderings``:
-    public name -> field, the default first.
+    Attributes:
+        reading: the permission to read all rows.
+        study_path: the lookup from a row to its study; a role in the study allows to read the row.
+        several: whether a row can belong to several studies.
+        scope: the scope that a token needs, without the verb.
+        published: whether everybody may read some of the rows.
+        orderings: the fields to order by, by public name; the first is the default.
     """
 
     reading: ClassVar[str] = "judgments.view_study"
@@ -345,7 +352,7 @@ class Resource(mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericViewSet[
     )
 )
 class StudyResource(mixins.CreateModelMixin, Resource):
-    """Data collections."""
+    """Studies."""
 
     reading, study_path = "judgments.view_study", "pk"
     queryset = Study.objects.select_related("dataset")
@@ -370,7 +377,7 @@ class StudyResource(mixins.CreateModelMixin, Resource):
 
 
 class UnitResource(Resource):
-    """What is judged, control items with their right answers: never shown to workers."""
+    """The units of studies. Participants cannot read them, since control items have their right answers."""
 
     reading = "judgments.view_unit"
     queryset = Unit.objects.select_related("study", "item", "reference", "first", "second", "pair")
@@ -390,7 +397,7 @@ class UnitResource(Resource):
 
 
 class PairResource(Resource):
-    """Candidate pairs with the systems behind them: never shown to workers."""
+    """Candidate pairs with the systems that gave the candidates. Participants cannot read them."""
 
     reading = "judgments.view_candidatepair"
     queryset = CandidatePair.objects.select_related(
@@ -402,7 +409,7 @@ class PairResource(Resource):
 
 
 class HITResource(Resource):
-    """Pages of work with the units they hold."""
+    """Pages of work with their units."""
 
     reading = "judgments.view_hit"
     serializer_class = HITSerializer
@@ -424,7 +431,7 @@ def job_action(refused: str) -> Callable[[Any], Any]:
 
 
 class JobResource(Resource):
-    """Long work: how far it is, and what came of it."""
+    """Background jobs with their progress and results."""
 
     reading = "judgments.view_job"
     queryset = Job.objects.select_related("created_by")
@@ -437,17 +444,17 @@ class JobResource(Resource):
 
     @job_action("It has ended, or others rely on it.")
     def cancel(self, request: Request, pk: str) -> Response:
-        """Ends a job that waits or runs. A running one stops within five seconds, and stores nothing.
+        """Cancel a job that waits or runs. A running job stops within five seconds, and stores nothing.
 
-        It is for who asked for it, and who may change the study or dataset it is about.
+        The person who asked for the job may cancel it, and everybody who may change its study or dataset.
         """
         return self._change(may_cancel, cancel_job)
 
     @job_action("It neither failed nor was cancelled.")
     def retry(self, request: Request, pk: str) -> Response:
-        """Lets a job that failed or was cancelled wait for its turn again.
+        """Queue a job again that failed or was cancelled.
 
-        It is for those who may cancel it and could ask for it now.
+        Everybody may do so who may cancel the job and could ask for it now.
         """
         operation = operation_of(self.get_object().kind)
         if operation is not None:
@@ -483,11 +490,11 @@ class WaitingReply(serializers.Serializer[Any]):
 
 
 class OperationView(APIView):
-    """Do an operation and answer with the study, or with its job.
+    """Do an operation, and answer with the study or with the operation's job.
 
     Attributes:
-        responses, job_responses: the answers by status, for the schema.
-        reply: serializes ``Outcome.value`` as the answer; None to answer with the study.
+        responses, job_responses: the answers by HTTP status, for the API schema.
+        reply: the serializer of the answer, which gets ``Outcome.value``; None to answer with the study.
     """
 
     operation: ClassVar[Operation]
@@ -547,7 +554,7 @@ class OperationView(APIView):
 
 
 class StudySlugParameters(Parameters):
-    """The study that a call on a collection is about."""
+    """The study that a request without a study in its address is about."""
 
     study = serializers.CharField(help_text="Slug.")
 
@@ -594,7 +601,7 @@ def row_action(
 ) -> Any:
     """Return a resource action that does an operation on a row: POST /api/<rows>/{key}/<name>/.
 
-    ``reply`` serializes ``Outcome.value`` as the answer.
+    ``reply`` is the serializer of the answer, which gets ``Outcome.value``.
     """
 
     def do(view: Resource, request: Request, pk: str) -> Response:
@@ -625,7 +632,7 @@ def create_action(
     """Return a resource's ``create`` that does an operation on the study named in the body.
 
     Args:
-        reply: serializes ``Outcome.value`` as the answer.
+        reply: the serializer of the answer, which gets ``Outcome.value``.
         route: the name of the new row's route, for the header Location; "" for no header.
     """
 

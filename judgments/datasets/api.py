@@ -1,4 +1,4 @@
-"""Datasets with their images, captions and systems, what systems proposed, and who may read them."""
+"""The API resources of datasets: their images, captions and systems, the outputs of systems, and people's roles."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def readable_by_all(resource: Any) -> Any:
 
 @readable_by_all
 class OfDatasets(Resource):
-    """Rows of datasets: everybody reads those of published ones.
+    """A resource of rows of datasets. Everybody may read the rows of datasets that are open to everybody.
 
     ``dataset_path`` is the lookup from a row to its dataset.
     """
@@ -76,7 +76,7 @@ class OfDatasets(Resource):
 
 
 class DatasetResource(OfDatasets):
-    """Sets of images with references."""
+    """Datasets: sets of images with references."""
 
     dataset_path = "pk"
     queryset = Dataset.objects.annotate(images=Count("items"))
@@ -93,7 +93,7 @@ class DatasetResource(OfDatasets):
 
 
 class DatasetRoleSerializer(RowSerializer[DatasetRole]):
-    """A person's part in a dataset."""
+    """A person's role in a dataset."""
 
     dataset = Related("dataset.name")
     user = Related("user.username")
@@ -105,7 +105,7 @@ class DatasetRoleSerializer(RowSerializer[DatasetRole]):
 
 
 class DatasetRoleResource(Resource):
-    """Who may do what with a dataset."""
+    """The roles that people have in datasets."""
 
     reading, dataset_path = "judgments.view_dataset", "dataset"
     queryset = DatasetRole.objects.select_related("dataset", "user", "given_by")
@@ -125,7 +125,7 @@ class SystemSerializer(RowSerializer[System]):
 
 
 class SystemResource(OfDatasets):
-    """Whatever produced candidates."""
+    """Systems, whose outputs are candidates."""
 
     queryset = System.objects.select_related("dataset").annotate(
         captions=Count("outputs", filter=Q(outputs__task=Output.Task.ANNOTATION))
@@ -136,7 +136,7 @@ class SystemResource(OfDatasets):
 
 
 class ItemSerializer(RowSerializer[Item]):
-    """An image with what stands beside it."""
+    """An image of a dataset."""
 
     dataset = Related("dataset.name")
     boxes = serializers.ListField(child=serializers.DictField(), read_only=True)
@@ -159,7 +159,7 @@ class ItemResource(OfDatasets):
 
 
 class CaptionSerializer(RowSerializer[Caption]):
-    """A sentence; the image is that of a reference."""
+    """A caption. A reference has an image; a candidate has none, since several images can share it."""
 
     dataset = Related("dataset.name")
     image = Related("item.name", optional=True)
@@ -170,7 +170,7 @@ class CaptionSerializer(RowSerializer[Caption]):
 
 
 class CaptionResource(OfDatasets):
-    """References, and candidates once each."""
+    """References and candidates. A candidate is listed once, even if several systems proposed it."""
 
     queryset = Caption.objects.select_related("dataset", "item")
     serializer_class = CaptionSerializer
@@ -178,7 +178,7 @@ class CaptionResource(OfDatasets):
 
 
 class OutputSerializer(RowSerializer[Output]):
-    """Who proposed what for which image."""
+    """A caption that a system proposed for an image, or an image that it found for a caption."""
 
     dataset = Related("system.dataset.name")
     system = Related("system.name")
@@ -192,7 +192,7 @@ class OutputSerializer(RowSerializer[Output]):
 
 
 class OutputResource(OfDatasets):
-    """What systems proposed."""
+    """Outputs of systems."""
 
     dataset_path = "system__dataset"
     queryset = Output.objects.select_related("system__dataset", "item", "caption")

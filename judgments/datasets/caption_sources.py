@@ -1,4 +1,4 @@
-"""Find who wrote the captions of a table: people and systems, each in rows or columns of their own."""
+"""Find who wrote the captions of a table: people or systems, which have separate rows or separate columns."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from judgments.importers.textio import ImportNotes
 MOST_RECORDS = 50_000  # rows of a file that are read while a person waits; the import reads all
 ROWS_A_REPORT = 1_000
 MOST_SYSTEMS = 50  # systems in one file
-ROWS_SHOWN = 3  # first rows
+ROWS_SHOWN = 3  # number of first rows that a page shows
 STANDARD_NAMES = {*DATASET_COLUMNS.optional, "image", "caption", "system", "rank", "score"}
-# what columns with people's captions are called, in the languages of the pages that name them so
+# names of columns with people's captions, in the languages of the pages
 PEOPLE_COLUMN = re.compile(
     r"((ref|r[eé]f[eé]rence|referenz|referencia|caption|gold|human|humain|humano|mensch|people|person|"
     r"description|beschreibung)(s|en)?[ _-]*)+\d*",

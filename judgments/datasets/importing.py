@@ -1,4 +1,4 @@
-"""Import datasets, candidates and rankings: streamed, atomic, idempotent."""
+"""Import datasets, candidates and rankings. Imports stream their files, are atomic, and can be repeated safely."""
 
 from __future__ import annotations
 
@@ -78,11 +78,11 @@ RankedRow = tuple[int, int, int, float]  # row ids of query and item, rank from 
 def known_lists(
     task: Output.Task, *, systems: Collection[int], queries: Collection[int], placed: Collection[int]
 ) -> Lists:
-    """Return the stored ranked lists: (system, query) -> rank -> item, all row ids but for caption texts.
+    """Return the stored ranked lists by (system, query); each maps a rank to an item.
 
-    For task "annotation" the query is an image and the items are caption texts in normal form; for "search" the
-    query is a caption and the items are images. Duplicates count at their best rank. Ranks are made consecutive,
-    except those of the systems in ``placed``.
+    For task "annotation" the query is an image and the items are caption texts in normal form. For "search" the
+    query is a caption and the items are images. Systems, queries and images are row ids. A duplicate item counts at
+    its best rank. Ranks are made consecutive, except those of the systems in ``placed``.
     """
     by_image = task == Output.Task.ANNOTATION
     query, item = ("item_id", "caption__text") if by_image else ("caption_id", "item_id")
@@ -143,9 +143,9 @@ def remember_mapping(dataset: Dataset, use: str, mapping: ColumnMapping | None) 
 
 
 def last_mapping(use: str, *, dataset: Dataset | None = None, user: User | None = None) -> dict[str, str]:
-    """Return Quorum's column -> the file's column, as used by the last import.
+    """Return the file's column for each of Quorum's columns, as in the last import into a dataset.
 
-    It is the last import into ``dataset``; without one, into the newest dataset of ``user`` that has a mapping.
+    Without ``dataset``, use the newest dataset of ``user`` that has a mapping.
     """
     if dataset is None and user is not None:
         owned = Dataset.objects.filter(roles__user=user, roles__role=DatasetRole.Role.OWNER)
@@ -164,7 +164,7 @@ class ImportSummary:
     notes: list[str] = field(default_factory=list)
 
     def lines(self, what: str) -> list[str]:
-        """Return the lines that a command prints; ``what`` is what was imported, such as "Dataset"."""
+        """Return the lines that a command prints. ``what`` names the kind of data, such as "Dataset"."""
         outcome = "imported" if self.created else "was there already with the same rows; nothing changed"
         counts = [f"  {count:>9,} {name}" for name, count in self.counts.items() if count]
         return [f"{what} {self.what}: {outcome}.", *counts, *(f"  {note}" for note in self.notes)]
@@ -199,10 +199,10 @@ def import_dataset(
     Args:
         images: a folder with the pictures, or their base address.
         attribution: source and licence, shown with the pictures.
-        taken: the part of the table that holds people's captions.
+        taken: the part of the table that has people's captions.
         mapping: maps the table's columns to Quorum's.
-        user: the owner of a new dataset, private to them until it is shared. None (a command) shares it with all
-            researchers of the installation.
+        user: the owner of a new dataset, who alone can read it until it is shared. None, for a command, shares it
+            with all researchers of the installation.
 
     Raises:
         ImportProblem: the file cannot be read as this format.
@@ -321,7 +321,7 @@ def _file_of(row: ReferenceRow | ImageRow | InputRow) -> str:
 def _store_rows(
     dataset: Dataset, rows: Iterable[ReferenceRow | ImageRow | InputRow], progress: Progress
 ) -> dict[str, str]:
-    """Store the rows of a dataset. Return image name -> file name of its picture."""
+    """Store the rows of a dataset. Return the file name of each image's picture, by the image's name."""
     items: dict[str, int] = {}
     files: dict[str, str] = {}
     stored = 0
@@ -449,10 +449,10 @@ def _store_pairs(dataset: Dataset, rows: Iterable[CandidatePairRow]) -> None:
 
 
 def store_candidates(dataset: Dataset, texts: Iterable[str]) -> dict[str, int]:
-    """Get or create candidate captions; return text -> row id.
+    """Get or create candidate captions. Return their row ids by text.
 
-    Texts with the same normal form share one caption, which keeps the first spelling. Of several new spellings it
-    takes the normal form, if that is among them.
+    Texts with the same normal form share one caption, which keeps its first spelling. If several spellings are new,
+    the caption gets the normal form if that is one of them.
     """
     writings = {text: text_key(text) for text in texts}
     texts_of: dict[str, str] = {}
@@ -477,7 +477,7 @@ def store_candidates(dataset: Dataset, texts: Iterable[str]) -> dict[str, int]:
 
 
 def names_by_text(dataset: Dataset) -> dict[str, list[str]]:
-    """Return source text in normal form -> names of the items with this text."""
+    """Return the names of the items with each source text, by the text in normal form."""
     names: defaultdict[str, list[str]] = defaultdict(list)
     items = Item.objects.filter(dataset=dataset).exclude(text="").order_by("position")
     for name, text in items.values_list("name", "text").iterator(ROWS_AT_ONCE):
@@ -497,19 +497,23 @@ def import_candidates(
     user: User | None = None,
     progress: Progress = no_progress,
 ) -> ImportSummary:
-    """Import one system's captions, boxes and keywords; ``user`` owns a new system, which is unpublished.
+    """Import one system's captions, boxes and keywords.
+
+    Args:
+        user: the owner of a new system, which is unpublished; None for a command.
 
     Raises:
-        ObjectNotFound: no such dataset. ImportProblem: an unreadable file, or an unknown image or box. DataConflict:
-            the system exists with other captions, boxes or keywords.
+        ObjectNotFound: there is no such dataset.
+        ImportProblem: the file cannot be read, or names an unknown image or box.
+        DataConflict: the system exists with other captions, boxes or keywords.
     """
     row_dataset = find_dataset(dataset)
     items = by_name(Item.objects.filter(dataset=row_dataset).values_list("name", "pk"))
     system = compose_name(system)
     if not system.strip() or len(system) > 80 or not system.isprintable():
         raise DataConflict(f"The system's name is {system!r}; expected 1 to 80 visible characters.")
-    there = System.objects.filter(dataset=row_dataset, name=system).first()
-    check_owner(there, user)
+    stored_system = System.objects.filter(dataset=row_dataset, name=system).first()
+    check_owner(stored_system, user)
     source = open_candidates(format, path, encoding=encoding, taken=taken, mapping=mapping)
     if isinstance(source, TableCandidates):
         names = SimpleLazyObject(partial(names_by_text, row_dataset))
@@ -519,23 +523,25 @@ def import_candidates(
     rows = source.candidates(items)
     first = next(rows, None)  # None if the file has no captions; it is then read completely
     with _duplicates_as_conflict(f"System {system!r}"), transaction.atomic():
-        row_system = there or System.objects.create(
+        row_system = stored_system or System.objects.create(
             dataset=row_dataset, name=system, owner=user, private=user is not None
         )
         if first is None:
             summary = ImportSummary(system, False, {"captions": 0}, source.notes.sentences())
         else:
             rows = chain((first,), rows)
-            summary = _import_captions(row_system, rows, items, source, new=there is None, progress=progress)
+            summary = _import_captions(
+                row_system, rows, items, source, new=stored_system is None, progress=progress
+            )
         stored = _store_contents(row_system, source.contents, items)
-        if there is None:
+        if stored_system is None:
             remember_mapping(row_dataset, "import_candidates", mapping)
     counts = summary.counts | {f"images with {kind}": count for kind, count in stored.items() if count}
     return replace(summary, created=summary.created or any(stored.values()), counts=counts)
 
 
 def boxes_by_image(dataset: Dataset, path: Path) -> dict[str, list[str]]:
-    """Return image -> ids of its boxes. Raise DataConflict if no image has any."""
+    """Return the ids of each image's boxes, by the image's name. Raise DataConflict if no image has boxes."""
     rows = Item.objects.filter(dataset=dataset).exclude(boxes=[]).values_list("name", "boxes")
     boxes = {name: [box["id"] for box in listed] for name, listed in rows.iterator(ROWS_AT_ONCE)}
     if not boxes:
@@ -555,7 +561,10 @@ def _import_captions(
     new: bool,
     progress: Progress,
 ) -> ImportSummary:
-    """Store a new system's captions; complete a partly known system; compare those of a known one."""
+    """Store a new system's captions.
+
+    If only some captions of the system are stored, store the others. If all are stored, compare them with the file.
+    """
     if not new and not system.fingerprint:
         return _complete(system, rows, items, source.notes)
     if not new:
@@ -595,18 +604,18 @@ def _content_conflict(system: System, what: str) -> DataConflict:
 def _store_contents(
     system: System, contents: Mapping[tuple[str, str], Sequence[str]], items: dict[str, int]
 ) -> dict[str, int]:
-    """Store a system's boxes and keywords; return the number of new rows by kind.
+    """Store a system's boxes and keywords. Return the number of new rows by kind.
 
     Raises:
-        DataConflict: others are stored for this system.
+        DataConflict: the system has other boxes or keywords.
     """
     stored = {}
     for kind in SystemContent.Kind.values:
         names = {items[image]: list(listed) for (image, of), listed in contents.items() if of == kind}
-        there = dict(system.contents.filter(kind=kind).values_list("item", "names")) if names else {}
-        if there and there != names:
+        stored_names = dict(system.contents.filter(kind=kind).values_list("item", "names")) if names else {}
+        if stored_names and stored_names != names:
             raise _content_conflict(system, kind)
-        rows = [] if there else [(system.pk, item, kind, listed) for item, listed in names.items()]
+        rows = [] if stored_names else [(system.pk, item, kind, listed) for item, listed in names.items()]
         stored[kind] = insert_rows(SystemContent, ("system_id", "item_id", "kind", "names"), rows)
     return stored
 
@@ -624,7 +633,7 @@ def _has_same_rows(
 def _complete(
     system: System, rows: Iterable[CandidateRow], items: dict[str, int], notes: ImportNotes
 ) -> ImportSummary:
-    """Store the missing captions of a partly known system. Raise DataConflict on a contradiction."""
+    """Store the missing captions of a system. Raise DataConflict if the file contradicts the stored captions."""
     dataset = Dataset.objects.select_for_update(no_key=True).get(pk=system.dataset_id)
     task = Output.Task.ANNOTATION
     in_part = dataset.known_in_part
@@ -689,8 +698,8 @@ def import_rankings(
         user: the owner of new systems, which are unpublished; None for a command.
 
     Raises:
-        ObjectNotFound: no such dataset.
-        ImportProblem: an unreadable file, or unknown names.
+        ObjectNotFound: there is no such dataset.
+        ImportProblem: the file cannot be read, or has unknown names.
         DataConflict: a system exists with other lists for this task.
     """
     items = by_name(Item.objects.filter(dataset=find_dataset(dataset)).values_list("name", "pk"))
@@ -719,9 +728,9 @@ def check_owner(system: System | None, user: User | None) -> None:
 
 
 def _store_run(dataset: Dataset, name: str, task: str, rows: list[RankedRow], user: User | None) -> int:
-    """Store the missing rows of a system's lists; return their number.
+    """Store the missing rows of a system's lists. Return their number.
 
-    A partly known system is completed if the lists agree.
+    If some rows are stored already, raise DataConflict unless they agree with the lists.
     """
     column = "fingerprint" if task == Output.Task.ANNOTATION else "search_fingerprint"
     query, item = ("item_id", "caption_id") if task == Output.Task.ANNOTATION else ("caption_id", "item_id")
@@ -757,12 +766,12 @@ def _store_run(dataset: Dataset, name: str, task: str, rows: list[RankedRow], us
 def with_titles(
     *, design: StudyDesign, titles: Iterable[str], progress: Callable[[int], None] = lambda read: None
 ) -> StudyDesign:
-    """Return the design with those ``titles`` added that occur in the dataset's texts.
+    """Return the design with the ``titles`` that occur in the dataset's texts.
 
     Raises:
         ObjectNotFound: there is no such dataset.
-        DesignError: the protocol uses no titles, or none occurs in a text. Without titles the page would offer
-            frequent phrases instead, which is another design.
+        DesignError: the protocol uses no titles, or no title occurs in a text. Without titles the page would offer
+            frequent phrases, which is another design.
     """
     if "keywords.titles" not in KINDS[design.protocol].own_keys:
         raise DesignError(

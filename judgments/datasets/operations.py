@@ -34,8 +34,8 @@ class DatasetOperation:
 
     Attributes:
         role: the role that a person needs in the dataset.
-        do: carries it out and returns a sentence for page and command. The sentence is a lazy translation, since
-            the log stores it in English.
+        do: the function that carries out the operation. It returns a sentence for the page and the command. The
+            sentence is a lazy translation, since the log stores it in English.
     """
 
     name: str
@@ -62,13 +62,13 @@ class DatasetOperation:
 
 
 class ShareRequest(Parameters):
-    """Who may read a dataset beside its members."""
+    """The people who may read a dataset besides its members."""
 
     sharing = serializers.ChoiceField(choices=Sharing.choices, label="Who may read it")
 
 
 def _share(*, dataset: Dataset, by: User | None, sharing: str) -> Promise:
-    """Opens a dataset to its members alone, to all researchers, or to everybody. Studies of it keep their people."""
+    """Let only its members, all researchers, or everybody read a dataset. Roles in its studies do not change."""
     share_dataset(dataset=dataset, sharing=sharing)
     whom = gettext_lazy(Sharing(sharing).label)
     return format_lazy(
@@ -83,7 +83,7 @@ class DatasetRoleRequest(PersonRequest):
 
 
 def _give(*, dataset: Dataset, by: User | None, role: str, user: int = 0, username: str = "") -> Promise:
-    """Replaces the role that the person has in the dataset."""
+    """Give a person a role in a dataset. It replaces the person's previous role."""
     membership = give_dataset_role(dataset=dataset, user=person_named(user, username), role=role, by=by)
     sentence = gettext_lazy("{person} is now {role} of dataset {dataset}.")
     return format_lazy(
@@ -95,7 +95,7 @@ def _give(*, dataset: Dataset, by: User | None, role: str, user: int = 0, userna
 
 
 def _take(*, dataset: Dataset, by: User | None, user: int = 0, username: str = "") -> Promise:
-    """Takes a person's role in the dataset. An owner stays."""
+    """Remove a person's role in a dataset. The last owner cannot be removed."""
     person = person_named(user, username)
     take_dataset_role(dataset=dataset, user=person)
     sentence = gettext_lazy("{person} no longer has a role in dataset {dataset}.")
@@ -103,19 +103,19 @@ def _take(*, dataset: Dataset, by: User | None, user: int = 0, username: str = "
 
 
 class PublishRequest(Parameters):
-    """A system."""
+    """The name of a system."""
 
     system = serializers.CharField(max_length=80)
 
 
 def _publish(*, dataset: Dataset, by: User | None, system: str) -> Promise:
-    """Shows a system's outputs to all who may read the dataset, for good. Its owner decides."""
+    """Show a system's outputs permanently to everybody who may read the dataset. The system's owner decides."""
     publish_system(dataset=dataset, name=system, by=by)
     return format_lazy(gettext_lazy("System {system} was published."), system=system)
 
 
 def _scale(*, dataset: Dataset, by: User | None) -> Promise:
-    """Lets a job scale the pictures for the page of work that are not yet. The originals stay as they are."""
+    """Start a job that scales the pictures that are not scaled yet. The originals stay unchanged."""
     enqueue(kind="scale_pictures", args={"dataset": dataset.name}, user=by, once=True)
     return format_lazy(
         gettext_lazy("The pictures of {dataset} are now being scaled in the background."),

@@ -1,4 +1,4 @@
-"""The pages of datasets: contents and uploads."""
+"""The pages of a dataset: its contents, and uploads of files."""
 
 from __future__ import annotations
 
@@ -93,8 +93,9 @@ FORMAT_TITLES = {
     "inputs": gettext_noop("CSV with a header line: rows of inputs for a HIT template"),
 }
 LOOK = "understand_upload"
-PRESERVED_FIELDS = ("name", "attribution", "role-", "system-")  # fields whose values looking again keeps
-# Of the session: upload -> choices, and what it was understood as, until it is imported.
+# Fields, or beginnings of fields, whose values stay when an upload is inspected again.
+PRESERVED_FIELDS = ("name", "attribution", "role-", "system-")
+# The key of the session that stores, by upload, the choices and what was detected, until the import.
 SESSION_KEY = "quorum-upload"
 ROLE_WORDS = {
     PEOPLE: gettext_lazy("captions by people"),
@@ -120,7 +121,7 @@ short_name = RegexValidator(
 
 @dataclass(frozen=True, slots=True)
 class DatasetPage:
-    """A page of a dataset that an app adds, open to those who may read the dataset."""
+    """A page of a dataset that an app adds. Everybody who may read the dataset may open it."""
 
     name: str
     view: Callable[[HttpRequest, Dataset, dict[str, Any]], HttpResponse]
@@ -147,7 +148,7 @@ class FilesField(forms.FileField):
 
 
 class FilesForm(forms.Form):
-    """Upload files, and choose their encoding; ``automatic_encoding`` is the label of the empty choice."""
+    """A form to upload files and choose their encoding; ``automatic_encoding`` is the label of the empty choice."""
 
     folded: ClassVar[tuple[str, ...]] = ()  # fields below Advanced
     files_help: ClassVar[str]
@@ -160,7 +161,7 @@ class FilesForm(forms.Form):
         self.order_fields(self.field_order)
 
     def keep(self) -> str | None:
-        """Store the files and return the upload's name; None, with an error on the form, if they are refused."""
+        """Store the files and return the upload's name. If they are refused, add an error to the form; return None."""
         try:
             return uploads.keep(self.cleaned_data["files"])
         except QuorumError as error:
@@ -184,7 +185,7 @@ def encoding_field(default_label: str) -> forms.ChoiceField:
 
 
 class UploadForm(FilesForm):
-    """Files for a job that imports them into a dataset.
+    """A form to upload files that a job imports into a dataset.
 
     Attributes:
         formats: the names of the formats.
@@ -249,7 +250,7 @@ class DatasetForm(FilesForm):
 
 
 class InspectedUploadForm(forms.Form):
-    """Correct what was detected in an upload: the dataset's name, and whose captions each part holds."""
+    """A form to correct what was detected in an upload: the dataset's name, and the author of each part's captions."""
 
     def __init__(self, *args: Any, understood: InspectedUpload, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -565,7 +566,7 @@ class DatasetAdmin(QuorumAdmin):
         self._remember(request, upload, choices | {"understood": asdict(understood)})
         if (
             request.headers.get("X-Requested-With") == "XMLHttpRequest"
-        ):  # the page's script goes where it is led
+        ):  # the page's script follows the redirect
             return redirect(f"{reverse('admin:judgments_dataset_add')}?upload={upload}")
         form = InspectedUploadForm(understood=understood)
         chosen = ("role-", "system-") if len(understood.parts) == choices.get("parts") else ()
@@ -785,7 +786,7 @@ class DatasetAdmin(QuorumAdmin):
 def import_or_queue(
     request: HttpRequest, file: UploadedFile, read: Callable[[Path], str], *, kind: str, args: dict[str, Any]
 ) -> None:
-    """Import an uploaded file with ``read`` and show the message that it returns; queue a job for a large file."""
+    """Import an uploaded file with ``read``, and show the message that it returns. Queue a job for a large file."""
     upload = uploads.keep([file])
     try:
         with uploads.open_upload(upload) as files:

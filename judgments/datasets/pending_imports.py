@@ -33,8 +33,8 @@ from judgments.jobs.registry import registered_job_kinds
 from judgments.models import Job
 from judgments.studies.studies import find_dataset
 
-PEOPLE = "people"  # what a page calls columns that are named after people
-# What a page calls options that a refusal names.
+PEOPLE = "people"  # the heading of columns that are named after people
+# The labels on a page of the options that an error message names.
 CONTROL_LABELS = {
     "--header-row N": gettext_noop("Header line"),
     "--design FILE": gettext_noop("Study file"),
@@ -50,7 +50,7 @@ MOST_LISTED = 500  # problems on a page, each with a field; a form has at most 1
 
 
 def find_pending_import(upload: str) -> dict[str, Any] | None:
-    """Return kind, arguments and table of the pending import of an upload; None if there is none."""
+    """Return the kind, arguments and table of an upload's pending import; None if the upload has none."""
     try:
         waiting: dict[str, Any] = load_json(job_file(upload).read_text())
     except (FileNotFoundError, ValueError):
@@ -98,9 +98,9 @@ def _as_row(problem: ImportProblem, path: Path) -> dict[str, str]:
 
 
 def look_at_columns(kind: str, args: Mapping[str, Any]) -> bool:
-    """Return whether a person must map the columns of an uploaded table; if so, store the import as pending.
+    """Return whether a person must map the columns of an uploaded table. If so, store the import as pending.
 
-    Return False for a table that is too large for a request, or unreadable: the job reports the error.
+    Return False for a table that is unreadable or too large for a request; the job then reports the error.
     """
     if not _has_columns(kind, args):
         return False
@@ -172,7 +172,7 @@ def name_controls(refusal: str) -> str:
 
 
 def _chosen(names: Sequence[str], values: Mapping[str, str], prefix: str = "") -> dict[str, str]:
-    """Return the mapping in a posted form: Quorum's column -> the file's column."""
+    """Return the file's column for each of Quorum's columns, from a posted form."""
     sent = ((values.get(f"column-{prefix}{number}"), name) for number, name in enumerate(names))
     sources: dict[str, list[str]] = {}
     for mine, name in sent:
@@ -186,7 +186,9 @@ def _chosen(names: Sequence[str], values: Mapping[str, str], prefix: str = "") -
 
 
 def posted_maps(tables: Mapping[str, UploadTable], values: Mapping[str, str]) -> dict[str, dict[str, Any]]:
-    """Return file -> mapping of its table (as `UploadTable.as_mapping`), from a posted form.
+    """Return the mapping of each file's table from a posted form, by the file's name.
+
+    Mappings are as in `UploadTable.as_mapping`.
 
     Raises:
         ImportProblem: the condition for rows is not a list of ``column=value``.

@@ -15,7 +15,7 @@ from PIL import ExifTags
 from PIL import Image as PillowImage
 
 EXIF = b"Exif\x00\x00"
-NEXT_MARKER = re.compile(rb"\xff[^\x00\xd0-\xd7\xff]")  # behind the coded data of a scan
+NEXT_MARKER = re.compile(rb"\xff[^\x00\xd0-\xd7\xff]")  # the marker after the coded data of a scan
 START_OF_SCAN, END_OF_IMAGE = 0xDA, 0xD9
 PNG_START = b"\x89PNG\r\n\x1a\n"
 # chunks that a browser needs to show the picture; others hold texts, positions, thumbnails or an editor's own data
@@ -24,7 +24,7 @@ PNG_PICTURE = {
     *(b"cHRM", b"gAMA", b"iCCP", b"sBIT", b"sRGB", b"cICP", b"mDCV", b"cLLI"),
 }
 WEBP_PICTURE = (b"VP8 ", b"VP8L", b"VP8X", b"ALPH", b"ANIM", b"ANMF", b"ICCP")
-WEBP_METADATA = {b"EXIF": 0x08, b"XMP ": 0x04}  # and their flags in the header
+WEBP_METADATA = {b"EXIF": 0x08, b"XMP ": 0x04}  # flags of the header, by chunk
 GIF_COMMENT, GIF_APPLICATION = 0xFE, 0xFF
 ANIMATION = (b"NETSCAPE2.0", b"ANIMEXTS1.0")
 
@@ -63,7 +63,7 @@ def _jpeg(data: bytes) -> Iterator[bytes]:
 
 def _is_needed_segment(marker: int, start: bytes) -> bool:
     if marker == 0xE0:
-        return start.startswith(b"JFIF\x00")  # and no thumbnail (JFXX), which may be of the picture uncut
+        return start.startswith(b"JFIF\x00")  # excludes thumbnails (JFXX), which may show the uncut picture
     if marker == 0xE2:
         return start.startswith(b"ICC_PROFILE")
     return marker == 0xEE or not (0xE0 <= marker <= 0xEF or marker == 0xFE)

@@ -1,4 +1,4 @@
-"""Check pictures of unknown origin before they are decoded, and copy those of a dataset."""
+"""Check pictures of unknown origin before they are decoded, and copy the pictures of a dataset."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from common.amounts import thousands
 from common.errors import QuorumError
 from common.incoming import ADDRESS_LIMIT, compose_name, limits
 
-MOST_ALIKE = 5  # names in a sentence
+MOST_ALIKE = 5  # similar names that a sentence lists
 FORMATS = {"JPEG": ".jpg", "PNG": ".png", "GIF": ".gif", "WEBP": ".webp"}
 # A JPEG followed by a second picture, as some phones write: browsers show the first.
 SUFFIXES = FORMATS | {"MPO": ".jpg"}
@@ -31,7 +31,7 @@ def picture_format(path: Path) -> str:
     """Return the format of a picture.
 
     Raises:
-        PictureProblem: it is not in ``SUFFIXES``, or the picture is too large for a browser's memory.
+        PictureProblem: the format is not in ``SUFFIXES``, or the picture is too large for a browser's memory.
     """
     most = limits()
     if path.stat().st_size > most.picture_bytes:
@@ -66,7 +66,7 @@ def open_picture(path: Path) -> PillowImage.Image:
 
 
 def prepare_decoding(picture: PillowImage.Image, box: tuple[int, int] | None = None) -> None:
-    """Limit a JPEG's decoded size to what ``box`` needs; without a box, leave this to Pillow's `thumbnail`.
+    """Limit a JPEG's decoded size to what ``box`` needs. Without a box, Pillow's `thumbnail` does this.
 
     Raises:
         PictureProblem: decoding the picture takes more memory than is allowed.
@@ -107,9 +107,9 @@ def picture_file_address(images: str, file: str) -> str:
 
 
 def checked_pictures(folder: Path, names: Iterable[tuple[str, str]]) -> dict[str, Path]:
-    """Return image name -> path of its picture, from pairs (image name, file name).
+    """Return the path of each image's picture, by the image's name.
 
-    File names are matched by `find_pictures`.
+    ``names`` are pairs of image name and file name. `find_pictures` matches the file names with the files.
 
     Raises:
         PictureProblem: a file is missing, outside the folder, or not a picture that browsers show.
@@ -169,9 +169,9 @@ def _files_in(root: Path) -> list[str]:
 
 
 class PictureCopy:
-    """Copy pictures into the folder of a dataset that has none; remove the folder if the ``with`` block fails.
+    """Copy pictures into the folder of a dataset without pictures; remove the folder if the ``with`` block fails.
 
-    The first copy removes what a killed process may have left in the folder.
+    The first copy removes files that a killed process may have left in the folder.
     """
 
     def __init__(self, dataset_name: str) -> None:

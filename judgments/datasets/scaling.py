@@ -18,12 +18,12 @@ from PIL import Image as PillowImage
 from judgments.datasets.pictures import PictureProblem, open_picture, prepare_decoding
 from judgments.models import Item
 
-# Pixels of the box that a picture is fitted into, and the bytes that are aimed at: a column of a phone, and of a
-# desktop, at two pixels a point.
+# The box in pixels that a picture is fitted into, and the desired number of bytes. The boxes are the column of a phone
+# and that of a desktop, at two pixels per point.
 SIZES = (((720, 576), 60_000), ((1280, 1280), 180_000))
-QUALITIES = (80, 70, 55, 40)  # the first quality that fits into the bytes is taken
-METHOD = 4  # of 0 (fast) to 6 (small)
-LONGEST_PROFILE = 4_096  # bytes of a colour profile that are sent along
+QUALITIES = (80, 70, 55, 40)  # the first quality whose file is small enough is used
+METHOD = 4  # from 0 (fast) to 6 (small)
+LONGEST_PROFILE = 4_096  # bytes of a colour profile that is sent with the picture
 COLOUR_MODES = {"RGB", "RGBA", "P"}
 MODES = {*COLOUR_MODES, "1", "L", "LA", "PA", "CMYK"}  # modes with more bits lose too much
 TURNED_ORIENTATIONS = range(5, 9)  # orientations of EXIF with the sides exchanged
@@ -94,8 +94,8 @@ def _of_file(item: Item) -> dict[str, Any]:
 def scale_picture(picture: str) -> dict[str, Any]:
     """Write the scaled versions of a picture in the media folder, and return the value for ``Item.scaled``.
 
-    Animations, corrupt pictures, and those with more than 8 bits per channel or that take too much memory are not
-    scaled. Sizes are left out that exceed the picture's, or whose file would not be smaller.
+    Do not scale animations, corrupt pictures, pictures with more than 8 bits per channel, and pictures that take too
+    much memory. A size is left out if it exceeds the picture's, or if its file would not be smaller.
 
     Returns:
         ``picture``, its ``bytes``, ``width`` and ``height`` in pixels after rotation, and the ``widths`` of the
@@ -146,7 +146,7 @@ def _fit_size(size: tuple[int, int], box: tuple[int, int]) -> tuple[int, int]:
 
 
 def _in_colour(picture: PillowImage.Image, profile: bytes) -> PillowImage.Image:
-    """Convert to RGB, or to RGBA if the picture is transparent; apply a colour profile, to sRGB."""
+    """Convert a picture to RGB, or to RGBA if it is transparent. Convert colours with a profile to sRGB."""
     if profile:
         try:
             source = ImageCms.ImageCmsProfile(io.BytesIO(profile))
@@ -154,7 +154,7 @@ def _in_colour(picture: PillowImage.Image, profile: bytes) -> PillowImage.Image:
                 picture, source, ImageCms.createProfile("sRGB"), outputMode="RGB"
             )
             picture = converted or picture
-        except (ImageCms.PyCMSError, OSError, ValueError):  # a profile of something else
+        except (ImageCms.PyCMSError, OSError, ValueError):  # the profile is unusable
             pass
     mode = "RGBA" if picture.has_transparency_data else "RGB"
     return picture if picture.mode == mode else picture.convert(mode)

@@ -52,9 +52,9 @@ class TableUse:
     Attributes:
         required: Quorum's columns that the page asks for if the table lacks them.
         optional: Quorum's columns that the page offers.
-        substitutes: required column -> columns of which any can replace it.
-        words: column -> its label on the page; a column without one is shown by its name.
-        choices: further choices for a column -> their labels.
+        substitutes: the columns that can replace a required column, by that column; one of them suffices.
+        words: the labels on the page, by column; a column without a label is shown by its name.
+        choices: the labels of further choices for a column, by choice.
         template: the template of the page.
     """
 
@@ -66,7 +66,7 @@ class TableUse:
     template: str = "judgments/columns.html"
 
     def check_guesses(self, guesses: dict[str, str]) -> None:
-        """Remove guesses that cannot be right from ``guesses``: Quorum's column -> the file's column."""
+        """Remove impossible guesses from ``guesses``, which has the file's column by Quorum's column."""
         if FIRST_SYSTEM_COLUMN.fullmatch(guesses.get("system", "")):
             del guesses["system"]  # the column has the system's text, not its name
 
@@ -81,7 +81,7 @@ class TableUse:
         return {}
 
 
-# By kind of job; "dataset" is an upload whose contents are detected first.
+# The uses by kind of job; "dataset" is an upload whose contents are detected first.
 TABLE_USES = {
     "dataset": TableUse(
         required=("image", "caption"),
@@ -106,12 +106,12 @@ class UploadTable:
     """The columns and first cells of a table, the meaning of its columns, and the errors in its rows.
 
     Attributes:
-        chosen: Quorum's column -> the file's column.
+        chosen: the file's column, by Quorum's column.
         problems: the message of each error, with line, column and cell if a person can correct it.
         lines: the first lines as cells, for a table that may have a title above its header.
         header_row: the line of the header; 0 for the first.
         is_folder: whether several files were uploaded.
-        where, missing: the condition for rows, and words for an empty cell, as in `ColumnMapping`.
+        where, missing: the condition for rows, and the words that mean an empty cell, as in `ColumnMapping`.
     """
 
     names: list[str] = field(default_factory=list)
@@ -143,13 +143,16 @@ class UploadTable:
         return {mine: source for mine, source in self.chosen.items() if mine != source.lower()}
 
     def row_options(self) -> dict[str, Any]:
-        """Return the header's line, the condition for rows, and words for empty cells, as in `ColumnMapping`."""
+        """Return the set options of `ColumnMapping` for rows: ``header_row``, ``where`` and ``missing``."""
         values = {"header_row": self.header_row, "where": self.where, "missing": self.missing}
         return {name: value for name, value in values.items() if value}
 
 
 def lines_of(path: Path, format: str, encoding: str = "") -> list[tuple[int, list[str]]]:
-    """Return the first lines of a table, including its header, as (line, cells); [] for formats without lines."""
+    """Return the first lines of a table, with its header, as pairs of line number and cells.
+
+    Return [] for formats without lines.
+    """
     if format not in WITH_HEADER or path.is_dir():
         return []
     lines = first_lines(path, encoding or None, workbook=format == "xlsx")
@@ -167,7 +170,7 @@ def header_below_title(lines: Sequence[tuple[int, Sequence[str]]], use: str) -> 
 
 
 def has_title(lines: Sequence[tuple[int, Sequence[str]]]) -> bool:
-    """Return whether a later line has more cells than the first, which is then probably a title."""
+    """Return whether the first line is probably a title: a later line has more cells."""
     sizes = [sum(bool(cell.strip()) for cell in cells) for _, cells in lines]
     return len(sizes) > 1 and max(sizes[1:]) > sizes[0]
 
@@ -184,12 +187,12 @@ def table_of(
     """Read the first rows of a table, and guess its columns.
 
     Args:
-        offered: the last mapping, Quorum's column -> the file's. It replaces the guess if the file has all its
-            columns and the guess names no further one.
+        offered: the last mapping: the file's column, by Quorum's column. It replaces the guess if the file has all
+            of its columns, and the guess has no column that the mapping lacks.
 
     Raises:
         ImportProblem: the table cannot be read.
-        RequestBytesExceeded: it is too large for a request.
+        RequestBytesExceeded: the table is too large for a request.
     """
     how = read_layouts().get(format, ColumnMapping())
     how = how.model_copy(update={"header_row": header_row})

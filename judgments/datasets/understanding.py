@@ -31,13 +31,13 @@ from judgments.importers.names import PicturesOfNames, find_pictures
 from judgments.importers.textio import likely_encoding, read_head
 from judgments.studies.generation.progress import Progress, no_progress
 
-MOST_TABLES = 10  # tables with Quorum's column names whose columns are shown nevertheless
+MOST_TABLES = 10  # tables with Quorum's column names whose columns are also shown
 MOST_PARTS = 200
 MOST_SOURCES = 2_000  # sources, of which MOST_PARTS are offered
 MOST_PROBLEMS = 20  # problems that are listed
-MOST_FOLDERS = 20  # folders with most pictures, one of which may match the names
+MOST_FOLDERS = 20  # folders with the most pictures that are searched for the images' names
 MOST_NAMED = 5  # images without a picture that are listed
-HEAD_BYTES = 65_536  # bytes of a JSON document that tell what it is
+HEAD_BYTES = 65_536  # first bytes of a JSON document, by which its format is detected
 BINARY_TABLES = {".xlsx": "xlsx", ".parquet": "parquet"}
 BEGINNINGS = {"[": "json", "{": "jsonl"}
 TABLES = {".csv", ".tsv", ".txt", ".jsonl", ".ndjson", ".json", *BINARY_TABLES}
@@ -45,8 +45,9 @@ SPREADSHEETS = {".xls", ".xlsm", ".ods", ".numbers"}
 PEOPLE_NAME = re.compile(r"ref|caption|gold|human|people|dataset|annotation", re.I)
 SYSTEM_NAME = re.compile(r"sys|candidate|output|result|pred|hyp|model", re.I)
 
-# Of a feature: what a file of an upload is by its name, or by how its text begins. It returns the part that is named by
-# the file, changed; without a format if the file belongs to a set that another one stands for; None if it is unknown.
+# A feature's function that recognises a file of an upload by its name or by the beginning of its text. It gets the part
+# that is named after the file and returns a changed part, or None if it does not know the file. The returned part has
+# no format if the file belongs to a set for which another file has the part.
 Recogniser = Callable[[UploadPart, Path, Callable[[], str]], UploadPart | None]
 
 GENERAL_NAMES = {
@@ -77,7 +78,7 @@ def inspect_upload(
         pictures: paths of the pictures, relative to ``root``.
         uploaded: names of the uploaded files, from which the dataset may get its name.
         encoding: the encoding of files without a byte order mark; "" to guess it for each file.
-        maps: file -> mapping of its table, as in `ColumnMapping`; "" -> the mapping of the last import.
+        maps: the mapping of each file's table, as in `ColumnMapping`; by "", the mapping of the last import.
     """
     tables: dict[str, dict[str, Any]] = {}
     parts: list[UploadPart] = []
@@ -176,7 +177,7 @@ def _suffix(file: Path) -> str:
 
 
 def _table_of(file: Path, part: UploadPart, maps: Mapping[str, Mapping[str, Any]]) -> UploadTable:
-    """Return a table with the meaning of its columns: as chosen, by Quorum's names, or guessed."""
+    """Return a table with the meaning of its columns. It was chosen by a person, is guessed, or follows their names."""
     how = maps.get(part.file, {})
     lines = lines_of(file, part.format, part.encoding)
     header_row = how.get("header_row", 0) or header_below_title(lines, "dataset")
@@ -190,7 +191,7 @@ def _table_of(file: Path, part: UploadPart, maps: Mapping[str, Mapping[str, Any]
             raise
         table = UploadTable(
             header_row=header_row
-        )  # a title is read as the header: a person chooses another line
+        )  # a title was read as the header; a person can choose another line
     table.lines, table.where, table.missing = lines, how.get("where", {}), how.get("missing", [])
     if (columns := how.get("columns")) is not None and set(columns.values()) <= set(table.names):
         table.chosen = dict(columns)
@@ -210,8 +211,8 @@ def _table_of(file: Path, part: UploadPart, maps: Mapping[str, Mapping[str, Any]
 def _with_roles(parts: list[UploadPart]) -> list[UploadPart]:
     """Assign a role to each part, and return the part with people's captions first.
 
-    If no part is known to be people's, choose the one with the most likely file name; on ties, the one with the most
-    captions per image.
+    If no part is known to be people's, choose the part with the most likely file name. Of several such parts, choose
+    the one with the most captions per image.
     """
     people = [part for part in parts if part.role == PEOPLE]
     open_ones = [part for part in parts if not part.role]

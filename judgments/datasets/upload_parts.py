@@ -1,4 +1,4 @@
-"""What was detected in an upload: its parts, each with the captions of one source."""
+"""The detected contents of an upload: its parts, each with the captions of one source."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from judgments.importers.tables.parts import TablePart
 
 PEOPLE, SYSTEM, LEFT_OUT = "people", "system", "left-out"
 
-IMAGES = "images"  # a system's captions, which tell the images of a dataset without captions by people
+IMAGES = "images"  # a system's captions; they name the images of a dataset without captions by people
 
-# encodings that a person may choose, with the words for them
+# the encodings that a person may choose, with their labels
 ENCODINGS = {
     "utf-8": gettext_noop("UTF-8"),
     "windows-1252": gettext_noop("Windows-1252, Western Europe"),
@@ -48,16 +48,16 @@ class UploadPart:
         file: path of the file, or of a published set's folder, relative to the root of the upload.
         role: PEOPLE, SYSTEM or LEFT_OUT.
         system: name of the system that wrote the captions, if one did.
-        encoding: of the file, guessed or chosen.
+        encoding: the file's encoding, guessed or chosen.
         only, columns: as in ``TablePart``.
-        images, captions: numbers, in the part of the file that was read.
+        images, captions: the numbers of images and captions in the rows that were read.
         rows: the first pairs of image and caption.
-        unused: columns that nothing reads, in a table with a column "caption".
+        unused: the columns that the import ignores, in a table with a column "caption".
         texts: whether the table has source texts.
         sources: whether ``rows`` show source texts instead of captions.
-        columns_named: Quorum's column -> the file's column.
-        fixes: line -> the file's column -> correction.
-        row_options: header line, condition for rows and words for empty cells, as in `ColumnMapping`.
+        columns_named: the file's column, by Quorum's column.
+        fixes: the corrections, by line and by the file's column.
+        row_options: the options ``header_row``, ``where`` and ``missing``, as in `ColumnMapping`.
     """
 
     file: str = ""
@@ -122,7 +122,7 @@ class UploadPart:
 
 @dataclass(slots=True)
 class InspectedUpload:
-    """What was detected in an upload.
+    """The detected contents of an upload.
 
     Attributes:
         pictures: number of pictures.
@@ -130,11 +130,11 @@ class InspectedUpload:
         found, lacking: numbers of images with and without a picture.
         missing: the first images without a picture.
         respelled: number of images whose picture has a differently spelled name.
-        spellings: the first of these.
+        spellings: the first of these images, each with the name of its picture.
         unclear: sentences about image names that match several pictures.
         problems: sentences about unreadable files.
         uploaded, encoding: the arguments of ``inspect_upload``.
-        tables: file -> its `UploadTable`, as a dict.
+        tables: the `UploadTable` of each file as a dict, by file.
     """
 
     name: str
@@ -158,5 +158,5 @@ class InspectedUpload:
 
 
 def load_inspected_upload(values: Mapping[str, Any]) -> InspectedUpload:
-    """Build an ``InspectedUpload`` from the dict that ``dataclasses.asdict`` made of one."""
+    """Build an ``InspectedUpload`` from its dict, as ``dataclasses.asdict`` returns it."""
     return replace(InspectedUpload(**values), parts=[UploadPart(**part) for part in values["parts"]])

@@ -29,7 +29,7 @@ from judgments.datasets.upload_parts import InspectedUpload
 from judgments.models import Job
 from judgments.studies.generation.progress import Progress, no_progress
 
-MOST_UNCONFIRMED = 20  # uploads of an account that no job waits for
+MOST_UNCONFIRMED = 20  # uploads of an account for which no job is queued
 
 PICTURE_SUFFIXES = {".jpg", ".jpeg", ".png", ".gif", ".webp"}
 
@@ -68,7 +68,7 @@ def _stored_folder(upload: str) -> Path:
 
 
 def keep(files: Iterable[UploadedFile], pictures: UploadedFile | None = None) -> str:
-    """Store an upload for its job; return its name. Raise UploadRefused for an unusable archive or file name."""
+    """Store an upload for its job. Return its name. Raise UploadRefused for an unusable archive or file name."""
     files = list(files)
     names: set[str] = set()
     for file in files:
@@ -108,7 +108,7 @@ def _keep_to_quota(upload: str) -> None:
     """Discard the account's oldest unconfirmed uploads until all of its uploads fit its quota.
 
     Raises:
-        UploadRefused: the new upload does not fit, even if only those of queued jobs are kept.
+        UploadRefused: the new upload does not fit, even without all uploads that no queued job needs.
     """
     most, names = settings.UPLOADS_MB * 10**6, {upload, *_uploads_of_jobs()}
     staying, others = 0, []
@@ -154,7 +154,7 @@ def discard_upload(upload: str) -> None:
 
 
 def discard_leftovers() -> list[str]:
-    """Remove uploads that no job needs; return their names.
+    """Remove uploads that no job needs. Return their names.
 
     Pictures of unknown datasets are not removed: the database may have been restored from an older copy.
     """
@@ -187,7 +187,7 @@ def open_upload(upload: str, progress: Progress = no_progress) -> Iterator[Unpac
         except RequestBytesExceeded:
             raise
         except QuorumError as error:
-            if not job_file(upload).exists():  # a page shows what is to be put right
+            if not job_file(upload).exists():  # if the file exists, a page shows the errors to correct
                 discard_upload(upload)
             raise UploadRefused(_without(str(error), work, folder)) from error
 
@@ -247,7 +247,7 @@ def _unpack_files(
         else:
             _copy(file, target / file.name)
     inside = sorted(target.iterdir())
-    while len(inside) == 1 and inside[0].is_dir():  # a folder was packed, not its files
+    while len(inside) == 1 and inside[0].is_dir():  # the archive has a folder instead of its files
         target = inside[0]
         inside = sorted(target.iterdir())
     return inside[0] if len(inside) == 1 else target

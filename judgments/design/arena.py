@@ -1,4 +1,4 @@
-"""Check whether an active feature draws the pages of arenas when they are claimed."""
+"""Check whether a feature that draws the pages of arenas is active. Pages are drawn when they are claimed."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from common.features import of_features
 
 
 def draws_arenas() -> bool:
-    """Return whether a feature draws pages when they are claimed."""
+    """Return whether a feature that draws pages when they are claimed is active."""
     return bool(of_features("arena_drawings"))
 
 
 def refuse_absent_arena() -> None:
-    """Raise FeatureIsOff if no feature draws pages when they are claimed."""
+    """Raise FeatureIsOff if no feature that draws pages when they are claimed is active."""
     if not draws_arenas():
         raise FeatureIsOff(
             pgettext(

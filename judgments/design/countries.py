@@ -18,7 +18,7 @@ def _read() -> dict[str, str]:
         return {row["code"]: row["name"] for row in csv.DictReader(file)}
 
 
-COUNTRIES = _read()  # code -> English name
+COUNTRIES = _read()  # English names by code
 
 
 def country_name(code: str) -> str:

@@ -1,4 +1,4 @@
-"""The crowds that studies can use: the platform's, and those that features declare."""
+"""The crowds that studies can use: crowds of the platform, and crowds that features declare."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ class CrowdOffer:
     """A crowd's name in study files, its label, and the worker requirements that it supports.
 
     Attributes:
-        requirements: keys of ``workers`` that the crowd checks, or Quorum for the crowd. Quorum checks the declared
-            country and its own record of approved work.
+        requirements: keys of ``workers`` that the crowd checks, or that Quorum checks for it: the country that a
+            worker declares, and Quorum's own record of approved work.
         currency: the only currency that it pays in; "" if a study may choose.
-        panel: whether it is a panel with an API: studies name it by ``panel.preset`` with ``panel.api``.
+        panel: whether the crowd is a panel with an API, which studies name by ``panel.preset`` with ``panel.api``.
         keys: study-file keys that only its studies use.
     """
 
@@ -38,7 +38,7 @@ class CrowdOffer:
 
 
 class Crowds(dict[str, CrowdOffer]):
-    """Crowds by name, also those of disabled features; an unknown name gives a crowd without requirements."""
+    """Crowds by name, including those of disabled features. An unknown name returns a crowd without requirements."""
 
     def __missing__(self, name: str) -> CrowdOffer:
         return installed_crowds().get(name, CrowdOffer(name, name, frozenset()))
@@ -67,7 +67,7 @@ CROWDS: dict[str, CrowdOffer] = Crowds(
 
 @cache
 def _crowds_of_apps() -> Mapping[str, tuple[str, CrowdOffer]]:
-    """Return crowd name -> (feature, offer), including disabled features."""
+    """Return each crowd's feature and offer by the crowd's name, including disabled features."""
     return {offer.name: (feature, offer) for feature, offer in of_apps("crowd_offers")}
 
 

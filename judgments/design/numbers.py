@@ -20,7 +20,7 @@ def plain_number(number: float) -> float:
 
 
 def number_text(number: float) -> str:
-    """Return the decimal digits of a number as files hold them: 3, -0.5."""
+    """Return a number as files write it, such as 3 or -0.5."""
     return f"{Decimal(repr(plain_number(number))):f}"
 
 
@@ -35,7 +35,11 @@ def exact(number: float) -> Fraction:
 
 @lru_cache(maxsize=4096)
 def range_of(text: str) -> tuple[float, float]:
-    """Read one number, or a range such as "3-4" or "-1--0.5". Raise ValueError."""
+    """Return the ends of a range such as "3-4" or "-1--0.5"; a single number is both ends.
+
+    Raises:
+        ValueError: the text is neither a number nor a range.
+    """
     match = RANGE.fullmatch(text)
     if match is None:
         raise ValueError(f"{text!r} is no number and no range")

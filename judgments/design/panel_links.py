@@ -9,11 +9,11 @@ from urllib.parse import quote
 from judgments.design.panels import PANEL_PRESETS
 from judgments.design.tables.panel import Panel, placeholders
 
-SIGNATURE = "sig"  # the parameter with the signature in links of one's own
+SIGNATURE = "sig"  # the parameter with the signature in links that Quorum makes
 
 
 def makes_own_links(values: Mapping[str, Any]) -> bool:
-    """Return whether Quorum makes, and so can sign, the participants' links. ``values`` may be invalid."""
+    """Return whether Quorum makes the participants' links, and thus can sign them. ``values`` may be invalid."""
     crowd, panel = values.get("crowd"), values.get("panel", {})
     if not isinstance(crowd, dict) or not isinstance(panel, dict) or crowd.get("backend") != "external":
         return False

@@ -1,4 +1,4 @@
-"""Panels that send people by a link and take them back (panels.toml).
+"""Panels that send participants by a link, and to which participants return (panels.toml).
 
 Sources (November 2026): Prolific's parameters and completion address, docs.prolific.com "The study object"; its
 export's columns, docs.prolific.com "Export demographic data" and published exports; SONA's completion address,
@@ -34,8 +34,8 @@ class PanelPreset:
     Attributes:
         worker, session, project: names of the parameters in its links.
         values: the panel's placeholders for the values of the parameters.
-        addresses: outcome -> return address, if it is the same for every study.
-        currency: its usual currency.
+        addresses: the return addresses by outcome, if they are the same for every study.
+        currency: the panel's usual currency.
         pays_by_session: whether its payment lists name submissions instead of people.
     """
 

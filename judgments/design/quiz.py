@@ -1,4 +1,4 @@
-"""The quiz before the work, as set in a design. A feature draws, asks and scores it."""
+"""A design's settings for the quiz before the work. A feature draws, asks and scores the quiz."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class StudyQuestion(Part):
 
 
 class Quiz(Part):
-    """The quiz that a worker must pass before the work; without questions it is off."""
+    """The quiz that a worker must pass before the work. A quiz without questions is off."""
 
     preset: str = Field(
         "",
@@ -85,7 +85,7 @@ class Quiz(Part):
     @field_validator("preset")
     @classmethod
     def _check_quiz_exists(cls, name: str) -> str:
-        if name and QUIZ_PRESETS and name not in QUIZ_PRESETS:  # none are known while the feature is off
+        if name and QUIZ_PRESETS and name not in QUIZ_PRESETS:  # if the feature is off, there are no presets
             raise ValueError(
                 gettext("there is no quiz %(name)r; expected one of %(listed)s")
                 % {"name": name, "listed": ", ".join(QUIZ_PRESETS)}

@@ -37,13 +37,13 @@ DEVICES_ASKED = {
 
 DEVICE_WORDS = {"desktop": "Desktop computer", "tablet": "Tablet", "mobile": "Mobile phone"}
 LONGEST_QUALIFICATION = 80
-QUALIFICATION = "[-a-zA-Z0-9_.]"  # its characters
+QUALIFICATION = "[-a-zA-Z0-9_.]"  # the characters of a qualification's name
 QualificationName = Annotated[str, Field(pattern=f"^{QUALIFICATION}+$", max_length=LONGEST_QUALIFICATION)]
 
 
 @dataclass(frozen=True, slots=True)
 class RequirementPreset:
-    """A paper's requirements; ``values`` are keys of the table ``workers``."""
+    """The requirements of a paper. ``values`` has values for keys of the table ``workers``."""
 
     title: str
     source: str
@@ -100,7 +100,7 @@ def is_qualification(name: str) -> bool:
 
 
 class Workers(Part):
-    """Who may take part (docs/workers.md). A study is refused if its crowd cannot check a requirement."""
+    """The requirements for participants (docs/workers.md). A study is refused if its crowd cannot check one of them."""
 
     requirements: str = Field(
         "",

@@ -21,7 +21,7 @@ from judgments.design.study_design import StudyDesign
 from judgments.models import SavedPreset, Study, StudyEvent
 from judgments.studies.designs import design_of
 
-# Specific to one study: names, draw, plan, secrets, real money.
+# Keys that are specific to one study and not part of a preset.
 OWN_KEYS = ("name", "slug", "dataset", "seed", "preset", "registration", "chosen", "by_hand")
 CHANGED = "design-changed"
 
@@ -34,7 +34,7 @@ def saved_presets() -> dict[str, Preset]:
             values={**preset.values, "preset": preset.slug},
         )
         for preset in SavedPreset.objects.all()
-        if preset.slug not in PRESETS  # a later version may ship the name
+        if preset.slug not in PRESETS  # a later version may ship a preset with this name
     }
 
 
@@ -48,11 +48,11 @@ def preset_values(design: StudyDesign) -> dict[str, Any]:
     for key in OWN_KEYS:
         values.pop(key, None)
     if design.access.join == "code":
-        del values["access"]  # each study has a code of its own
+        del values["access"]  # each study has its own code
     values["panel"] = {
         key: value for key, value in values["panel"].items() if key not in ("codes", "addresses")
     }
-    del values["crowd"]["live"]  # nobody spends money by choosing a preset
+    del values["crowd"]["live"]  # choosing a preset must not spend money
     return values
 
 
@@ -63,7 +63,7 @@ def store_preset(
     """Save a design as a preset.
 
     Raises:
-        DesignError: the slug is not usable.
+        DesignError: the slug is invalid.
         DataConflict: a preset with this slug exists.
     """
     checked = make_design({"name": title, "slug": slug or " ", "dataset": "any", "protocol": design.protocol})
@@ -88,11 +88,11 @@ def store_preset(
 
 @transaction.atomic
 def rename_preset(*, slug: str, title: str, description: str, by: User) -> SavedPreset:
-    """Change title and description; the slug stays the same, since study files refer to it.
+    """Change a preset's title and description. The slug stays the same, since study files refer to it.
 
     Raises:
         ObjectNotFound: there is no such preset.
-        WrongState: it is another person's.
+        WrongState: the preset belongs to another person.
     """
     preset = _own(slug, by)
     preset.title, preset.description = title.strip(), description.strip()
@@ -102,7 +102,7 @@ def rename_preset(*, slug: str, title: str, description: str, by: User) -> Saved
 
 @transaction.atomic
 def delete_preset(*, slug: str, by: User) -> None:
-    """Delete a saved preset; studies made from it keep their designs."""
+    """Delete a saved preset. Studies that were made from the preset keep their designs."""
     _own(slug, by).delete()
 
 
@@ -124,7 +124,7 @@ def _own(slug: str, by: User) -> SavedPreset:
 
 @dataclass(frozen=True, slots=True)
 class NamedDesign:
-    """A design and its title; ``is_complete`` is false for a preset, which lacks name, slug, dataset and seed."""
+    """A design and its title. ``is_complete`` is false for a preset, which lacks name, slug, dataset and seed."""
 
     title: str
     design: StudyDesign
@@ -139,11 +139,12 @@ class NamedDesign:
 
 
 def find_design(name: str, *, studies: QuerySet[Study], files: bool = False) -> NamedDesign:
-    """Return the design of a visible study or a preset or, with ``files``, of a study file.
+    """Return the design of a study, of a preset or, if ``files`` is set, of a study file.
 
     Args:
-        name: ``SLUG``, ``SLUG@NUMBER`` (the design before that log entry), ``preset:NAME``, a preset's bare name,
-            or the path of a study file.
+        name: ``SLUG``, ``SLUG@NUMBER`` (the design before the log entry with this number), ``preset:NAME``, a
+            preset's name without "preset:", or the path of a study file.
+        studies: the studies that the person may see.
     """
     slug, _, number = name.partition("@")
     study = studies.filter(slug=slug).first()

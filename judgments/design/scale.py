@@ -1,6 +1,6 @@
-"""The scale of graded and slider answers: points from a lowest to a highest one, in equal steps.
+"""The scale of graded and slider answers: points from the lowest to the highest, in equal steps.
 
-Points are doubles, each the one nearest to its decimal number: 0.1 plus 2 steps of 0.1 is the point 0.3.
+Each point is the double that is nearest to its decimal number: 0.1 plus 2 steps of 0.1 is the point 0.3.
 """
 
 from __future__ import annotations
@@ -170,13 +170,13 @@ class Scale(Part):
 
     @property
     def keypad(self) -> str:
-        """The HTML attribute ``inputmode``; "" for a keypad with a minus sign."""
+        """The HTML attribute ``inputmode`` for the answers. "" asks for a keyboard that has a minus sign."""
         if self.low < 0:
             return ""
         return "numeric" if self.step == 1 and self.low == int(self.low) else "decimal"
 
     def is_upper(self, mean: float) -> bool:
-        """Return whether a mean is above the middle, so that the text counts as describing its item."""
+        """Return whether a mean is above the middle. A text with such a mean counts as describing its item."""
         return mean > self.middle
 
     def steps_to(self, mean: float) -> int:
@@ -184,7 +184,10 @@ class Scale(Part):
         return math.ceil((mean - self.low) / self.step - 0.5)
 
     def neighbourhood(self, point: float, share: float) -> tuple[float, float]:
-        """Return the lowest and highest point at most ``share`` of the scale, but at least one step, from ``point``."""
+        """Return the lowest and the highest point near ``point``.
+
+        The distance is at most ``share`` of the scale's length, but at least one step.
+        """
         steps = max(1, math.floor(exact(share) * (exact(self.high) - exact(self.low)) / exact(self.step)))
         position = self.points.index(point)
         return self.points[max(0, position - steps)], self.points[min(len(self) - 1, position + steps)]
@@ -195,7 +198,7 @@ class Scale(Part):
 
 @lru_cache(maxsize=64)
 def scale_of(text: str) -> Scale:
-    """Parse LOW:HIGH or LOW:HIGH:STEP as a scale, with step 1 by default. Raise ValueError with a sentence."""
+    """Parse LOW:HIGH or LOW:HIGH:STEP as a scale, with step 1 by default. Raise ValueError for other texts."""
     limits = limits_of(text)
     try:
         return Scale(low=limits.low, high=limits.high, step=limits.step or 1)
@@ -217,7 +220,7 @@ class ScaleBounds:
 
 
 def limits_of(text: str) -> ScaleBounds:
-    """Parse LOW:HIGH or LOW:HIGH:STEP. Raise ValueError with a sentence about what was expected."""
+    """Parse LOW:HIGH or LOW:HIGH:STEP. Raise ValueError for other texts."""
     parts = text.strip().split(":")
     if len(parts) not in (2, 3) or not all(NUMBER.fullmatch(part.strip()) for part in parts):
         raise ValueError(
@@ -236,7 +239,7 @@ def limits_of(text: str) -> ScaleBounds:
 
 
 def parse_scale(text: str) -> str:
-    """Check LOW:HIGH[:STEP], and return it without outer blanks; "" is accepted. Raise ValueError with a sentence."""
+    """Return LOW:HIGH or LOW:HIGH:STEP without outer blanks. Accept "". Raise ValueError for other texts."""
     text = text.strip()
     if text and limits_of(text).step:
         scale_of(text)
@@ -245,9 +248,9 @@ def parse_scale(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class InferredScale:
-    """What the numbers of a file reveal about their scale: its ends, and the largest step that reaches all of them.
+    """The lowest and highest number of a file, and the largest step that reaches all of its numbers.
 
-    Steps are counted from ``origin``, and are at most 1.
+    Steps are counted from ``origin``. A step is at most 1.
     """
 
     low: Fraction
@@ -266,19 +269,22 @@ class InferredScale:
 
     def with_number(self, number: float) -> InferredScale:
         value = exact(number)
-        away = abs(value - self.origin)
-        common = math.gcd(self.step.numerator * away.denominator, away.numerator * self.step.denominator)
-        step = Fraction(common, self.step.denominator * away.denominator)
+        distance = abs(value - self.origin)
+        common = math.gcd(
+            self.step.numerator * distance.denominator, distance.numerator * self.step.denominator
+        )
+        step = Fraction(common, self.step.denominator * distance.denominator)
         return replace(self, low=min(self.low, value), high=max(self.high, value), step=step)
 
     def scale_by_values(self, usual: Scale) -> Scale:
-        """Return the scale that fits the numbers: the usual one, or one with the same ends and a smaller step.
+        """Return a scale that has all numbers as points.
 
-        If numbers are outside the usual scale, or are all in its first tenth with some between its points, return
-        the smallest scale that begins at 1, at 0, or as far below 0 as it ends above, and ends at a whole number.
+        Return ``usual`` if it fits, or a scale with the same ends and a smaller step. If a number is outside the usual
+        scale, or if all are in its first tenth and some are between its points, return the smallest scale that ends at
+        a whole number and begins at 1, at 0, or at the negative of its end.
 
         Raises:
-            ValueError: it has too many points, or the numbers are too large.
+            ValueError: the scale has too many points, or the numbers are too large.
         """
         ends = exact(usual.low), exact(usual.high)
         if ends[0] <= self.low and self.high <= ends[1]:
@@ -297,7 +303,7 @@ class InferredScale:
         """Return the scale from the lowest to the highest number.
 
         Raises:
-            ValueError: it has too many points, or the numbers are too large.
+            ValueError: the scale has too many points, or the numbers are too large.
         """
         return _scale_between(self.low, self.high, self.step)
 

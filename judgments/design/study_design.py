@@ -1,7 +1,7 @@
 """The design of a study: a frozen, validated value with the keys of the study file (docs/study-files.md).
 
-The fields have a label (``title``), a help text (``description``) and labels for their choices. A study stores its
-complete design, so a changed preset does not change existing studies.
+A field has a label (``title``), a help text (``description``) and labels for its choices. A study stores its complete
+design, so changing a preset does not change existing studies.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ from judgments.design.tables.sampling import Arena, Chosen, Filter, HandChange, 
 from judgments.design.tables.translations import Language, Texts
 from judgments.design.wordings import CAPTION
 
-# lists of [translations.de], which have as many rows as the design's own
+# lists of the table [translations.de], which have as many rows as the lists that they translate
 TRANSLATED_LISTS = ("labels", "examples", "questions")
 USUAL_CURRENCY = "USD"
-# tables that a design names only where they say something
+# tables that a serialized design leaves out if all of their values are defaults
 OMITTED_DEFAULTS: Mapping[str, Part] = {
     "answers": AnswerOptions(),
     "arena": Arena(),
@@ -51,7 +51,7 @@ OMITTED_DEFAULTS: Mapping[str, Part] = {
 
 
 class Purpose(NamedTuple):
-    """What a study is for, and the numbers of judgments and check questions that this needs."""
+    """A purpose of a study, and the numbers of judgments and check questions that it needs."""
 
     title: str
     judgments_per_unit: int
@@ -67,13 +67,13 @@ PURPOSES = {
 
 
 def currency_named(crowd: Crowd, panel: Panel) -> str:
-    """Return the currency of the crowd, of the study, or the usual one of the panel; "" if there is none."""
+    """Return the crowd's currency, else the study's, else the panel's usual currency; "" if none is stated."""
     usual = PANEL_PRESETS[panel.preset].currency if crowd.backend == "external" else ""
     return CROWDS[crowd.backend].currency or crowd.currency or usual
 
 
 class StudyDesign(Part):
-    """Everything that decides which HITs a study gets and how their answers are used."""
+    """The settings that decide which HITs a study gets and how their answers are used."""
 
     name: Annotated[str, Field(min_length=1, max_length=200)] = Field(
         title="Name", description="Participants see it on the study’s page."
@@ -206,7 +206,7 @@ class StudyDesign(Part):
 
     @property
     def checked_here(self) -> Workers:
-        """The requirements that Quorum itself checks: all, except at a panel with an API, which checks the others."""
+        """The requirements that Quorum itself checks: all of them, or only two if the study's panel has an API."""
         if not self.panel.api:
             return self.workers
         return Workers(hits_at_most=self.workers.hits_at_most, show_accuracy=self.workers.show_accuracy)
@@ -217,7 +217,7 @@ class StudyDesign(Part):
 
     @property
     def named_currency(self) -> str:
-        """The currency stated by crowd, study or panel; "" if none states one, since workers must not see a guess."""
+        """The currency that crowd, study or panel states, or "". Workers must not see a guessed currency."""
         return currency_named(self.crowd, self.panel)
 
     @model_serializer(mode="wrap")

@@ -17,17 +17,17 @@ JUDGED = (CAPTION, "summary", "translation", "text")
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """A kind's wording for one sort of text.
+    """A kind's wording for one type of judged text.
 
     Attributes:
         title: the protocol's name for researchers.
-        choices: English labels, in the kind's order.
-        former_choices: labels before version 0.7, for designs whose own texts refer to them.
+        choices: the English labels of the answers, in the kind's order.
+        former_choices: the labels before version 0.7, for designs whose own texts refer to them.
         poles: the meaning of 0 and 100, in English.
         label: the heading above a judged text.
-        hint: how a worker gets to the next item.
-        keys: what the keys of the page do.
-        contradiction: why two answers contradict each other.
+        hint: a sentence about how to get to the next item.
+        keys: a sentence about the page's keyboard shortcuts.
+        contradiction: the reason why two answers contradict each other.
     """
 
     title: str
@@ -45,7 +45,8 @@ class Wording:
         return [gettext(pole) for pole in self.poles]
 
 
-TRANSLATED = {"label", "hint", "keys", "contradiction"}  # the others are compared with what designs say
+# The other attributes stay in English, since they are compared with the texts of designs.
+TRANSLATED = {"label", "hint", "keys", "contradiction"}
 
 
 def _as_shown(name: str, value: Any) -> Any:
@@ -55,7 +56,7 @@ def _as_shown(name: str, value: Any) -> Any:
 
 
 def read_wordings(path: Path) -> dict[str, dict[str, Wording]]:
-    """Read a TOML file as kind -> type of judged text -> wording."""
+    """Return the wordings in a TOML file, by kind and by type of judged text."""
     return {
         kind: {
             judged: Wording(**{name: _as_shown(name, value) for name, value in values.items()})

@@ -20,7 +20,7 @@ List = frozenset[int]
 
 
 def list_count(items: int, *, size: int, appearances: int) -> int:
-    """Return how many distinct lists of ``size`` give each item its ``appearances``."""
+    """Return the number of distinct lists of ``size`` items in which each item appears ``appearances`` times."""
     return min(-(-items * appearances // size), comb(items, size))
 
 
@@ -29,8 +29,8 @@ def balanced_lists(
 ) -> list[tuple[int, ...]]:
     """Draw distinct ascending lists of ``size`` numbers from 0 to ``items`` - 1.
 
-    Every item is in ``appearances`` lists; some are in one more to fill the last list. If there are no more
-    distinct lists than that, return all of them.
+    Every item is in ``appearances`` lists; some are in one more to fill the last list. If this takes all distinct
+    lists, return all of them.
     """
     if items < size:
         return []
@@ -43,7 +43,10 @@ def balanced_lists(
 
 
 def _deal_lists(items: int, size: int, count: int, rng: np.random.Generator) -> list[List]:
-    """Fill lists greedily with the least used item; on ties, with the one least often in a list with the others."""
+    """Fill lists greedily with the least used item.
+
+    Of several such items, take the one that was least often in a list with the items of this list.
+    """
     came = [0] * items
     met = np.zeros((items, items), dtype=np.int64)
     lists = []
@@ -81,7 +84,7 @@ class _Design:
             second = int(second_lot * len(self.lists))
             mine = sorted(self.lists[first] - self.lists[second])
             theirs = sorted(self.lists[second] - self.lists[first])
-            if mine:  # else they are the same list
+            if mine:  # it is empty if the two lists are equal
                 self._exchange(first, second, mine[int(here * len(mine))], theirs[int(there * len(theirs))])
             elif first != second:
                 self._part(first, rng)

@@ -1,6 +1,6 @@
 """Apply a design's manual changes to a draw: items removed, shown differently, or moved to pages made by hand.
 
-Every draw of the design applies them in order, so dataset, design and seed still determine the pages of work.
+Every draw of the design applies the changes in order, so dataset, design and seed still determine the pages of work.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ CAPTIONS = ("reference", "first", "second")
 
 
 def shown_texts(unit: Any) -> dict[str, str]:
-    """Return key of ``HandChange.texts`` -> text, for the texts that a ``Unit`` row or a ``UnitSpec`` shows."""
+    """Return the texts that a ``Unit`` row or a ``UnitSpec`` shows, by their keys in ``HandChange.texts``."""
     captions = {name: text.text for name in CAPTIONS if (text := getattr(unit, name)) is not None}
     options = {f"option{n}": option["text"] for n, option in enumerate(unit.content.get("options", ()), 1)}
     text = {"text": unit.content["text"]} if "text" in unit.content else {}
@@ -55,7 +55,7 @@ def apply_by_hand(batch: Batch, design: StudyDesign, material: Material, kind: K
 
 
 class _ChangedDraw:
-    """The pages of a draw by number from 1; pages made by hand have negative numbers."""
+    """The pages of a draw by number, from 1. Pages made by hand have negative numbers."""
 
     def __init__(self, batch: Batch, design: StudyDesign, material: Material, kind: Kind) -> None:
         self._drawn, self._design, self._kind = batch, design, kind
@@ -116,7 +116,7 @@ class _ChangedDraw:
                 self._exchange(page, mate, new)
 
     def _differences(self, unit: UnitSpec, change: HandChange) -> tuple[dict[str, str], Image | None]:
-        """Return the texts that a change really alters, and the new image if the change replaces it.
+        """Return the texts that a change alters, and the new image if the change replaces the image.
 
         Raises:
             ValueError: the unit has no such text, a text is empty, or the dataset has no suitable image.
@@ -174,7 +174,7 @@ class _ChangedDraw:
         return known or self._new_texts.setdefault(form, Text(text_key(text), text))
 
     def _with_pair(self, unit: UnitSpec, image: Image) -> UnitSpec:
-        """Give a changed unit a new pair, without systems if its texts or image were changed."""
+        """Return the changed unit with a new pair. The pair has no systems if its texts or image were changed."""
         before = self._pairs[unit.pair]
         changes: dict[str, Any] = {
             "image": image.name,
@@ -193,7 +193,7 @@ class _ChangedDraw:
         self._touched.add(page)
 
     def _exchange(self, page: int, unit: UnitSpec, new: UnitSpec | None) -> None:
-        """Replace ``unit`` by ``new``, also in its repetition; with None remove both."""
+        """Replace a unit and its repetition by ``new``, or remove both if ``new`` is None."""
         units, self._pages[page] = self._pages[page], []
         self._touched.add(page)
         for other in units:

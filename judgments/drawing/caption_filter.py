@@ -30,15 +30,18 @@ def passes_filter(
     threshold: float,
     order: str,
 ) -> Flags:
-    """Return (N,) flags: whether each caption, image by image, reaches the threshold of Bleu-pre (H13: 0.25).
+    """Return whether each caption reaches the threshold of Bleu-pre (H13: 0.25).
 
     Scores are compared exactly, as integers, since thousands of pairs score exactly 1/4 or 1/3.
+
+    Returns:
+        Flags (N,) of all N captions, in the order of the images.
     """
     # Imported lazily: the metrics load a compiler that workers' pages never need.
     from quorum.metrics import bleu_pre_pairs
 
     number: dict[str, int] = {}
-    columns: dict[int, npt.NDArray[np.int64]] = {}  # cached by list: crossed designs share one for all images
+    columns: dict[int, npt.NDArray[np.int64]] = {}  # by list, since images of a crossed design share a list
     for texts in captions:
         if id(texts) not in columns:
             columns[id(texts)] = np.array(
@@ -59,7 +62,7 @@ class ImageCaptions:
     Attributes:
         texts: n distinct texts.
         passed: flags (n,): whether the filter passes each text; all true without a filter.
-        audited: flags (n,): whether a text is judged, although filtered out, to audit the filter.
+        audited: flags (n,): whether a text that the filter removed is judged to audit the filter.
     """
 
     image: Image
@@ -68,7 +71,7 @@ class ImageCaptions:
     audited: Flags
 
     def judged(self, rng: np.random.Generator, audit: np.random.Generator) -> list[tuple[Text, bool]]:
-        """Return the judged texts in random order, each with whether it is judged to audit the filter.
+        """Return the judged texts in random order, each with a flag whether it is judged to audit the filter.
 
         ``audit`` draws the positions of the audited texts, so that the order of the others does not depend on them.
         """
@@ -80,7 +83,7 @@ class ImageCaptions:
     def fill(
         self, count: int, pool: Sequence[Text], images: Sequence[Image], rng: np.random.Generator
     ) -> list[Text]:
-        """Return up to ``count`` further texts: filtered-out ones, then ``pool``, then captions of ``images``."""
+        """Return up to ``count`` further texts: removed texts, then texts of ``pool``, then captions of ``images``."""
         left = np.flatnonzero(~(self.passed | self.audited)).tolist()
         filling = [self.texts[index] for index in shuffled(left, rng)[:count]]
         # in a crossed design, an image has no further texts

@@ -7,18 +7,18 @@ from typing import TypeVar
 
 Named = TypeVar("Named", bound=Hashable)
 
-# Fields by which files name what an item is a part of.
+# Fields of files that name the document to which an item belongs.
 DOCUMENT_FIELDS = ("document", "doc", "talk")
 
 
 def document_in(fields: Iterable[Sequence[str]]) -> str:
-    """Return the document, or talk, that the fields of an item name; "" if they name none."""
+    """Return the name of the item's document or talk, from its fields; "" if they have none."""
     named = {name: value.strip() for name, value in fields}
     return next((named[name] for name in DOCUMENT_FIELDS if named.get(name)), "")
 
 
 def first_of_documents(items: Iterable[tuple[Named, str]]) -> dict[Named, Named]:
-    """Return item -> first item of its document, for the items that belong to a document.
+    """Return the first item of each item's document, by item. Leave out items that belong to no document.
 
     Judgments of the segments of a document are correlated, so confidence intervals treat them as one cluster. With
     a single document, return {}: intervals are then over its segments, and do not generalise to other documents.

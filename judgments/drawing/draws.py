@@ -1,6 +1,6 @@
-"""Draw at random from a study's seed.
+"""Random draws from a study's seed.
 
-Every purpose has its own random stream, so that a new step does not change the draws of others.
+Each step of a draw has its own random stream, so that a new step does not change the draws of other steps.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ T = TypeVar("T")
 def draw_images(
     images: Sequence[Image], wanted: str | int, rng: np.random.Generator, *, which: str = ""
 ) -> list[Image]:
-    """Return all images, or a sample of ``wanted`` in import order.
+    """Return all images, or a sample of ``wanted`` images in import order.
 
-    ``which`` names the sample in an error message.
+    ``which`` names the sample in the DesignError that is raised if there are too few images.
     """
     if wanted == "all":
         return list(images)
@@ -48,6 +48,6 @@ def shuffled(values: Sequence[T], rng: np.random.Generator) -> list[T]:
 
 
 def balanced_sides(count: int, rng: np.random.Generator) -> list[bool]:
-    """Draw whether each unit shows the second candidate first, balanced to within one."""
+    """Draw for each unit whether it shows the second candidate first. Half of the units do, or one more or less."""
     flipped = count // 2 + (int(rng.integers(2)) if count % 2 else 0)
     return shuffled([True] * flipped + [False] * (count - flipped), rng)

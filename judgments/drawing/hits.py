@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 TRIES = 50  # random orders for each distance
 
-OPEN_PAGES = 50  # unfilled pages that are looked at for room
+OPEN_PAGES = 50  # unfilled pages that are searched for room
 
 
 def pack_groups(
@@ -32,13 +32,14 @@ def pack_groups(
     repeat_images: bool,
     evenly: bool = False,
 ) -> list[list[Group]]:
-    """Fill pages with ``per_hit`` groups each, taking images with the most groups left first.
+    """Fill pages with ``per_hit`` groups each, from the images that have the most groups left.
 
-    This order minimises repeated images on a page. Pages, and the groups on each, are then shuffled.
+    This order minimises repeated images on a page. Pages, and the groups on each page, are then shuffled.
 
     Args:
-        repeat_images: whether a page may repeat an image when too few are left; otherwise it stays short.
-        evenly: whether pages are alike in length, up to one group: 21 groups, 10 a page, fill pages of 7.
+        repeat_images: whether a page may repeat an image when too few images are left; otherwise it stays short.
+        evenly: whether the lengths of pages differ by at most one group. For example, 21 groups with at most 10 per
+            page then fill three pages of 7.
     """
     queues: dict[str, list[Group]] = defaultdict(list)
     for group in shuffled(groups, rng):
@@ -94,8 +95,12 @@ def pack_runs(groups: Sequence[Group], *, size: int, rng: np.random.Generator) -
 def order_with_repeats_apart(count: int, twins: Mapping[int, int], rng: np.random.Generator) -> list[int]:
     """Return an order of 0 to ``count`` - 1 that separates each repetition from its original (``twins``).
 
-    They are at least a third of the page apart. The given order is kept if it fits. If no order fits, the distance is
-    lowered, but the two are never adjacent: if that is impossible, the repetitions are left out.
+    The distance is at least a third of the page. The order 0, 1, 2 and so on is kept if it fits. If no order fits, the
+    distance is lowered, but a repetition is never adjacent to its original. If that is impossible, the repetitions are
+    left out.
+
+    Args:
+        twins: the number of the original, by the number of the repetition.
     """
     order = np.arange(count)
     for least in range(max(2, count // 3), 1, -1):
@@ -130,7 +135,7 @@ def make_hits(
         for control in controls(number, page):
             groups.insert(int(rng.integers(len(groups) + 1)), control)
         units: list[UnitSpec] = [unit for group in groups for unit in group.units]
-        numbered = () if page else (number,)  # pages of an arena are all alike before they are drawn
+        numbered = () if page else (number,)  # pages of an arena are empty until they are drawn
         key = content_key("hit", seed, protocol, [unit.key for unit in units], *numbered)
         hits.append(HITSpec(key=key, units=tuple(units)))
     return hits
@@ -152,9 +157,9 @@ def hits_of(
     Pages of an arena get only control groups; their pairs are drawn later.
 
     Args:
-        repeat_images: whether an image may occur twice on a page when too few are left; only for protocols that do
-            not show the image.
-        evenly: whether pages are alike in length.
+        repeat_images: whether an image may occur twice on a page when too few images are left; only for protocols that
+            do not show the image.
+        evenly: whether the lengths of pages differ by at most one group.
     """
     deal = control_dealer(design, control_images, makers=makers, known=known, shows_picture=not repeat_images)
     pages: Sequence[Sequence[Group]] = [()] * design.arena.pages or pack_groups(

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from judgments.design.study_design import StudyDesign
 
 
-SEVERAL_IMAGES = 8  # number of images drawn first for each foil; all images if these have too few
+# Number of images that are searched first for each foil. If they have too few captions, all images are searched.
+SEVERAL_IMAGES = 8
 
 DrawnTexts = Iterator[tuple[Image, list[Text]]]
 
@@ -56,10 +57,13 @@ class CaptionDraw:
 def draw_captions(
     design: StudyDesign, material: Material, unit_keys: Callable[[Image, Sequence[Text]], list[str]]
 ) -> CaptionDraw:
-    """Draw the image-caption pairs of a design; ``unit_keys`` resolves ``sampling.only``.
+    """Draw the image-caption pairs of a design.
+
+    Args:
+        unit_keys: returns the keys of the units about an image's texts, which ``sampling.only`` names.
 
     Raises:
-        DesignError: the dataset cannot supply them.
+        DesignError: the dataset cannot supply the pairs.
     """
     division = divide_images(design, material)
     wanted, rng = design.sampling.images, rng_for(design.seed, "images")

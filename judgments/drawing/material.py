@@ -13,10 +13,10 @@ from typing import Any
 
 NOTHING: Mapping[str, Any] = {}  # shared by all units, of which there may be a million
 
-# in a batch's notes: units on its largest page, if documents stay whole or pages are drawn later
+# key of a batch's notes: the number of units on its largest page, if documents stay whole or pages are drawn later
 LARGEST_PAGE = "largest_page"
-SCREENS = "screens"  # likewise: most screens on a page, if a screen can show two units
-SCREEN = "screen"  # content key of units that one screen shows together: the mark they share
+SCREENS = "screens"  # key of a batch's notes: the most screens on a page, if a screen can show two units
+SCREEN = "screen"  # content key of units that one screen shows together; these units have the same value
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """An image with its ordered references and each system's outputs, best first.
+    """An image with its references in order, and each system's outputs from the best.
 
     Attributes:
         retrieved: (system, caption, rank from 1) for each ranking that returned the image.
@@ -67,8 +67,8 @@ class Material:
     """The contents of a dataset, as generation uses them.
 
     Attributes:
-        published: the candidate pairs that the dataset was published with.
-        people: names of systems whose outputs are captions by people, kept out of the references.
+        published: the candidate pairs that were published with the dataset.
+        people: the names of systems whose outputs are captions by people; these captions are no references.
     """
 
     name: str
@@ -87,14 +87,14 @@ class Division:
     controls: tuple[Image, ...]
 
 
-@dataclass(slots=True)  # not frozen, which takes twice as long, for a million units
+@dataclass(slots=True)  # not frozen: creating a million frozen units takes twice as long
 class UnitSpec:
     """A unit that is not stored yet. Treat it as immutable.
 
     Attributes:
-        audited: whether the unit was filtered out and is judged to audit the filter.
-        content: further JSON that the kind's page shows.
-        source_text: the source text of its item; only for previews.
+        audited: whether the filter removed the unit, which is judged to audit the filter.
+        content: further JSON for the kind's page.
+        source_text: the source text of the item; only for previews.
     """
 
     key: str
@@ -113,7 +113,7 @@ class UnitSpec:
     source_text: str = ""
 
 
-@dataclass(slots=True)  # not frozen, as there are nearly as many groups as units
+@dataclass(slots=True)  # not frozen, since there are nearly as many groups as units
 class Group:
     """Units about one image that stay together on a page. Treat it as immutable."""
 
@@ -129,7 +129,7 @@ class HITSpec:
 
 @dataclass(frozen=True)
 class Batch:
-    """All that is drawn for a study.
+    """The units and pages that are drawn for a study.
 
     Attributes:
         quiz: known items that are in no HIT.
@@ -156,7 +156,7 @@ class Batch:
         return self.unit_count + self.control_count
 
     def first_page(self) -> tuple[UnitSpec, ...]:
-        """Return the units of the first page; for an arena, an example of one."""
+        """Return the units of the first page. For an arena, return an example of a page."""
         more = self.notes[LARGEST_PAGE] - len(self.hits[0].units) if self.pool else 0
         step = max(1, len(self.pool) // max(1, more))
         return (*self.hits[0].units, *self.pool[::step][:more])

@@ -1,10 +1,11 @@
-"""Words of an image's text, n-grams offered as collocations (MC12 §3.2), and keys for boxes.
+"""The words of an image's text, n-grams that are offered as collocations (MC12 §3.2), and keyboard keys for boxes.
 
-A word is a token between blanks, without punctuation at its edges; case and the shape of apostrophes are ignored.
+A word is a token between blanks, without punctuation at its edges. Case and the shape of apostrophes are ignored.
 The page's script applies the same rules (static/js/kinds/keywords.js). MC12's annotators typed words and ticked
-collocations: n-grams of the text, n <= 7, that are titles of Wikipedia articles. A design lists its titles
-(``known_titles`` finds those in its texts). Without titles, frequent n-grams are offered by a rule of Quorum's own:
-twice in the text or in several texts of the dataset, within a clause, and without a stop word at either end.
+collocations: n-grams of the text, n <= 7, that are titles of Wikipedia articles. A design lists its titles;
+``known_titles`` finds the titles that occur in texts. Without titles, Quorum offers frequent n-grams by a rule of its
+own: the n-gram occurs twice in the text or in several texts of the dataset, lies within a clause, and has no stop word
+at either end.
 
 A box has ``id``, ``label``, and ``x``, ``y``, ``width`` and ``height`` as fractions of the picture's sides.
 """
@@ -28,8 +29,8 @@ MOST_OFFERED = 40
 _APOSTROPHES = str.maketrans({"’": "'", "‘": "'", "ʼ": "'", "‐": "-", "‑": "-"})
 _CLAUSE_ENDS = frozenset('.,;:!?…()[]{}"“”«»—–|')
 TITLES_AT_ONCE = 100_000
-KEYS = "123456789abcdefghijklmopqrtvwxy"  # that link a word to a box; the form's own keys (N, S, U, Z) are left out
-TAG = 0.09  # the maximal size of a tag as a share of the picture's sides: 26 pixels of a phone's 300
+KEYS = "123456789abcdefghijklmopqrtvwxy"  # keys that link a word to a box; N, S, U and Z have other uses on the page
+TAG = 0.09  # maximum size of a tag as a share of the picture's sides: 26 of 300 pixels on a phone
 _SYNSET = re.compile(r"\.[nvars]\.\d+$")
 _STEPS = 12
 
@@ -61,7 +62,7 @@ def words_of(text: str) -> list[str]:
 
 
 def _parts_of(word: str) -> list[str]:
-    """Return the words inside a word: "well-known" gives "well" and "known", "london's" "london"."""
+    """Return the words inside a word: "well" and "known" for "well-known", "london" for "london's"."""
     parts = [part for piece in word.replace("/", "-").split("-") if (part := trim_punctuation(piece))]
     owners = [part[:-2] for part in (word, *parts) if part.endswith("'s") and len(part) > 2]
     return [part for part in dict.fromkeys((*parts, *owners)) if part != word]
@@ -89,14 +90,14 @@ def clauses(text: str) -> Iterator[list[str]]:
     clause: list[str] = []
     for token in normalise_text(text).split():
         word = trim_punctuation(token)
-        before, _, behind = token.partition(word) if word else ("", "", "")
+        before, _, after = token.partition(word) if word else ("", "", "")
         if not word or _CLAUSE_ENDS.intersection(before):
             if clause:
                 yield clause
             clause = []
         if word:
             clause.append(word)
-            if _CLAUSE_ENDS.intersection(behind) and not _abbreviates(word, behind):
+            if _CLAUSE_ENDS.intersection(after) and not _abbreviates(word, after):
                 yield clause
                 clause = []
     if clause:
@@ -114,7 +115,7 @@ def ngrams(tokens: Sequence[str], longest: int = LONGEST) -> Iterator[tuple[str,
 
 
 def titles_in(text: str, titles: Collection[str], longest: int = LONGEST) -> list[str]:
-    """Return the n-grams of ``text`` among ``titles`` (in the form of ``normalise_phrase``), in order."""
+    """Return the n-grams of ``text`` that are in ``titles``, in order. ``normalise_phrase`` must normalise titles."""
     return list(dict.fromkeys(gram for gram, _ in ngrams(words_of(text), longest) if gram in titles))
 
 
@@ -129,7 +130,7 @@ def spellings_of_grams(text: str, grams: Sequence[str]) -> list[str]:
 def count_texts_by_ngram(
     texts: Iterable[str], stop_words: Collection[str], longest: int = LONGEST
 ) -> Counter[str]:
-    """Return n-gram -> number of texts that contain it; leave out n-grams of a single text."""
+    """Return the number of texts that contain an n-gram, by n-gram. Leave out n-grams of a single text."""
     counts: Counter[str] = Counter()
     for text in texts:
         counts.update({gram for gram, _ in _candidates(text, stop_words, longest)})
@@ -145,8 +146,8 @@ def frequent_phrases(
 ) -> list[str]:
     """Return n-grams that occur twice in ``text``, or in several texts.
 
-    Leave out n-grams inside a longer one that is as frequent. If there are more than ``most``, take the most
-    frequent. The order is that of the text.
+    Leave out an n-gram inside a longer one that is as frequent. If more than ``most`` are left, take the most frequent.
+    Return them in the order of the text.
     """
     counts: Counter[str] = Counter()
     first: dict[str, int] = {}
@@ -181,8 +182,8 @@ def known_titles(
 ) -> list[str]:
     """Return the sorted distinct ``titles`` whose words occur consecutively in one of ``texts``.
 
-    Memory holds eight bytes per n-gram of the texts, since Wikipedia has millions of titles. Underscores count as
-    blanks, as in Wikipedia's lists. ``progress`` gets the number of titles read.
+    Since Wikipedia has millions of titles, memory holds only eight bytes per n-gram of the texts. Underscores count as
+    blanks, as in Wikipedia's lists. ``progress`` is called with the number of titles read so far.
     """
     runs = np.unique(
         np.fromiter((hash(gram) for text in texts for gram, _ in ngrams(words_of(text), longest)), np.int64)
@@ -196,7 +197,7 @@ def known_titles(
         positions = np.searchsorted(runs, hashes)
         positions[positions == len(runs)] = 0
         is_known = runs[positions] == hashes if len(runs) else np.zeros(len(hashes), dtype=bool)
-        # A hash collision only adds a title that no text would offer.
+        # A hash collision only adds a title that occurs in no text and thus is never offered.
         known.update(phrase for phrase, hit in zip(phrases, is_known.tolist(), strict=True) if hit)
         read += len(batch)
         progress(read)
@@ -205,7 +206,7 @@ def known_titles(
 
 @dataclass(frozen=True, slots=True)
 class Tag:
-    """A box's key, and the place of its upper left corner on the picture, as fractions of its sides."""
+    """A box's key, and the position of the tag's upper left corner as fractions of the picture's sides."""
 
     key: str
     x: float
@@ -213,17 +214,17 @@ class Tag:
 
 
 def label_words(label: str) -> str:
-    """Return a label as words: WordNet's "male_child.n.01" is "male child"."""
+    """Return a label as words: "male child" for WordNet's "male_child.n.01"."""
     return _SYNSET.sub("", label).replace("_", " ").strip() or label
 
 
 def key_of(number: int) -> str:
-    """Return the keyboard key for a box, by its index from 0; beyond the last key, its number from 1."""
+    """Return the keyboard key for the box with this index, from 0. Without a key, return the box's number, from 1."""
     return KEYS[number] if number < len(KEYS) else str(number + 1)
 
 
 def tags_of(boxes: Sequence[Mapping[str, Any]]) -> list[Tag]:
-    """Place each box's tag inside its box and clear of other tags, if possible; small boxes choose first."""
+    """Place each box's tag inside its box and away from other tags, if possible. Place tags of small boxes first."""
     corners: dict[int, tuple[float, float]] = {}
     order = sorted(
         range(len(boxes)), key=lambda number: (boxes[number]["width"] * boxes[number]["height"], number)
@@ -238,7 +239,7 @@ def tags_of(boxes: Sequence[Mapping[str, Any]]) -> list[Tag]:
 
 
 def _places(box: Mapping[str, Any]) -> Iterator[tuple[float, float, int]]:
-    """Yield (x, y, rank) of places for a tag, the best first: inside the box, then around its upper left corner."""
+    """Yield places for a tag as (x, y, rank), the best first: inside the box, then around its upper left corner."""
     left, top = box["x"], box["y"]
     wide, high = max(0.0, box["width"] - TAG), max(0.0, box["height"] - TAG)
     rank = 0

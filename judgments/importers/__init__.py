@@ -76,7 +76,7 @@ CANDIDATE_FORMATS: dict[str, Callable[[Path, str | None], CandidateSource]] = {
     **{name: partial(TableCandidates, records=read) for name, read in TABLE_FORMATS.items()},
 }
 
-# Published data: the protocols of a format's judgments, the default first.
+# The judgments of formats of published data, by format and protocol; the first protocol is the default.
 JUDGMENT_FORMATS = {how.name: how.judgments for how in IMPORT_FORMATS if how.judgments}
 
 
@@ -88,11 +88,11 @@ def open_dataset(
     taken: TablePart = WHOLE_TABLE,
     mapping: ColumnMapping | None = None,
 ) -> DatasetSource:
-    """Open a dataset in one of DATASET_FORMATS; its contents are read later.
+    """Open a dataset in one of DATASET_FORMATS. Its contents are read later.
 
     Args:
-        encoding: for files that are not UTF-8 and have no byte order mark (docs/formats.md).
-        taken: the part of a table that holds people's captions.
+        encoding: the encoding of a file that is not UTF-8 and has no byte order mark (docs/formats.md).
+        taken: the part of a table that has people's captions.
         mapping: maps a table's columns to Quorum's.
 
     Raises:
@@ -160,13 +160,13 @@ def open_judgments(
     scale: str = "",
     worker_name: Callable[[str], str] = str,
 ) -> JudgmentSource:
-    """Open judgments in one of JUDGMENT_FORMATS, TABLE_FORMATS or of `read_layouts`, as `open_dataset` does.
+    """Open judgments in one of JUDGMENT_FORMATS, of TABLE_FORMATS or of `read_layouts`, as `open_dataset` does.
 
     Args:
-        protocol: which judgments of a published set to read; in a table, the protocol of rows that state none.
-        mapping: maps columns to Quorum's; for a layout, only those that it leaves open.
-        own_page: the kind of a researcher's own page with its design, if the answers are to its questions.
-        scale: the scale of a table's answers, LOW:HIGH[:STEP]; without it, rows state it or it is inferred.
+        protocol: the judgments of a published set to read; for a table, the protocol of rows that state none.
+        mapping: maps columns to Quorum's; for a layout, only the columns that the layout does not map.
+        own_page: the kind of a researcher's own page with its design, if the answers are from such a page.
+        scale: the scale of a table's answers, LOW:HIGH[:STEP]. If it is empty, the rows state it or it is inferred.
         worker_name: maps a worker's id in a file with foreign columns to the stored name.
     """
     path = _checked(format, (*JUDGMENT_FORMATS, *TABLE_FORMATS, *read_layouts()), path)
@@ -211,7 +211,7 @@ def reader_of(format: str) -> RecordReader:
 def by_criterion(
     format: str, path: Path | str, *, encoding: str | None, mapping: ColumnMapping | None
 ) -> dict[str, ColumnMapping | None]:
-    """Return criterion -> the mapping that reads its judgments; {"": mapping} if the file has no criteria."""
+    """Return the mapping that reads a criterion's judgments, by criterion; {"": mapping} if there are no criteria."""
     path = _checked(format, (*JUDGMENT_FORMATS, *TABLE_FORMATS, *read_layouts()), path)
     if mapping is None or not (mapping.criterion or mapping.criteria):
         return {"": mapping}

@@ -1,4 +1,4 @@
-"""Parse the cells and records of other platforms: JSON, radio buttons, lists, several judgments in one row."""
+"""Parse cells and records of other platforms: JSON, radio buttons, lists, and rows with several judgments."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from common.files import as_cell
 from common.incoming.json_documents import TooDeep, load_json
 from common.texts import one_text
 
-ANSWER_SEPARATOR = "|"  # several answers
+ANSWER_SEPARATOR = "|"  # between several answers
 KEY = "key"  # column with the key of the object that a row was made from
 RECORD = "*"
 _TRUTHS = ("true", "false")
@@ -24,7 +24,7 @@ _WHOLE = re.compile(r"(-?\d+)\.0+")
 
 
 def look_up(values: Mapping[str, Any], path: str) -> Any:
-    """Return the value of a column, or at a path into nested values; None if there is none.
+    """Return the value of a column, or of a path into nested values; None if it does not exist.
 
     A path begins with the longest name that is a column, since flattened rows have columns named by paths.
     """
@@ -49,7 +49,7 @@ def _member(container: Any, step: str) -> Any:
 
 
 def members_of(container: object) -> Iterator[tuple[str, Any]]:
-    """Yield (key, value) of an object's members, or (index, value) of a list's, the index from 0 as text."""
+    """Yield the members of an object as (key, value), or of a list as (index, value). The index is text, from "0"."""
     if isinstance(container, dict):
         yield from container.items()
     elif isinstance(container, list):
@@ -59,10 +59,11 @@ def members_of(container: object) -> Iterator[tuple[str, Any]]:
 def explode_rows(
     values: Mapping[str, Any], steps: Sequence[Sequence[str]], level: int = 1
 ) -> Iterator[Mapping[str, Any]]:
-    """Yield a row for each member of the lists or objects that the first step names, and recurse for further steps.
+    """Yield a row for each member of the lists or objects that the first step names. Repeat this for further steps.
 
-    The containers of one step are walked together. The path ``*`` is the record itself, then its member. Columns
-    ``key1``, ``key2``, ... hold the keys of the steps, and ``key`` the last of them.
+    The lists or objects of one step are iterated in parallel. The path ``*`` stands for the record itself, and after
+    the first step for its member. The columns ``key1``, ``key2`` and so on have the keys of the steps, and ``key`` has
+    the last key.
     """
     if not steps:
         yield values
@@ -88,13 +89,16 @@ def flatten_members(values: Mapping[str, Any], prefix: str = "", depth: int = 3)
 
 
 def cell_text(value: object) -> str:
-    """Return a cell as normalised text; 99.0 becomes "99", since workbooks store whole numbers so."""
+    """Return a cell as normalised text. Return "99" for 99.0, since workbooks store whole numbers as floats."""
     text = one_text(as_cell(value))
     return whole.group(1) if (whole := _WHOLE.fullmatch(text)) else text
 
 
 def unwrap_value(value: Any) -> Any:
-    """Unwrap lists and objects with a single member; return the names of true flags for an object of flags."""
+    """Return the innermost value of nested lists and objects with a single member.
+
+    For an object of flags, return the names of its true flags.
+    """
     while isinstance(value, list | dict) and len(value) == 1 and _true_flags(value) is None:
         value = next(iter(value.values() if isinstance(value, dict) else value))
     names = _true_flags(value)
@@ -109,7 +113,7 @@ def _true_flags(value: object) -> str | None:
 
 
 def labels(schemes: object) -> dict[str, Any]:
-    """Return scheme -> chosen labels, and ``SCHEME.value`` -> entered values, of an object of schemes."""
+    """Return the selected labels of each scheme by scheme, and its entered values by ``SCHEME.value``."""
     columns: dict[str, Any] = {}
     for scheme, states in schemes.items() if isinstance(schemes, dict) else ():
         entries = states.items() if isinstance(states, dict) else ()
@@ -120,9 +124,10 @@ def labels(schemes: object) -> dict[str, Any]:
 
 
 def button_groups(fields: Iterable[str], between: str, prefix: str) -> Groups:
-    """Return candidate groups of radio buttons: name -> (value, column).
+    """Return possible groups of radio buttons: pairs of value and column, by the group's name.
 
-    A dot may belong to the name or to the value, so both the first and the last one are tried.
+    A dot in a column's name may belong to the group's name or to the value. Therefore split at the first separator and
+    at the last one.
     """
     columns = [column for column in fields if column.startswith(prefix)]
     groups: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
@@ -135,10 +140,10 @@ def button_groups(fields: Iterable[str], between: str, prefix: str) -> Groups:
 
 
 def chosen(buttons: Mapping[str, Any], *, flags: bool) -> str | None:
-    """Return the values of the chosen buttons; None if all are empty, or if they are not buttons.
+    """Return the values of the chosen buttons; None if all cells are empty, or if they are not of buttons.
 
     Args:
-        buttons: value -> cell.
+        buttons: the cells, by the button's value.
         flags: whether each cell must be true or false.
     """
     states = {
@@ -182,7 +187,8 @@ def _flat(prefix: str, inner: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 def pairs_of(cells: Sequence[str], prefix: str) -> dict[str, str]:
     """Return the answers in the last column of MTurk's command line tools, as columns with ``prefix``.
 
-    Names and values alternate there, in separate cells or within one cell, on lines or separated by tabs.
+    Names and values alternate in this column. They are in separate cells, or in one cell on lines or between tabs.
+    Raise ValueError for a value without a name.
     """
     pairs: list[tuple[str, str]] = []
     if len(cells) == 1 and "\n" in cells[0].strip():
@@ -195,7 +201,7 @@ def pairs_of(cells: Sequence[str], prefix: str) -> dict[str, str]:
         while parts and not parts[-1].strip():
             parts.pop()
         if len(parts) % 2:
-            parts.append("")  # the last answer was left empty
+            parts.append("")  # the last answer is empty
         pairs = list(zip(parts[::2], parts[1::2], strict=True))
     answers: dict[str, str] = {}
     for name, value in pairs:
@@ -207,7 +213,7 @@ def pairs_of(cells: Sequence[str], prefix: str) -> dict[str, str]:
 
 
 def split_marked_text(text: str) -> tuple[str, tuple[int, int] | None]:
-    """Return a text without ``<v>`` and ``</v>``, and the offsets of the part between them, or None."""
+    """Return a text without ``<v>`` and ``</v>``, and the offsets of the part between them or None."""
     parts = _MARK.split(text)
     whole = "".join(parts)
     if len(parts) == 1:
@@ -217,7 +223,10 @@ def split_marked_text(text: str) -> tuple[str, tuple[int, int] | None]:
 
 
 def find_marked_part(text: str, whole: str) -> tuple[int, int] | None:
-    """Return the offsets in ``whole`` of the part marked in ``text``: the nearest occurrence of its letters."""
+    """Return the offsets in ``whole`` of the part that is marked in ``text``; None if there is no such part.
+
+    Of several occurrences of the marked letters, take the nearest to the mark.
+    """
     clean, span = split_marked_text(text)
     if span is None or span[0] == span[1]:
         return None

@@ -1,4 +1,4 @@
-"""A file format that a feature adds to those that imports can read."""
+"""A file format that a feature adds to the formats of imports."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ class ImportFormat:
     """A format of datasets, of a system's captions, of judgments, or of several of them.
 
     Attributes:
-        title: its label in forms.
-        words: its label on the page of an upload; if empty, its name.
-        dataset, candidates: functions that open a file or folder in an encoding.
-        judgments: protocol -> function that opens judgments; the first protocol is the default.
+        title: the format's label in forms.
+        words: the format's label on the page of an upload; if empty, its name.
+        dataset, candidates: functions that open a file or folder; their arguments are its path and encoding.
+        judgments: functions that open judgments, by protocol; the first protocol is the default.
     """
 
     name: str

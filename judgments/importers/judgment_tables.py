@@ -32,10 +32,10 @@ from judgments.importers.textio import ImportNotes, ImportProblem
 from judgments.kinds import KINDS, Kind
 from judgments.kinds.base import JUDGMENT_COLUMNS
 
-Captions = Mapping[str, str]  # id -> text
+Captions = Mapping[str, str]  # texts by id
 _REQUIRED = ("unit", "worker")
 _COLUMNS = Columns(_REQUIRED, tuple(name for name in JUDGMENT_COLUMNS if name not in _REQUIRED), strict=True)
-MOST_RANK = 100_000  # deeper than any run is kept
+MOST_RANK = 100_000  # no stored run has more ranks
 _PASSED_COLUMNS = ("value", "answer", "protocol", "expected", "content", "anonymous", "aggregated", "stored")
 JUDGMENT = Shape(JudgmentRow, passed=_PASSED_COLUMNS)
 CREDITED_SHAPE = Shape(CreditedRow, passed=(*_PASSED_COLUMNS, "credits"))
@@ -45,12 +45,12 @@ ANONYMOUS = re.compile(r"anon-[1-9]\d*")
 
 
 class AnswerRule:
-    """Check the answers of a file as the page of work does, under the design options that the file needs.
+    """Checks the answers of a file as the page of work does, with the design options that the file needs.
 
-    The scale of answers is inferred from them unless it is stated (``hold_to_scale``).
+    The scale is inferred from the answers, unless ``hold_to_scale`` sets it.
 
     Attributes:
-        setting: those options (`Kind.setting_with`); None before the first answer.
+        setting: the design options that the answers need (`Kind.setting_with`); None before the first answer.
     """
 
     def __init__(self, kind: Kind) -> None:
@@ -70,10 +70,10 @@ class AnswerRule:
         return self._limits is not None and self._limits.step is not None
 
     def hold_to_scale(self, text: str) -> None:
-        """Refuse answers outside the scale LOW:HIGH[:STEP]; without a step, infer it from the answers.
+        """Set the scale LOW:HIGH[:STEP], outside of which answers are refused. Without a step, infer the step.
 
         Raises:
-            ValueError: it is not a scale, differs from an earlier one, or the kind has no scale.
+            ValueError: the text is not a scale, the scale differs from an earlier one, or the kind has no scale.
         """
         if text == self.scale_text:
             return
@@ -87,7 +87,7 @@ class AnswerRule:
             self._take_scale(scale_of(text))
 
     def clean(self, answer: Any, *, unit: Any = None) -> Any:
-        """Return an answer in its stored form. Raise ValueError with what was expected."""
+        """Return an answer in its stored form. Raise ValueError, with the expected form, if it is invalid."""
         if self.setting is not None:
             try:
                 return self.kind.clean_answer(answer, unit=unit, design=None)
@@ -99,10 +99,10 @@ class AnswerRule:
         return stored
 
     def check_number(self, value: object, *, more: bool) -> None:
-        """Check an answer, once for each different number.
+        """Check an answer. Check equal numbers only once.
 
-        ``more`` says whether the file has answers that the kind's default options do not allow. The answer 0 (no
-        difference) always needs such options.
+        ``more`` says whether the file has answers that need other options than the kind's defaults. The answer 0 (no
+        difference) always does.
         """
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         if is_number and (value, more) in self._numbers:
@@ -128,7 +128,7 @@ class AnswerRule:
         if limits is not None:
             scale = extent.scale()
             if len(scale) == 2 and self.plain.scale_problem(scale):
-                # These are the ends, and the points between them may follow.
+                # The two numbers so far are the ends; points between them may follow.
                 scale = Scale(low=scale.low, high=scale.high, step=(scale.high - scale.low) / 2)
             self._take_scale(scale)
         else:
@@ -144,20 +144,20 @@ class AnswerRule:
 
 
 def answer_problem(answer: object, error: ValueError, kind: Kind) -> tuple[str, str]:
-    """Return what was found and what was expected, from a kind's error, which ends with "expected ..."."""
+    """Return the actual and the expected value from a kind's error, whose message ends with "expected ..."."""
     why, _, expected = str(error).rpartition("expected ")
     why = why.strip(" ;")
     return quoted(answer) + (f" ({why})" if why else ""), f"{expected} ({kind.name})"
 
 
 class TableJudgments(JudgmentSource):
-    """Judgments in the export's columns; `unit`, `worker` and an answer are required.
+    """Judgments in a table with the columns of an export. `unit`, `worker` and an answer are required.
 
-    Workers named `anon-1`, `anon-2`, ... are anonymous, as in published totals. Memory holds a 64-bit digest per
-    unit and worker, and one per unit and per pair.
+    Workers named `anon-1`, `anon-2` and so on are anonymous, as in published totals. Memory holds a 64-bit digest for
+    each unit and worker, and one for each unit and each pair.
 
     Attributes:
-        columns: the columns of the file, to write rows that an import leaves out.
+        columns: the columns of the file, for the file with the rows that an import leaves out.
         kinds: the kinds that can be read; includes a researcher's own page only if its design is given.
         scale: the scale of the answers, LOW:HIGH[:STEP]; "" if rows state it or it is inferred.
     """
@@ -186,7 +186,7 @@ class TableJudgments(JudgmentSource):
         self._contents: dict[int, int] = {}
         self._pairs: dict[int, int] = {}
         self._looked_back = False
-        self._dataset_images: NamesOfImages | None = None  # read for the first name that is unknown
+        self._dataset_images: NamesOfImages | None = None  # set when the first unknown name is read
         if protocol is not None and protocol not in self.kinds:
             which = "the protocol" if protocol in KINDS else "the unknown protocol"
             raise ImportProblem(path, None, None, f"{which} {protocol!r}", self._readable(protocol))
@@ -218,7 +218,7 @@ class TableJudgments(JudgmentSource):
     def _check_names(
         self, record: Record, row: JudgmentRow, images: Container[str] | None, captions: Captions | None
     ) -> None:
-        """Refuse an image or a caption that the dataset lacks."""
+        """Raise ImportProblem for an image or a caption that the dataset lacks."""
         if images is not None and row.image is not None and row.image not in images:
             self._dataset_images = self._dataset_images or NamesOfImages(images)
             raise record.problem("image", quoted(row.image), self._dataset_images.expected(row.image))
@@ -235,7 +235,7 @@ class TableJudgments(JudgmentSource):
                 raise record.problem(column, quoted(name), f"a caption of the dataset, or {column}_text")
 
     def _check_unit(self, record: Record, row: JudgmentRow, captions: Captions | None) -> None:
-        """Refuse a unit or pair whose content differs from before, and a worker's second answer on a unit."""
+        """Raise ImportProblem for a repeated unit or pair with other content, and for a second answer on a unit."""
         content_json = "" if row.content is None else json.dumps(row.content, sort_keys=True)
         captions_shown = tuple(_caption_of(row, side) for side in ("reference", *SIDES))
         systems = row.systems() if isinstance(row, CreditedRow) else ()
@@ -314,7 +314,7 @@ class TableJudgments(JudgmentSource):
         if rule is None:
             return row
         if rule.plain.is_open:
-            # dataclasses.replace would read all fields again, in each row of a million
+            # dataclasses.replace would copy all fields of a million rows
             object.__setattr__(row, "stored", _stored(record, row, rule, captions))
         elif row.expected is not None:
             _check_expected(record, row, rule, value, None)
@@ -342,7 +342,7 @@ class TableJudgments(JudgmentSource):
         return protocol
 
     def _readable(self, protocol: str) -> str:
-        """Return the sentence about which protocols were expected instead."""
+        """Return the end of an error message: the protocols that were expected instead of this one."""
         if protocol in KINDS:
             return "the study's file beside it, which has the page (--design FILE)"
         return f"one of {', '.join(self.kinds)}"
@@ -357,7 +357,7 @@ def output_columns(kind: Kind | None) -> tuple[str, ...]:
 
 
 def _empty_outputs(record: Record, rule: AnswerRule | None) -> dict[str, str]:
-    """Return column -> "" for outputs that are really empty, and not given by a caption id instead."""
+    """Return "" for each column of an empty output. A column is not included if the row has a caption id for it."""
     if not record.textual or rule is None:
         return {}
     values = record.values
@@ -369,7 +369,7 @@ def _empty_outputs(record: Record, rule: AnswerRule | None) -> dict[str, str]:
 
 
 def _caption_of(row: JudgmentRow, side: str) -> str | None:
-    """Return what identifies a caption: its id, or the normal form of its text."""
+    """Return the identity of a caption: its id or, without an id, the normal form of its text."""
     key: str | None = getattr(row, side)
     text: str | None = getattr(row, f"{side}_text")
     return key if key is not None or text is None else one_text(text)
@@ -439,7 +439,7 @@ def _answered(record: Record, rule: AnswerRule | None) -> tuple[float | None, ob
 
 
 def _stored(record: Record, row: JudgmentRow, rule: AnswerRule, captions: Captions | None) -> object:
-    """Return the stored form of an open kind's answer, checked with the unit's content and the expected answer."""
+    """Return the stored form of an open kind's answer. Check it against the unit's content and expected answer."""
     kind, content = rule.plain, row.content or {}
     try:
         kind.content.model_validate(content)
@@ -481,7 +481,7 @@ def _value(record: Record) -> float | None:
 
 
 def _json_or_text(record: Record, column: str) -> object:
-    """Return the value of a cell; parse a text that looks like JSON."""
+    """Return the value of a cell. Parse a text that looks like JSON."""
     value = record.get(column)
     return json_cell(record, column) if isinstance(value, str) and value[:1] in tuple('[{"') else value
 

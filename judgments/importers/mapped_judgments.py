@@ -46,16 +46,16 @@ _ADDRESS = re.compile(r"https?://")
 
 
 class MappedJudgments(TableJudgments):
-    """Judgments of a file with foreign columns; those of rejected assignments are stored but excluded.
+    """Judgments of a file with foreign columns. Judgments of rejected assignments are stored but excluded.
 
-    A unit is identified by a column or, without one, by its image, captions, system and the other columns of
-    ``CONTENT_COLUMNS``. Addresses of images may end with the image's name.
+    A column identifies a unit. Without such a column, a unit's image, captions, system and the other columns of
+    ``CONTENT_COLUMNS`` identify it. Addresses of images may end with the image's name.
 
     Attributes:
-        text_of: (system, image) -> the system's output, for files without texts.
+        text_of: the output of a system, by system and image, for files without texts.
         as_before: whether ids of units and captions are derived from texts as written, not in normal form. Earlier
             versions did so, and files that they imported are recognised by these ids.
-        items_of: normal form of a source text -> names of the dataset's items with it, for files without images.
+        items_of: the names of the dataset's items with a source text, by its normal form, for files without images.
     """
 
     text_of: Callable[[str, str], str | None] | None = None
@@ -85,7 +85,7 @@ class MappedJudgments(TableJudgments):
         self._names: NamesOfImages | None = None
         self._raters: Counter[int] = Counter()
         self._labels = {name: Lookalikes() for name in (*SYSTEMS, "worker")}
-        # where each row has to name its system, a blank cell says that none gave the text
+        # if rows must name their system, a blank cell means that no system wrote the text
         self._names_systems = "system" in (how.asked or (() if how.title else how.single_source_columns()))
         self._texts: dict[str, str] = {}
         self._first_outputs: dict[int, int] = {}
@@ -111,18 +111,18 @@ class MappedJudgments(TableJudgments):
     def _counted(
         self, path: Path, columns: Columns, notes: ImportNotes, encoding: str | None
     ) -> Iterator[Record]:
-        """Yield the records with an answer; count those without one in the notes."""
+        """Yield the records that have an answer. Count the records without an answer in the notes."""
         for record in self._reader(path, Columns((), NAMES, lenient=True), notes, encoding):
             values = record.values
             if not values.get("worker") and "assignment" in self.how.columns and not values.get("assignment"):
-                continue  # a HIT that nobody did
+                continue  # nobody has done the HIT
             if not self.how.spans and all(_is_empty(values.get(name)) for name in ANSWERS):
                 notes.count("empty-answer")
                 continue
             yield record
 
     def records(self) -> Iterator[Record]:
-        """Yield the rows with Quorum's columns, before they are checked."""
+        """Yield the file's records with Quorum's columns. They are not checked yet."""
         rows = self._counted(self.path, Columns(()), self.notes, self._encoding)
         yield from self.refusals.rows(rows, self._named)
 
@@ -139,7 +139,7 @@ class MappedJudgments(TableJudgments):
             values["image"] = self._image(values["image"])
         elif "image" not in values and "text" in values:
             values["image"] = self._item(record, str(values["text"]))
-        if self.how.merge and "first_text" in values:  # raters may have seen other blanks and marks
+        if self.how.merge and "first_text" in values:  # the texts of raters may differ in blanks and marks
             text = foreign.split_marked_text(str(values["first_text"]))[0]
             values["first_text"] = self._texts.setdefault(str(values.get("unit")), text)
         if not (self.as_before or "unit" in values):
@@ -166,7 +166,7 @@ class MappedJudgments(TableJudgments):
         }
 
     def _compose_names(self, record: Record, values: dict[str, Any]) -> None:
-        """Give image, systems and worker their stored names; note labels that look alike."""
+        """Replace the names of image, systems and worker by their stored forms. Note labels that look alike."""
         for name, labels in self._labels.items():
             label = values.get(name)
             if isinstance(label, str) and (first := labels.earlier(label)) is not None:
@@ -182,9 +182,9 @@ class MappedJudgments(TableJudgments):
             values["worker"] = self._worker_name(worker)
 
     def _unit(self, record: Record, values: dict[str, Any]) -> Any:
-        """Return the id of a row's unit; without a column for it, derive it from the unit's content."""
+        """Return the id of a row's unit. If no column has the id, derive it from the unit's content."""
         if "unit" in values:
-            unit, joined = values["unit"], "{" in record.origins.get("unit", "")  # from columns
+            unit, joined = values["unit"], "{" in record.origins.get("unit", "")  # joined columns
             return content_key("unit", unit) if joined and len(str(unit)) > SHORT_NAME_LIMIT else unit
         systems = [values[name] for name in SYSTEMS if name in values]
         form = str if self.as_before else one_text
@@ -220,7 +220,10 @@ class MappedJudgments(TableJudgments):
         return text
 
     def _name(self, record: Record, name: str, text: str) -> str:
-        """Return the name of an image, system or person. Refuse names such as NA without ``--missing``."""
+        """Return the name of an image, system or person.
+
+        Raise ImportProblem for a name such as NA, unless the option ``--missing`` says what the word means.
+        """
         if text in MISSING_WORDS and not self.how.missing:
             expected = f"a name, or nothing (--missing {text}); beside another word it stays a name"
             raise _problem(record, name, text, expected)
@@ -243,7 +246,7 @@ class MappedJudgments(TableJudgments):
             return
         answers = {name: foreign.cell_text(values[name]) for name in ("value", "expected") if name in values}
         if not all(answer.isascii() and answer.isdecimal() for answer in answers.values()):
-            return  # what the reader of answers refuses
+            return  # the reader of answers will refuse the row
         for name, answer in answers.items():
             values[name] = kind.sides.to_canonical(int(answer), side=True)
         for left, right in (("first_text", "second_text"), tuple(SYSTEMS)):
@@ -252,18 +255,18 @@ class MappedJudgments(TableJudgments):
         self.notes.count("turned-pair")
 
     def _image(self, text: str) -> str:
-        """Return the name of an image; for an unknown address, its last part."""
+        """Return the name of an image. For an unknown address, return its last part."""
         if self._images is not None and text in self._images:
             return text
         try:
             address = urlsplit(text if _ADDRESS.match(text) else "")
-        except ValueError:  # such as a bracket of IPv6 that is never closed
+        except ValueError:  # the address is invalid, such as an unclosed bracket of IPv6
             return text
         name = unquote(address.path).rpartition("/")[2] or text
         return name if self._names is None else self._names.name_of(name)
 
     def _item(self, record: Record, text: str) -> str:
-        """Return the name of the item with a source text; without a dataset, a name derived from the text."""
+        """Return the name of the item with a source text. Without a dataset, derive a name from the text."""
         if self.items_of is None:
             return content_key("text", one_text(text))
         names = self.items_of(one_text(text))
@@ -273,7 +276,7 @@ class MappedJudgments(TableJudgments):
         raise record.problem("text", actual, "the source text of one item of the dataset")
 
     def _credit(self, record: Record, values: dict[str, Any]) -> None:
-        """Add the row's systems to ``values`` as credits, by caption id, or by side if both share a caption."""
+        """Add the row's systems to ``values`` as credits, by caption id, or by side if both sides share a caption."""
         credits: dict[str, list[dict[str, Any]]] = {}
         for name, side in SYSTEMS.items():
             if (system := values.get(name)) is None:
@@ -308,7 +311,7 @@ class MappedJudgments(TableJudgments):
         values.setdefault("systems", credits)
 
     def _marks(self, record: Record, values: dict[str, Any]) -> dict[str, Any]:
-        """Return the errors marked in a row as a unit's answer, with the row's score if it has one."""
+        """Return the marked errors of a row as an answer, with the row's score if it has one."""
         marks = values.get("marks")
         if marks is None:
             marks = values.get("spans", [])
@@ -321,7 +324,7 @@ class MappedJudgments(TableJudgments):
         return {"spans": spans} if score is None else {"spans": spans, "score": score}
 
     def _span(self, mark: Mapping[str, Any], text: str) -> dict[str, Any] | None:
-        """Return a marked error with Quorum's keys; None for a mark that says that there is no error."""
+        """Return a marked error with Quorum's keys; None if the mark means "no error"."""
         how = self.how.spans
         severity, category = (
             self._word(name, foreign.look_up(mark, str(how.get(name, name)))) for name in MARKS[:2]
@@ -335,13 +338,13 @@ class MappedJudgments(TableJudgments):
             if type(start) is not int:
                 start = end = None
             elif how.get("inclusive") and type(end) is int:
-                # what is missing is marked after the end of the text
+                # a mark after the end of the text means that something is missing
                 start, end = (None, None) if start == len(text) else (start, end + (end != len(text)))
         span = {"start": start, "end": end, "severity": severity}
         return span if category is None else span | {"category": category}
 
     def _word(self, name: str, value: Any) -> str | None:
-        """Return Quorum's name of a severity or category; None if the cell is empty, "" if it means none."""
+        """Return Quorum's name of a severity or category; None if the cell is empty, "" if it means "no error"."""
         if isinstance(value, list):
             value = "/".join(map(str, value))
         if value is None or value == "":
@@ -351,7 +354,7 @@ class MappedJudgments(TableJudgments):
 
 
 def _problem(record: Record, name: str, value: Any, expected: str) -> ImportProblem:
-    """Return the error about a cell, naming its column as the file does."""
+    """Return the error about a cell. The message has the column's name in the file."""
     origin = record.origins.get(name, name)
     problem = replace(record, origins={}).problem(origin, quoted(value), expected)
     problem.cell = problem.cell and (origin, "" if value is None else str(value)[:MOST_SHOWN])
@@ -363,7 +366,7 @@ def _is_empty(value: Any) -> bool:
 
 
 def _score(value: Any) -> Any:
-    """Return a whole score as int; return others unchanged, to be refused later with their column."""
+    """Return a whole score as int. Return other values unchanged; they are refused later, with their column."""
     if isinstance(value, str) and re.fullmatch(r"\d{1,3}(\.0*)?", value):
         return int(value.partition(".")[0])
     return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 1e9 else value

@@ -1,4 +1,4 @@
-"""Map a file's columns to Quorum's. The layouts of other platforms are such mappings.
+"""Map a file's columns to Quorum's columns. The layouts of other platforms are such mappings.
 
 Each file in the folder `layouts` is one layout; its keys are the fields of `ColumnMapping`. `names.toml` lists the
 names that columns have on other platforms, by which columns are guessed.
@@ -7,12 +7,12 @@ The source of a column is one of:
 
 - a column of the file
 - a path into nested records, such as ``data.image``, where ``*`` stands for the only member
-- a text that names columns in braces; ``{folder}`` and ``{file}`` are the file's folder and its name without ending
+- a text with names of columns in braces; ``{folder}`` and ``{file}`` are the file's folder and its name without ending
 - a text in quotation marks (``'GPT-4'``), which is the value in all rows
 - ``-``, which leaves the column out
 
 If a row holds several judgments, ``{n}`` stands for their numbers in column names, for positions in a list or for
-keys of an object. The worker ``{n}`` is named by that number, position or key.
+keys of an object. If the source of the worker is ``{n}``, this number, position or key is the worker's name.
 """
 
 from __future__ import annotations
@@ -62,11 +62,11 @@ MARKS = ("severity", "category", "first_text")
 SYSTEMS = {"system": "first", "second_system": "second"}
 TIMES = ("accepted_at", "submitted_at")
 NAMES = (*JUDGMENT_COLUMNS, *SYSTEMS, "score", "spans", *MARKS[:2], "text")
-# Words for what is missing are words in these.
+# In these columns, words such as NA are texts and do not mean an empty cell.
 TEXT_COLUMNS = {*TEXTS, "caption", "text", "first", "second"}
 STRUCTURED = {"answer", "spans", "content", "marks", "systems", "expected"}
 EXAMPLE = "pairs such as image=filename,value=rating"
-# what a layout's columns have to hold, and what lacks if they do not
+# columns of which a mapping must have one, and what the error message found and expected otherwise
 REQUIRED_COLUMNS = (
     ((*CONTENT_COLUMNS, *ANSWERS), "nothing", EXAMPLE),
     (("unit", *CONTENT_COLUMNS), "nothing that was judged", "image=COLUMN, say, or unit=COLUMN"),
@@ -81,7 +81,7 @@ def _listed(value: object) -> object:
 
 
 def _by_column(value: object) -> object:
-    """Move words that are given without a column below the column `value`."""
+    """Move words without a column into the column `value`."""
     if not isinstance(value, dict):
         return value
     of_value = {answer: text for answer, text in value.items() if not isinstance(text, dict)}
@@ -94,36 +94,37 @@ Sources = Annotated[tuple[str, ...], BeforeValidator(_listed)]
 
 
 class ColumnMapping(BaseModel):
-    """How to read a file of any layout.
+    """The settings for reading a file of any layout.
 
     Attributes:
-        columns: Quorum's column -> its sources; the first that is not empty counts.
-        values: Quorum's column -> word -> value that it stands for; words at the top level are for `value`.
-        zone: time zone of times without one.
-        title: label of a layout, whose columns are all foreign; other tables may have some of Quorum's names.
+        columns: the sources of each of Quorum's columns; the first source that is not empty counts.
+        values: by Quorum's column and by word in the file, the value that the word stands for; words at the top level
+            are for the column `value`.
+        zone: the time zone of times that state none.
+        title: the label of a layout. All columns of a layout are foreign; other tables may have some of Quorum's names.
         asked: columns that the file must have.
-        fixes: line -> column of the file -> correct value.
-        header: column names, for a file without a header.
+        fixes: corrections of cells, by line and by column of the file.
+        header: the column names, for a file without a header.
         quoted, rest: as in `records.Columns`.
-        rows: containers to split into rows, step by step: names of lists or objects that are walked together.
-        named: list of objects -> the keys that hold a name and its value, which become columns.
+        rows: the steps that split a record into rows; each step names lists or objects that are iterated in parallel.
+        named: for each list of objects, the two keys of a name and its value; names become columns.
         json_in: columns with JSON, whose members become columns.
-        buttons: separator between the name of a group of radio buttons and a value, in column names.
+        buttons: the separator between a group of radio buttons and a value, in column names.
         labels: an object of schemes, each with labels and their states.
-        sparse: prefix of the names of columns that files may lack.
-        skip: column -> pattern of rows that are left out.
-        factor: column -> factor by which its numbers are multiplied.
+        sparse: the prefix of the names of columns that files may lack.
+        skip: by column, a pattern; rows with a matching cell are left out.
+        factor: by column, a factor by which its numbers are multiplied.
         spans: the keys of marked errors: `start`, `end`, `severity`, `category`, and whether `end` is `inclusive`;
             `marked` is a column whose text has ``<v>`` and ``</v>`` around an error.
-        merge: whether each row is an error, and those of a unit and a worker form one judgment.
+        merge: whether each row is an error, so that the rows of a unit and a worker form one judgment.
         latest: whether only a worker's answer on a unit with the latest `submitted_at` counts.
-        dataset: column of a dataset -> its sources, to read the items from the file of judgments.
-        files: patterns for the files of a folder; the first that matches any file counts.
+        dataset: the sources of each column of a dataset, to read the items from the file of judgments.
+        files: patterns for the files of a folder; the first pattern that matches a file counts.
         protocol: the protocol of all rows.
-        people: columns that hold the answers of one person each, and are named after the person.
+        people: columns that each have the answers of one person, and the person's name as their name.
         workers: "anonymous" for a file without workers: each row is by another person.
-        where: column -> value in the rows that are read.
-        missing: words for an empty cell, in all columns but texts.
+        where: by column, the value that a row must have to be read.
+        missing: words that mean an empty cell, in all columns except texts.
         criterion: a column that names the criterion of each row; each criterion becomes a study.
         match_names: whether names of images may differ in case, blanks and ending.
         header_row: the line of a table's header, from 1.
@@ -187,19 +188,19 @@ class ColumnMapping(BaseModel):
 
     @property
     def criteria(self) -> tuple[str, ...]:
-        """The columns of the answers, if there is one for each of several criteria."""
+        """The columns of the answers if each of several criteria has a column, or ()."""
         sources = self.columns.get("value", ())
         parts = sources[0].split(BETWEEN_CRITERIA) if len(sources) == 1 else ()
         return tuple(part.strip() for part in parts) if len(parts) > 1 else ()
 
     def of_criterion(self, name: str) -> ColumnMapping:
-        """Return the mapping that reads the judgments of one criterion, in its rows or in its column."""
+        """Return the mapping that reads the judgments of one criterion, from its rows or from its column."""
         if self.criterion:
             return self.model_copy(update={"where": {**self.where, self.criterion: name}, "criterion": ""})
         return self.model_copy(update={"columns": {**self.columns, "value": (name,)}})
 
     def with_columns_of(self, other: ColumnMapping) -> ColumnMapping:
-        """Return a layout with the columns and words of a user's mapping, which take precedence."""
+        """Return this layout with the columns and words of ``other``, a user's mapping, which take precedence."""
         values = {name: {**self.values.get(name, {}), **answers} for name, answers in other.values.items()}
         changed = {
             "columns": {**self.columns, **other.columns},
@@ -231,7 +232,7 @@ class ColumnMapping(BaseModel):
             parse_zone(self.zone, path)
 
     def reader(self, read: RecordReader, *, alone: bool = False) -> RecordReader:
-        """Return a reader of records with Quorum's columns; ``alone`` drops the file's other columns."""
+        """Return a reader of records with Quorum's columns. If ``alone`` is set, drop the file's other columns."""
 
         def records(
             path: Path, columns: Columns, notes: ImportNotes, encoding: str | None
@@ -269,7 +270,7 @@ class ColumnMapping(BaseModel):
 
 
 def _as_before(value: object, text: str) -> object:
-    """Return a correction; parse it as JSON if the original value was not a text."""
+    """Return a correction. Parse it as JSON if the original value is not a text."""
     if isinstance(value, str):
         return text
     try:
@@ -279,7 +280,7 @@ def _as_before(value: object, text: str) -> object:
 
 
 def _is_column(source: str) -> bool:
-    """Return whether a source is the name of a column, or of numbered columns."""
+    """Return whether a source is the name of a column or of numbered columns."""
     return "{" not in source.replace(NUMBER, "") and source != NUMBER and not _CONSTANT.fullmatch(source)
 
 
@@ -295,7 +296,7 @@ class _Reading:
             name for name, sources in how.columns.items() if sources == (OMITTED_COLUMN,)
         }
         self.excluded_columns |= {"worker"} if how.workers == ANONYMOUS else set()
-        # columns that are named as ours need no mapping, but may have words for an empty cell
+        # columns with Quorum's names need no mapping, but may have words that mean an empty cell
         sources = {name: (name,) for name in ours if alone or how.missing} | dict(how.columns)
         self.sources = {name: names for name, names in sources.items() if name not in self.excluded_columns}
         self.columns = replace(columns, lenient=True, strict=False)
@@ -319,7 +320,7 @@ class _Reading:
         self.numbered_sources = [
             source for name, source in with_numbers if (name, source) != ("worker", NUMBER)
         ]
-        # a list of answers, where nothing else says that a row holds several
+        # the source of a list of answers, if this list alone shows that a row has several judgments
         self.list_source = ""
         if not self.numbered_sources and ("worker" in dict(with_numbers) or how.workers):
             self.list_source = self.sources.get("value", ("",))[0]
@@ -353,12 +354,12 @@ class _Reading:
     def raw_rows(
         self, read: RecordReader, encoding: str | None, *, checked: bool = False
     ) -> Iterator[tuple[Record, Mapping[str, Any]]]:
-        """Yield (record, values) of each row that is read; if ``checked``, first check the mapped columns."""
+        """Yield each row to read as a pair of record and values. If ``checked``, first check the mapped columns."""
         how = self.how
         for file in self.files():
             unchecked = checked and not (
                 self.example and how.title
-            )  # a person's file may have another header
+            )  # each file of a folder may have another header
             for record in read(file, self.raw, self.notes, encoding):
                 opened = self.opened(how.correct_cells(record))
                 if unchecked:
@@ -401,7 +402,7 @@ class _Reading:
         return values
 
     def _check_header(self, record: Record, values: Mapping[str, Any]) -> None:
-        """Refuse columns that the header of a table lacks, before rows are read."""
+        """Raise ImportProblem for mapped columns that the header lacks, before rows are read."""
         self.example = values
         is_export = {"study", "protocol", "assignment"} <= values.keys()
         for name in INCLUSION_COLUMNS if self.alone and not (self.how.title or is_export) else ():
@@ -419,7 +420,7 @@ class _Reading:
             self._refuse_unknown(record, {*values, *(self.groups or ())})
 
     def _refuse_unknown(self, record: Record, there: set[str]) -> None:
-        """Raise ImportProblem if the mapping names a column that is not in ``there``."""
+        """Raise ImportProblem if the mapping names a column that is not in ``there``, the columns of the file."""
         workers = self.sources.get("worker", ())
         if (
             self.alone
@@ -443,7 +444,7 @@ class _Reading:
         )
 
     def finish(self) -> None:
-        """Raise ImportProblem for columns that no row had, and for a condition that no row fulfilled."""
+        """Raise ImportProblem if a mapped column was in no row, or if no row fulfilled the condition."""
         if self.example and (never := self.unseen & set(self.how.where) or (self.has_match and self.unseen)):
             raise self.unknown(min(never))
         if self.example and not self.has_match:
@@ -461,13 +462,16 @@ class _Reading:
         records = [self._ours(replace(record, values=cells), key) for key, cells in self._keyed(values)]
         self.notes.count("empty-answer", not records)
         for judgment in records:
-            if len(records) > 1:  # a time for several answers together is not the time of each
+            if len(records) > 1:  # the time of several answers together is not the time of each answer
                 values = {name: v for name, v in judgment.values.items() if name != "wall_seconds"}
                 judgment = replace(judgment, values=values)
             yield judgment
 
     def _keyed(self, values: dict[str, Any]) -> Iterable[tuple[str, dict[str, Any]]]:
-        """Return (value of ``{n}``, row values) for each judgment in a row; one if no source has ``{n}``."""
+        """Return, for each judgment in a row, the value of ``{n}`` and the row's values.
+
+        If no source has ``{n}``, the row is one judgment.
+        """
         if self.how.people:
             return [(person, values) for person in self.how.people]
         if self.numbered_sources:
@@ -475,7 +479,7 @@ class _Reading:
                 key for source in self.numbered_sources for key in self._keys(source, values)
             )
             whole = {
-                f"{path}.{key}": member  # whose key may have dots
+                f"{path}.{key}": member  # the key may have dots
                 for path in {
                     source[: -len(NUMBER) - 1]
                     for source in self.numbered_sources
@@ -537,7 +541,7 @@ class _Reading:
                     ours[name], origins[name] = value, origin
                     break
                 if name in OUTPUTS and is_blank(value) and origin.partition(".")[0] in record.values:
-                    ours[name] = ""  # unless a later source has it
+                    ours[name] = ""  # a later source may replace it
                 origins.setdefault(name, origin)
         if not self.alone:
             others = record.values.keys() - taken - ours.keys() - self.excluded_columns
@@ -570,7 +574,7 @@ def _in_order(key: str) -> tuple[int, str]:
 
 
 def _merged(records: Iterable[Record]) -> Iterator[Record]:
-    """Merge a worker's marked errors in a unit, one row each, into one record with the errors as ``marks``."""
+    """Merge the rows of a unit and a worker, each with a marked error, into one record with all errors as ``marks``."""
     groups: dict[tuple[str, ...], Record] = {}
     for record in records:
         values = record.values
@@ -616,7 +620,7 @@ def criteria_of(how: ColumnMapping, read: RecordReader, path: Path, encoding: st
     """Return the criteria of a file's answers, in order; [] if the mapping names no criteria.
 
     Raises:
-        ImportProblem: a row has no criterion, or there are too many different ones.
+        ImportProblem: a row has no criterion, or there are too many different criteria.
     """
     if not how.criterion:
         return list(how.criteria)
@@ -638,7 +642,7 @@ def criteria_of(how: ColumnMapping, read: RecordReader, path: Path, encoding: st
 
 @cache
 def read_layouts() -> dict[str, ColumnMapping]:
-    """Return name -> layout, for the files of other platforms."""
+    """Return the layouts of other platforms by name."""
     files = sorted(LAYOUTS.glob("*.toml"))
     return {file.stem: read_mapping(file) for file in files if file.stem != "names"}
 
@@ -646,7 +650,7 @@ def read_layouts() -> dict[str, ColumnMapping]:
 def first_rows(
     how: ColumnMapping, read: RecordReader, path: Path, encoding: str | None
 ) -> list[dict[str, Any]]:
-    """Return the first rows as a mapping reads them: column, or path into nested values -> value."""
+    """Return the first rows as a mapping reads them: values by column or by path into nested values."""
     reading = _Reading(how, path, Columns((), NAMES), ImportNotes(), alone=True)
     rows = (
         dict(foreign.flatten_members(values))
@@ -658,7 +662,7 @@ def first_rows(
 
 
 def guess_columns(names: Iterable[str], wanted: Iterable[str]) -> dict[str, str]:
-    """Return Quorum's column -> the column that probably corresponds; each of ``names`` is used once."""
+    """Return, for each of Quorum's columns, the column that probably corresponds. Use each of ``names`` only once."""
     left = {re.sub(r"[^a-z0-9]", "", name.rpartition(".")[2].lower()): name for name in reversed(list(names))}
     synonyms = _synonyms()
     guesses: dict[str, str] = {}

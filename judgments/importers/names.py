@@ -1,4 +1,4 @@
-"""Match image names that differ in case, blanks and ending, and find labels that differ in nothing else."""
+"""Match image names that differ only in case, blanks or ending. Find labels that look alike."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from pathlib import PurePosixPath
 
 from common.incoming import compose_name
 
-MOST_LABELS = 10_000  # a column of more has ids, not names that somebody typed
+MOST_LABELS = 10_000  # a column with more different labels has ids, not names that somebody typed
 _ENDING = re.compile(r"\.(jpe?g|png|gif|webp|tiff?|bmp)$")
 _BLANKS = re.compile(r"[\s_]+")
 
 
 class Lookalikes:
-    """Find labels that differ from an earlier one only in case, blanks or type."""
+    """Finds labels that differ from an earlier label only in case, blanks or type."""
 
     def __init__(self) -> None:
         self._labels: set[tuple[type, str | float]] = set()
         self._by_core: dict[str, str | float] = {}
 
     def earlier(self, label: str | float) -> str | float | None:
-        """Return the earlier label that a new one looks like; None if there is none, or it is not new."""
+        """Return the earlier label that a new label looks like; None if there is none, or if the label is not new."""
         if (key := (type(label), label)) in self._labels or len(self._labels) == MOST_LABELS:
             return None
         self._labels.add(key)
@@ -32,7 +32,7 @@ class Lookalikes:
 
 
 class NamesOfImages:
-    """The image names of a dataset, looked up regardless of case, blanks and file extension."""
+    """The image names of a dataset. A lookup ignores case, blanks and file extensions."""
 
     def __init__(self, names: object) -> None:
         self._by_core: defaultdict[str, list[str]] = defaultdict(list)
@@ -40,12 +40,12 @@ class NamesOfImages:
             self._by_core[_comparable_name(name)].append(name)
 
     def name_of(self, name: str) -> str:
-        """Return the one image name that ``name`` can stand for; ``name`` itself if there is none, or several."""
+        """Return the only image name that ``name`` can stand for; ``name`` itself if there is not exactly one."""
         names = self._by_core.get(_comparable_name(name), [])
         return names[0] if len(names) == 1 else name
 
     def expected(self, name: str) -> str:
-        """Return what was expected instead of an unknown image name, for an error message."""
+        """Return the end of an error message about an unknown image name: what was expected instead."""
         near = self.name_of(name)
         return "an image of the dataset" + (f" (--match-names takes it for {near!r})" if near != name else "")
 
@@ -55,9 +55,9 @@ class PicturesOfNames:
     """The picture files that belong to the names in a table.
 
     Attributes:
-        files: name -> file.
-        respelled: names that differ from the name of their file.
-        unclear: name -> the files that it may stand for, or the other names that stand for the same file.
+        files: the file of each name.
+        respelled: the names that differ from the name of their file.
+        unclear: by name, the files that it may stand for, or the other names that may stand for the same file.
     """
 
     files: dict[str, str] = field(default_factory=dict)
@@ -66,7 +66,10 @@ class PicturesOfNames:
 
 
 def find_pictures(names: Collection[str], files: Collection[str]) -> PicturesOfNames:
-    """Match picture names with files, exactly or else regardless of case, jpg or jpeg, folder, blanks, ending."""
+    """Match picture names with files.
+
+    Without an exact match, ignore case, folder, blanks and ending, and treat jpg and jpeg alike.
+    """
     available = set(files)
     pictures = PicturesOfNames({name: name for name in names if name in available})
     indexes: list[tuple[Callable[[str], str], defaultdict[str, list[str]]]] = []

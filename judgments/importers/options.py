@@ -1,4 +1,4 @@
-"""The options for reading a table, as text from commands, pages and HTTP calls."""
+"""The options for reading a table. Commands, pages and HTTP calls give them as text."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from common.incoming import quoted
 from judgments.importers.mapping import ANONYMOUS, EXAMPLE, ColumnMapping, parse_pairs, read_mapping
 from judgments.importers.textio import ImportProblem
 
-# Name -> its value in the usage line, and its help.
+# By option, its value in the usage line, and its help text.
 COLUMNS: dict[str, tuple[str, str]] = {
     "map": (
         "PAIRS",
@@ -52,7 +52,7 @@ def mapping_of(options: Mapping[str, Any], path: Path) -> ColumnMapping | None:
     """Return the mapping that the options describe; None if no option is set.
 
     Raises:
-        ImportProblem: an option is invalid, or set together with a mapping file.
+        ImportProblem: an option is invalid, or is set together with a mapping file.
     """
     texts = {name: options[name] for name in OPTIONS if options.get(name)}
     if (file := options.get("mapping")) is not None:
@@ -82,7 +82,7 @@ def mapping_of(options: Mapping[str, Any], path: Path) -> ColumnMapping | None:
 
 
 def _names(text: str, path: Path, option: str) -> list[str]:
-    """Split names at commas; a name that contains a comma is in quotation marks."""
+    """Return the names in a text, which commas separate. A name that contains a comma is in quotation marks."""
     names = [name.strip() for name in next(csv.reader([text], skipinitialspace=True))]
     if not all(names):
         raise ImportProblem(path, None, option, quoted(text), "names with commas between")

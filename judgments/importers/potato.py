@@ -1,9 +1,9 @@
 """Read the annotations that Potato stores, from its older JSON lines or from a ``user_state.json`` per annotator.
 
-If Potato shuffles the order of two texts, an answer is the letter of the position where a text was shown. The order
-is only in the state: `instance_id_to_presentation_order` has the numbers of the texts in shown order, by item and
-scheme (github.com/davidjurgens/potato, 2.12.1, potato/server_utils/presentation_order.py). Answers are converted to
-the letter of the text in the item's own list.
+If Potato shuffles the order of two texts, an answer is the letter of the position at which a text was shown. Only the
+state file has the order: `instance_id_to_presentation_order` has the numbers of the texts in the shown order, by item
+and scheme (github.com/davidjurgens/potato, 2.12.1, potato/server_utils/presentation_order.py). Answers are converted
+to the letter of the text in the item's own list.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ ANSWERS, ORDERS, BEHAVIOUR = (
 )
 OWN_COLUMNS = {"user_id", ANSWERS, ORDERS, BEHAVIOUR}
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-LETTER, SCALE = "selection", "scale_value"  # of two texts: which one, or by how much
+LETTER, SCALE = "selection", "scale_value"  # of two texts: the better one, or how much better it is
 
 
 def read_potato(path: Path, columns: Columns, notes: ImportNotes, encoding: str | None) -> Iterator[Record]:
@@ -38,7 +38,7 @@ def read_potato(path: Path, columns: Columns, notes: ImportNotes, encoding: str 
 
 
 def is_letter_shown(names: Mapping[str, Any], source: str) -> bool:
-    """Return whether a column holds the letter of a shown position, whose text Potato's tables do not tell."""
+    """Return whether a column has the letter of a shown position. Potato's tables do not say which text was there."""
     if "instance_id" not in names or not names.keys() & {"user_id", "user"}:
         return False
     ends = tuple(f"{mark}{label}" for mark in (".", ":::") for label in (LETTER, SCALE))
@@ -69,7 +69,7 @@ def _of_item(state: Mapping[str, Any], name: str, item: str) -> Mapping[str, Any
 
 
 def _by_scheme(record: Record, labels: object, orders: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return scheme -> label -> value of an item's answers, converted to the order of the item's own texts."""
+    """Return an item's answers by scheme and label, converted to the order of the item's own texts."""
     schemes: dict[str, dict[str, Any]] = {}
     for entry in labels if isinstance(labels, list) else ():
         if not (isinstance(entry, list) and len(entry) == 2 and isinstance(entry[0], dict)):
@@ -80,7 +80,7 @@ def _by_scheme(record: Record, labels: object, orders: Mapping[str, Any]) -> dic
 
 
 def _unshuffled(record: Record, value: Any, label: str, order: object) -> Any:
-    """Convert an answer about shown positions to one about the item's own texts."""
+    """Convert an answer about shown positions to an answer about the item's own texts."""
     if not isinstance(order, list) or not all(type(position) is int for position in order):
         return value
     if sorted(order) != list(range(len(order))):

@@ -1,8 +1,8 @@
-"""Open text files of any compression, byte order mark, encoding and line length; errors and notes of imports.
+"""Open text files, which may be compressed and in any encoding, within limits. Collect errors and notes of imports.
 
-A byte order mark determines the encoding; without one, a file must be UTF-8 unless its encoding is given. Guessing
-could show workers "cafÃ©" for "café", so other files are refused, and the error names the likely encoding. Only
-previews guess (`likely_encoding`).
+A byte order mark determines the encoding. Without such a mark, a file must be UTF-8, unless its encoding is given.
+Since a wrong guess would show workers "cafÃ©" for "café", other files are refused, and the error names the likely
+encoding. Only previews guess the encoding (`likely_encoding`).
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ _MARKS = (  # checked first: UTF-32's little-endian mark begins with UTF-16's
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
-ENCODING_SAMPLE_BYTES = 2**22  # bytes of a file that tell its encoding; an import reads all
+ENCODING_SAMPLE_BYTES = 2**22  # first bytes of a file from which its encoding is guessed
 MOST_PROBLEMS = 1_000  # problems of a file that are collected
 PROBLEMS_SHOWN = 20
 R = TypeVar("R")
 T = TypeVar("T")
-MOST_WHOLE = 5_000_000  # characters of a text that is read whole
-# "{n}" is the count, "{detail}" distinguishes notes of the same quirk.
+MOST_WHOLE = 5_000_000  # characters of a text that is read at once
+# "{n}" is the count. "{detail}" distinguishes several notes of the same kind.
 QUIRK_NOTES = {
     "repeated-line": "Lines that are identical to an earlier line, left out: {n}.",
     "repeated-caption": "Texts that are identical to another text of the same item (imported): {n}.",
@@ -83,9 +83,9 @@ class ImportProblem(QuorumError):
     """A file cannot be imported.
 
     Attributes:
-        line: the 1-based first line of the record; None if the format has no lines.
+        line: the number of the record's first line, from 1; None if the format has no lines.
         column: the field, or its path in the document.
-        cell: the file's column and its value, if a person can correct it.
+        cell: the cell's column in the file and its value, if a person can correct the cell.
     """
 
     title = "The file cannot be imported"
@@ -111,7 +111,7 @@ class ImportProblem(QuorumError):
 
 
 class ImportProblems(ImportProblem):
-    """All errors of a file. The attributes are those of the first error; the message lists the first few."""
+    """All errors of a file. The attributes are those of the first error; the message lists the first few errors."""
 
     def __init__(self, problems: Sequence[ImportProblem]) -> None:
         first = problems[0]
@@ -126,14 +126,14 @@ class ImportProblems(ImportProblem):
 
 
 class RowProblems:
-    """Collect the errors in a file's rows, to raise them together, or pass each to ``bad_rows``."""
+    """Collects the errors in a file's rows, to raise them together or to pass each of them to ``bad_rows``."""
 
     def __init__(self) -> None:
         self.bad_rows: Callable[[Any, ImportProblem], None] | None = None
         self.problems: list[ImportProblem] = []
 
     def rows(self, records: Iterable[R], read: Callable[[R], T]) -> Iterator[T]:
-        """Yield what ``read`` returns for each record until the first error; at the end, raise all errors."""
+        """Yield the results of ``read`` for the records before the first error. At the end, raise all errors."""
         try:
             for record in records:
                 try:
@@ -148,20 +148,20 @@ class RowProblems:
                 else:
                     if not self.problems:
                         yield row
-        except ImportProblem as problem:  # the error that ends the reading
+        except ImportProblem as problem:  # after this error, no more records can be read
             self.problems.append(problem)
         if self.problems:
             raise self.problems[0] if len(self.problems) == 1 else ImportProblems(self.problems)
 
 
 class ImportNotes:
-    """Count oddities while a source is read; complete after its last row."""
+    """Counts oddities while a source is read. The counts are complete after the last row."""
 
     def __init__(self) -> None:
         self._counts: Counter[tuple[str, str]] = Counter()
 
     def count(self, quirk: str, by: int = 1, *, detail: str = "") -> None:
-        """Add to the count of an oddity in QUIRK_NOTES; 0 adds no note."""
+        """Add ``by`` to the count of an oddity in QUIRK_NOTES. Adding 0 does nothing."""
         QUIRK_NOTES[quirk]
         if by:
             self._counts[quirk, detail] += by
@@ -180,14 +180,14 @@ class ImportNotes:
 
 
 def read_lines(path: Path, *, encoding: str | None = None, newline: str = "\n") -> Iterator[tuple[int, str]]:
-    r"""Yield (1-based line number, line with its end), holding one line at a time.
+    r"""Yield each line as a pair of its number, from 1, and its text with the line end. Hold one line at a time.
 
-    `newline` is "\n", or "" to accept a lone carriage return too.
+    `newline` is "\n", or "" to accept also a single carriage return as a line end.
 
     Raises:
         ImportProblem: the file cannot be opened, unpacked or decoded, exceeds a limit, or contains a NUL.
     """
-    most = limits().line  # a longer line means a file without line ends, which would fill the memory
+    most = limits().line  # a file without line ends would fill the memory
     number = 0
     with _reading(path, lambda: number), open_bounded(path) as raw:
         stream = _decoded(path, raw, encoding, newline)
@@ -240,13 +240,13 @@ def _reading(path: Path, lines_read: Callable[[], int]) -> Iterator[None]:
 
 
 def likely_encoding(path: Path) -> str:
-    """Guess the encoding from the file's beginning; return Windows-1252, which Excel writes, if no other fits."""
+    """Guess the encoding from the file's beginning. If no other fits, return Windows-1252, which Excel writes."""
     head = _head_of(path, ENCODING_SAMPLE_BYTES)
     if marked := _encoding_of_mark(head):
         return "utf-8" if marked == "utf-8-sig" else marked
     if unmarked := _unmarked_utf16(head[:256]):
         return unmarked
-    # One stray byte in UTF-8 does not make all of it Windows-1252: the import names its line.
+    # A single wrong byte does not mean that the file is Windows-1252; the import reports the byte's line.
     text = head.decode("utf-8", "ignore")
     wrong = len(head) - len(text.encode())
     right = len(text) - len(text.encode("ascii", "ignore"))
@@ -254,7 +254,7 @@ def likely_encoding(path: Path) -> str:
 
 
 def read_head(path: Path, size: int, *, encoding: str | None = None) -> str:
-    """Return the text of a file's first bytes, with U+FFFD for undecodable ones."""
+    """Return the text of a file's first bytes, with U+FFFD for bytes that cannot be decoded."""
     head = _head_of(path, size)
     return head.decode(_encoding_of_mark(head) or encoding or "utf-8", errors="replace").lstrip("\ufeff")
 
@@ -290,7 +290,7 @@ def _decoded(path: Path, raw: io.BufferedReader, encoding: str | None, newline: 
 
 
 def _unmarked_utf16(head: bytes) -> str | None:
-    # Plain ASCII in unmarked UTF-16 is zero at every other byte.
+    # In UTF-16, every second byte of ASCII text is zero.
     for start, name in ((1, "utf-16-le"), (0, "utf-16-be")):
         if len(head) > 1 and head[start::2].count(0) > len(head[start::2]) // 2:
             return name

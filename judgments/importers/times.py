@@ -8,8 +8,8 @@ from functools import lru_cache
 
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
-# Hours from UTC. The requester pages write Pacific time; the command line tools wrote local time.
-# Abbreviations of several countries mean the American zone.
+# Hours from UTC. MTurk's requester pages write Pacific time; its command line tools wrote local time. An abbreviation
+# that several countries use means the American zone.
 ZONES = {
     "UTC": 0, "GMT": 0, "Z": 0, "WET": 0,
     "PST": -8, "PDT": -7, "MST": -7, "MDT": -6, "CST": -6, "CDT": -5, "EST": -5, "EDT": -4,
@@ -25,13 +25,13 @@ _ZONE = r"(?P<zone>[A-Z]{1,4})?(?P<offset>[+-]\d{2}:?\d{2})?"
 _FORMS = tuple(
     re.compile(form, re.ASCII)
     for form in (
-        # Fri Nov 20 06:00:00 PST 2026, as the requester pages and Java write it
+        # Fri Nov 20 06:00:00 PST 2026, as written by MTurk's requester pages and by Java
         rf"{_DAY}(?P<word>[A-Z][a-z]{{2}}) +(?P<day>\d{{1,2}}) {_CLOCK} {_ZONE} (?P<year>\d{{4}})",
-        # Fri Nov 20 2026 06:00:00 GMT-0800 (PST), as JavaScript does
+        # Fri Nov 20 2026 06:00:00 GMT-0800 (PST), as written by JavaScript
         rf"{_DAY}(?P<word>[A-Z][a-z]{{2}}) +(?P<day>\d{{1,2}}) (?P<year>\d{{4}}) {_CLOCK} {_ZONE}(?: \([^()]*\))?",
         # 2026-11-20 14:00:00 UTC
         rf"(?P<year>\d{{4}})-(?P<month>\d{{2}})-(?P<day>\d{{2}})[T ]{_CLOCK} {_ZONE}",
-        # 11/20/26 6:00 or 11/20/2026 06:00:05 PM, as a spreadsheet program leaves it: no zone
+        # 11/20/26 6:00 or 11/20/2026 06:00:05 PM, as written by spreadsheet programs, without a zone
         r"(?P<month>\d{1,2})/(?P<day>\d{1,2})/(?P<year>\d{2}|\d{4}),? (?P<hour>\d{1,2}):(?P<minute>\d{2})"
         r"(?::(?P<second>\d{2}))?(?: (?P<half>[AaPp][Mm]))?",
     )
@@ -40,9 +40,13 @@ _FORMS = tuple(
 TIME_EXPECTED = "a time with its zone, such as Fri Nov 20 06:00:00 PST 2026"
 
 
-@lru_cache(maxsize=4_096)  # cached: the rows of a batch repeat the times of their HITs
+@lru_cache(maxsize=4_096)  # cached, since the rows of a batch repeat the times of their HITs
 def parse_time(text: str, zone: tzinfo | None = None) -> datetime:
-    """Parse a time in any known form as UTC; ``zone`` applies to times without a zone."""
+    """Parse a time in any known form as UTC. ``zone`` applies to times without a zone.
+
+    Raises:
+        ValueError: the text is not a time, or has no zone and ``zone`` is None.
+    """
     if re.fullmatch(r"\d{9,10}(?:\.\d+)?", text, re.ASCII):  # seconds since 1970
         return datetime.fromtimestamp(float(text), UTC)
     match = next(filter(None, (form.fullmatch(text) for form in _FORMS)), None)

@@ -1,4 +1,4 @@
-"""TREC runs: systems' ranked lists, one item per line (``qid Q0 docid rank score system``)."""
+"""Read TREC runs: ranked lists of systems, with one item per line (``qid Q0 docid rank score system``)."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _LINE = Shape(_Line, columns={"query": "qid", "item": "docid"}, passed=("number"
 
 @dataclass(slots=True)
 class RankedLists:
-    """A system's ranked lists, as arrays of query and item numbers; 40 bytes per line."""
+    """A system's ranked lists, as arrays of numbers of queries and items. They take 40 bytes per line."""
 
     path: Path
     query: array[int] = field(default_factory=lambda: array("q"))
@@ -54,9 +54,9 @@ class RankedLists:
     line: array[int] = field(default_factory=lambda: array("q"))
 
     def in_order(self, depth: int | None, notes: ImportNotes) -> list[tuple[int, int, int, float]]:
-        """Return (query, item, rank from 1, score) sorted by query and rank; ``depth`` limits each list.
+        """Return tuples (query, item, rank from 1, score), sorted by query and rank. ``depth`` limits each list.
 
-        Lists are sorted by rank; contradicting scores are noted. Raise ImportProblem for a repeated rank or item.
+        Note scores that contradict the ranks. Raise ImportProblem if a list repeats a rank or an item.
         """
         query, item, rank, line = (
             np.array(column, dtype=np.int64) for column in (self.query, self.item, self.rank, self.line)
@@ -90,10 +90,10 @@ def read_runs(
     encoding: str | None = None,
     progress: Callable[[float, str], None],
 ) -> dict[str, RankedLists]:
-    """Return system -> its ranked lists.
+    """Return the ranked lists of each system, by its name.
 
     Args:
-        queries, ranked: name -> number, for the valid queries and items.
+        queries, ranked: the numbers of the valid queries and items, by name.
     """
     runs: dict[str, RankedLists] = {}
     for row in _read_lines(path, encoding):

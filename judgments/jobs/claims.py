@@ -1,4 +1,4 @@
-"""Claim and run a job in this process; find out whether the process that claimed another has ended."""
+"""Claim and run a job in this process. Find out whether the process that claimed another job has ended."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ local_owners: set[str] = set()  # the owners that run jobs in this process
 
 
 def run_job(job_id: int) -> bool:
-    """Run a queued job; return whether it was finished.
+    """Run a queued job. Return whether it was finished.
 
-    Raise what the handler raises, except for QuorumError, whose message is stored in the job's row.
+    An exception of the handler propagates, except QuorumError, whose message is stored in the job's row.
     """
     run = start_run(job_id)
     return run is not None and run.finished
@@ -36,10 +36,10 @@ def run_job(job_id: int) -> bool:
 def start_run(
     job_id: int, within: Callable[[JobRun], AbstractContextManager[object]] = nullcontext
 ) -> JobRun | None:
-    """Claim a job and run it as `run_job` does; return None if it cannot be claimed.
+    """Claim a job and run it as `run_job` does. Return None if it cannot be claimed.
 
     Args:
-        within: the context manager in which the handler is called.
+        within: returns the context manager in which the handler is called.
     """
     owner = owner_name()
     local_owners.add(owner)
@@ -60,7 +60,8 @@ def start_run(
                     stored.update(result or {})
         return run
     finally:
-        local_owners.discard(owner)  # without a database nothing can be recorded; the sweep finds the row
+        # If the database fails, nothing can be recorded. The sweep will find the job's row.
+        local_owners.discard(owner)
 
 
 def _asked_for_by(run: JobRun) -> User | None:
@@ -72,8 +73,8 @@ def _claim(job_id: int, owner: str) -> JobRun | None:
     if job is None:
         return None
     if job.state == Job.State.RUNNING and (job.attempts >= MAX_ATTEMPTS or not has_ended(job.owner)):
-        return None  # a message that came twice, or a job that kills its workers
-    # The database's clock, as those of the workers may differ.
+        return None  # the message came twice, or the job kills its workers
+    # Use the database's clock, since clocks of workers may differ.
     changed = Job.objects.filter(pk=job_id, state=job.state, owner=job.owner).update(
         state=Job.State.RUNNING, owner=owner, attempts=F("attempts") + 1, heartbeat=Now(), started_at=Now()
     )
@@ -89,9 +90,9 @@ def owner_name() -> str:
 
 @cache
 def _machine() -> str:
-    """Return a name for the space in which process ids are unique: a container, or a machine since it booted."""
+    """Return a name of the container or machine and its start, within which process ids are unique."""
     name = socket.gethostname()
-    with suppress(OSError):  # another system than Linux
+    with suppress(OSError):  # the system is not Linux
         boot = Path("/proc/sys/kernel/random/boot_id").read_text()
         name += f"/{boot[:8]}/{os.stat('/proc/self/ns/pid').st_ino}"
     return name
@@ -108,6 +109,6 @@ def has_ended(owner: str) -> bool | None:
         os.kill(int(process), 0)
     except ProcessLookupError:
         return True
-    except PermissionError:  # another user's
+    except PermissionError:  # the process belongs to another user
         return False
     return False

@@ -1,7 +1,7 @@
 """Compute the parts of a job on all workers.
 
-The job's own process takes part, so it never waits for a free worker, and a killed worker only costs time. A part
-is claimed by a file; if two processes compute it, both get the same result.
+The job's own process computes parts, too, so it never waits for a free worker, and a killed worker only costs time. A
+process claims a part by a file. If two processes compute a part, both get the same result.
 """
 
 from __future__ import annotations
@@ -34,9 +34,10 @@ from quorum.numeric import packing
 from quorum.numeric.parallel import PartFunction, Results, Serial, using
 
 QUEUE = "parts"
-TAKE_OVER_FACTOR = 3  # times the longest part so far, before a part of a silent worker is computed here
-LEAST_WAIT_SECONDS = 10.0  # seconds
-POLL_SECONDS = 0.02  # seconds
+# A silent worker's part is taken over after this many times the time of the longest part so far.
+TAKE_OVER_FACTOR = 3
+LEAST_WAIT_SECONDS = 10.0  # least seconds before a part is taken over
+POLL_SECONDS = 0.02  # seconds between checks for results
 TASK = "task"  # the file with the function and its arguments
 FOLDER = re.compile(r"[0-9]+-[0-9a-f]{8}-[0-9]+")  # job, run, and turn
 
@@ -53,7 +54,7 @@ def folder_of_parts() -> Path:
 
 
 class AllWorkers:
-    """A pool that computes the parts of a job on all workers, with the interface of ``Serial``."""
+    """A pool that computes the parts of a job on all workers. It has the interface of ``Serial``."""
 
     def __init__(self, run: JobRun) -> None:
         self._run = run
@@ -142,7 +143,7 @@ def read_packed(path: Path) -> Any:
 
 
 def remove_leftovers() -> None:
-    """Remove the folders of runs that were killed, and the drafts of messages that were never sent."""
+    """Remove the folders of killed runs, and drafts of messages that were never sent."""
     for folder in filter(lambda path: FOLDER.fullmatch(path.name), folder_of_parts().glob("*-*-*")):
         job_id, run, _ = folder.name.split("-")
         if not runs.is_run(int(job_id), run):
@@ -154,7 +155,7 @@ def remove_leftovers() -> None:
 
 @shared_task(name=PART_TASK, time_limit=settings.JOB_SECONDS[HEAVY])
 def compute_part(folder_name: str, number: int) -> None:
-    """Compute a part that nobody has claimed, for a job that still waits for it."""
+    """Compute a part if no process has claimed it and its job still waits for it."""
     if not FOLDER.fullmatch(folder_name):
         log.warning("A message names no folder of parts; nothing is computed.")
         return
@@ -167,12 +168,12 @@ def compute_part(folder_name: str, number: int) -> None:
             if claim_part(folder, number):
                 function, shared, parts = task_in(folder)
                 write_packed(folder / f"{number}.result", function(shared, parts[number]))
-    except MemoryError:  # this would end Celery's worker; the job's own process computes the part
+    except MemoryError:  # the error would end Celery's worker; the job's own process will compute the part
         log.exception("A part of %s needed too much memory.", folder_name)
 
 
 def send_parts(folder: str, count: int) -> None:
-    """Send a message for every part but the first, with which the job's own process begins."""
+    """Send a message for every part except the first, with which the job's own process begins."""
     from celery import group
 
     try:

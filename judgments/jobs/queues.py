@@ -1,7 +1,7 @@
 """Queue jobs, send them to the broker in turn, cancel them, and retry them.
 
-Few messages wait at the broker; all other jobs wait in the table, so that the account with the fewest running jobs
-can go first.
+Only a few messages wait at the broker. All other jobs wait in the table, so that the account with the fewest running
+jobs can go first.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from common.rate_limits import TooMany
 from judgments.jobs.registry import CROWD, READING, UnknownJobKind, is_relied_on, job_kinds, task_name
 from judgments.models.jobs import DELETED_STUDY, Job
 
-AT_BROKER = 8  # most waiting messages of a queue: a new job must wait for all of them
+AT_BROKER = 8  # most waiting messages of a queue; a new job waits for all of them
 
 PLACES = """
     SELECT id, place FROM (
@@ -41,10 +41,10 @@ PLACES = """
 def enqueue(
     *, kind: str, args: dict[str, Any] | None = None, user: User | None = None, once: bool = False
 ) -> Job:
-    """Create the job's row; its message is sent on commit, or later when it is the job's turn.
+    """Create a job's row. Its message is sent on commit, or later when it is the job's turn.
 
     Args:
-        args: JSON values, passed to the handler by name; slugs and ids, never data.
+        args: the handler's keyword arguments as JSON values: slugs and ids, never data.
         once: whether to refuse the job while the account has the same job queued or running.
 
     Raises:
@@ -67,13 +67,13 @@ def enqueue(
 
 def check_waiting(user: User, kind: str) -> None:
     registered = job_kinds.get(kind)
-    if registered and (registered.is_essential or registered.queue == CROWD):  # such as what pays people
+    if registered and (registered.is_essential or registered.queue == CROWD):  # such as payments
         return
-    User.objects.select_for_update(no_key=True).get(pk=user.pk)  # so each request counts the earlier ones
+    User.objects.select_for_update(no_key=True).get(pk=user.pk)  # so that each request counts earlier jobs
     waiting = Job.objects.filter(created_by=user, state=Job.State.QUEUED).count()
     if waiting < settings.JOBS_WAITING:
         return
-    # the pace of the last minutes, for all accounts
+    # estimate the wait by the jobs of all accounts in the last minutes
     ended = Job.objects.filter(finished_at__gt=Now() - timedelta(minutes=5)).count()
     wait = min(600, max(5, ceil(300 / max(ended, 1))))
     message = ngettext(
@@ -87,25 +87,23 @@ def check_waiting(user: User, kind: str) -> None:
 
 
 def dispatch(queue: str) -> None:
-    """Send waiting jobs to the broker while few messages wait there; accounts with the fewest at work go first.
+    """Send waiting jobs to the broker while few messages wait there. The account with the fewest sent jobs goes first.
 
-    An account with no job at work can always send one. Of jobs that read files, an account has one at work at a
-    time, since the content of files is unpredictable. Kinds that only another version knows are left to the sweep.
+    An account without a sent job can always send one. An account can have only one sent job that reads files, since
+    the content of files is unpredictable. `requeue_lost_jobs` sends jobs of kinds that this version does not know.
     """
     waiting = Job.objects.filter(queue=queue, state=Job.State.QUEUED, kind__in=job_kinds)
-    elsewhere: dict[
-        int, int | None
-    ] = {}  # jobs that another process sends at this moment, and their accounts
+    accounts_by_job: dict[int, int | None] = {}  # the accounts of jobs that another process is sending
     while oldest := dict(
         waiting.filter(sent_at=None)
-        .exclude(pk__in=elsewhere)
+        .exclude(pk__in=accounts_by_job)
         .order_by()
         .values_list("created_by")
         .annotate(Min("pk"))
     ):
         at_broker = waiting.filter(sent_at__isnull=False).order_by().values_list("created_by", flat=True)
         running = Job.objects.filter(queue=queue, state=Job.State.RUNNING).order_by()
-        busy = Counter([*at_broker, *running.values_list("created_by", flat=True), *elsewhere.values()])
+        busy = Counter([*at_broker, *running.values_list("created_by", flat=True), *accounts_by_job.values()])
         room = AT_BROKER - len(at_broker)
         sent = tried = 0
         for account in sorted(oldest, key=lambda account: (busy[account], oldest[account])):
@@ -114,13 +112,13 @@ def dispatch(queue: str) -> None:
                 if send_message(oldest[account]):
                     sent += 1
                 else:
-                    elsewhere[oldest[account]] = account
+                    accounts_by_job[oldest[account]] = account
         if not tried or sent >= room:
             return
 
 
 def send_message(job_id: int) -> bool:
-    """Send a job's message on commit; return False if another process already sends it."""
+    """Send a job's message on commit. Return False if another process is already sending it."""
     with transaction.atomic():
         # Waiting for another process that sends it could cause a deadlock.
         row = Job.objects.select_for_update(skip_locked=True)
@@ -128,7 +126,7 @@ def send_message(job_id: int) -> bool:
         if job is None:
             return False
         Job.objects.filter(pk=job_id).update(sent_at=Now())
-        # Celery is loaded where the first message is sent.
+        # Celery is loaded only when the first message is sent.
         transaction.on_commit(
             lambda: import_string(settings.JOB_SENDER)(task_name(job.kind), job_id, queue=job.queue)
         )
@@ -138,7 +136,7 @@ def send_message(job_id: int) -> bool:
 def cancel_job(job: Job) -> None:
     """End a queued or running job, without storing any of its results.
 
-    A running job stops at its next report of progress; if that does not come soon, its worker's process is ended.
+    A running job stops at its next report of progress. If it does not report soon, its worker's process is ended.
 
     Raises:
         WrongState: the job has ended, or other work depends on it.
@@ -167,7 +165,7 @@ def retry_job(job: Job) -> None:
 
     Raises:
         WrongState: the job is in another state.
-        TooMany: as in `enqueue`.
+        TooMany: the account has the maximum number of queued jobs.
     """
     with transaction.atomic():
         if job.created_by is not None:
@@ -200,9 +198,9 @@ def retry_job(job: Job) -> None:
 
 
 def queue_positions(shown: Iterable[Job]) -> dict[int, int]:
-    """Return row id -> position in the queue, from 1, for those of the shown jobs that wait.
+    """Return the positions in their queue, from 1, of the shown jobs that wait, by row id.
 
-    Positions are in the order in which jobs are sent: accounts take turns.
+    Positions are in the order in which jobs are sent. Accounts take turns in this order.
     """
     keys = [job.pk for job in shown if job.state == Job.State.QUEUED]
     if not keys:

@@ -1,4 +1,4 @@
-"""The kinds of jobs with their handlers and queues, and the periodic functions, as the apps register them."""
+"""The registers of job kinds, with their handlers and queues, and of periodic functions. Apps fill them."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class JobKind:
 
     Attributes:
         handler: the dotted path of `handler(run, **args) -> dict | None`.
-        scope: the scope in which a token needs the right to read, to see the kind's results.
-        is_essential: whether other work depends on it, so that it cannot be cancelled and is exempt from limits.
-        upload_page: the URL name of the page to upload its file again, if that is not a page of a study or dataset.
+        scope: the scope that a token needs, with the verb "read", to see the kind's results.
+        is_essential: whether other work depends on the job. It then cannot be cancelled and is exempt from limits.
+        upload_page: the URL name of the page to upload the job's file again, unless it is a page of a study or dataset.
     """
 
     handler: str

@@ -1,8 +1,8 @@
-"""A worker's run of a job, whose effect happens exactly once (docs/decisions/0014-celery.md).
+"""A worker's run of a job. The effect of a job happens exactly once (docs/decisions/0014-celery.md).
 
-The row is authoritative; Celery's message only carries its id. A worker claims the row by a guarded update and
-renews its lease by heartbeats. The handler reads and computes outside any transaction, reports progress, and writes
-inside `run.commit()`, a transaction that also marks the row done. `requeue_lost_jobs` finds lost messages and dead
+The job's row is authoritative; Celery's message only has the row's id. A worker claims the row by a guarded update,
+and heartbeats renew its lease. The handler reads and computes outside any transaction, and reports progress. It writes
+inside `run.commit()`, a transaction that also marks the row as done. `requeue_lost_jobs` finds lost messages and dead
 workers.
 """
 
@@ -34,24 +34,25 @@ from judgments.models.jobs import Job, JobQuerySet
 log = logging.getLogger(__name__)
 
 MAX_ATTEMPTS = 3
-BACKOFF = 5  # seconds before the first retry after the database failed; doubled each time, with jitter
-BUSY_RETRY_SECONDS = 30.0  # seconds before a retry while something else is in the way
+# Seconds before the first retry after a failure of the database. Each retry doubles them, with jitter.
+BACKOFF = 5
+BUSY_RETRY_SECONDS = 30.0  # seconds before a retry while a needed resource is in use
 
 LOOK_EVERY = 1.0  # seconds between checks whether the job still belongs to this run
-# A worker that stops waits so long for work that reports no progress; a lost reply of a crowd costs people time.
+# Seconds that a stopping worker waits for a job without a report of progress. The reply of a crowd must not get lost.
 STOP_SECONDS = {INTERACTIVE: 2.0, READING: 2.0, CROWD: 30.0, HEAVY: 2.0}
-LOST_SECONDS = 1.0  # seconds that a run whose job was cancelled or reassigned has, before its process ends
+LOST_SECONDS = 1.0  # seconds before the process of a run ends whose job was cancelled or reassigned
 HEARTBEATS_A_LEASE = 6  # heartbeats for each lease
 DATABASE_FAILURES = (OperationalError, InterfaceError)
 
 OWN_PACKAGES = {"annotation", "common", "config", "contrib", "evaluation", "judgments"}
 
 _stopping: bytearray | mmap.mmap = bytearray(1)  # 1 once this process's worker was asked to end
-_worker = 0  # the process whose children run jobs, and may end at any time
+_worker = 0  # id of the process whose children run jobs; the children may end at any time
 
 
 class LostClaim(Exception):
-    """The job was cancelled or given to another worker; the run's transaction is rolled back."""
+    """The job was cancelled or given to another worker. The run's transaction is rolled back."""
 
 
 class TookTooLong(Exception):
@@ -67,11 +68,11 @@ class NotEnoughMemory(Exception):
 
 
 class WorkerShutdown(BaseException):
-    """The worker was asked to end; another worker runs the job."""
+    """The worker was asked to end. Another worker will run the job."""
 
 
 class Progress(Protocol):
-    """The argument `progress` of services: called with the fraction done, 0 to 1, and the current activity."""
+    """The argument `progress` of services: a function of the fraction done, from 0 to 1, and the current activity."""
 
     def __call__(self, share: float, message: str = "") -> None:
         pass
@@ -91,7 +92,7 @@ class JobRun:
     share: float = 0.0
     message: str = ""
     has_lost_claim: bool = False
-    retry_in: float | None = None  # seconds, for a run that is to be tried again
+    retry_in: float | None = None  # seconds before another try; None for no other try
     _heart: _HeartbeatThread = field(init=False, repr=False)
     _began: float = field(default_factory=time.monotonic, init=False, repr=False)
 
@@ -101,7 +102,7 @@ class JobRun:
         return self.owner.rpartition(":")[2]
 
     def progress(self, share: float, message: str = "") -> None:
-        """Report progress; a separate thread writes it, so this is cheap. Raise as `check` does."""
+        """Report progress. This is cheap, since a separate thread writes it. Raise the errors of `check`."""
         self.check()
         self.share, self.message = min(max(share, 0.0), 1.0), message[:200]
 
@@ -114,7 +115,7 @@ class JobRun:
 
     @contextmanager
     def commit(self) -> Iterator[dict[str, Any]]:
-        """Open the transaction for the handler's writes and the job's end; yield the result dict.
+        """Open the transaction for the handler's writes and the job's end. Yield the dict of the job's result.
 
         Raise LostClaim, and roll back, if the job was cancelled or belongs to another worker.
         """
@@ -169,7 +170,8 @@ class JobRun:
             self._retry(BACKOFF * 2 ** (self.attempts - 1) * random.uniform(0.5, 1.5))
             return True
         named = type(error).__module__.partition(".")[0] in OWN_PACKAGES
-        if isinstance(error, MemoryError):  # numpy's says how much; Celery's worker would end
+        if isinstance(error, MemoryError):
+            # The error would end Celery's worker. The message of numpy has the size.
             log.exception("Job %s needed too much memory.", self.job_id)
             error = NotEnoughMemory(f"The work needed more memory than there is. {error}".strip())
             named = True
@@ -178,7 +180,7 @@ class JobRun:
         self._row().update(
             state=Job.State.FAILED, error=sentence or name, owner="", finished_at=timezone.now()
         )
-        return named  # a named error explains itself; others are logged with a traceback
+        return named  # the message of a QuorumError suffices; other errors are logged with a traceback
 
     def _retry(self, seconds: float, *, counted: bool = True) -> None:
         if self._row().give_back(sent_in=timedelta(seconds=seconds), counted=counted):
@@ -186,10 +188,10 @@ class JobRun:
 
 
 class _HeartbeatThread(threading.Thread):
-    """Write progress and heartbeats through a separate connection.
+    """Writes progress and heartbeats through a separate connection.
 
-    The handler's own transaction would hide these writes. On SQLite that transaction blocks all other writers; the
-    heartbeat then waits, without delaying the handler.
+    The handler's own transaction would hide these writes. On SQLite, this transaction blocks all other writers. The
+    heartbeat then waits, and does not delay the handler.
     """
 
     def __init__(self, run: JobRun) -> None:
@@ -218,25 +220,25 @@ class _HeartbeatThread(threading.Thread):
             connection.close()
 
     def _look(self, **values: Any) -> bool:
-        """Write the values, and note whether the job still belongs to this run; return False if the database fails."""
+        """Write the values, and note whether the job still belongs to this run. Return False if the database fails."""
         try:
             row = self.run_._row()
             self.run_.has_lost_claim = not (row.update(**values) if values else row.exists())
         except DATABASE_FAILURES as error:
             log.debug("No progress written for job %s: %s", self.run_.job_id, error)
-            connection.close()  # a broken connection does not recover by itself
+            connection.close()  # a broken connection does not recover automatically
             return False
         return True
 
     def _leave(self) -> None:
-        """End this process during the work and give the job to another worker; the attempt does not count."""
+        """End this process during the work, and give the job to another worker. The attempt does not count."""
         with suppress(*DATABASE_FAILURES):
             if self.run_._row().give_back(counted=False):
                 os._exit(0)
 
     def _leave_lost(self) -> None:
         with suppress(*DATABASE_FAILURES):
-            # A finished run may still notify others.
+            # A run that has finished may still be sending notifications.
             if not Job.objects.filter(pk=self.run_.job_id, state=Job.State.DONE).exists():
                 _end_process(str(self.run_._lost_claim()))
 
@@ -254,7 +256,7 @@ def _end_process(reason: str) -> None:
 
 @contextmanager
 def during(job_id: int, run: str) -> Iterator[None]:
-    """Run the block as a part of a job's run; as soon as that run is over, end this process, even within the block."""
+    """Run the block as a part of a job's run. When the run is over, end this process, even within the block."""
     stopped = threading.Event()
 
     def watch() -> None:
@@ -285,7 +287,7 @@ def is_run(job_id: int, run: str) -> bool:
 def interrupt_regularly() -> Iterator[None]:
     """Interrupt the main thread regularly in the block, so that the heartbeat thread can run.
 
-    Without this, a long regular expression would block it.
+    Without this, a long match of a regular expression would block the heartbeat thread.
     """
     signal.signal(signal.SIGALRM, lambda *_: time.sleep(0.01))  # lets the heartbeat thread read the row
     signal.setitimer(signal.ITIMER_REAL, LOOK_EVERY, LOOK_EVERY)
@@ -296,7 +298,7 @@ def interrupt_regularly() -> Iterator[None]:
 
 
 def share_stopping() -> None:
-    """Let processes that are forked later see when this process is asked to end."""
+    """Make the request to end visible to processes that are forked later."""
     global _stopping, _worker
     _stopping, _worker = mmap.mmap(-1, 1), os.getpid()
 

@@ -20,17 +20,17 @@ from judgments.models.jobs import Job
 
 log = logging.getLogger(__name__)
 
-LOST_AFTER = timedelta(seconds=5)  # a message that the broker does not list by then is lost
+LOST_AFTER = timedelta(seconds=5)  # a message is lost if the broker does not list it after this time
 
-# when this machine last woke, by the monotonic clock, and how far the wall clock is ahead of that clock
+# when this machine last woke, by the monotonic clock, and by how much the wall clock is ahead of the monotonic clock
 _woke, _clocks_apart = float("-inf"), time.time() - time.monotonic()
 
 
 def requeue_lost_jobs(at_broker: Callable[[str], int | None] = lambda queue: None) -> None:
-    """Queue the jobs of dead workers and of lost messages again; safe at any time.
+    """Queue the jobs of dead workers and of lost messages again. It is safe to call this at any time.
 
     Args:
-        at_broker: returns how many messages of a queue the broker holds; None if it cannot tell.
+        at_broker: returns the number of a queue's messages at the broker; None if it is unknown.
     """
     for job in Job.objects.filter(state=Job.State.RUNNING):
         if not _is_lapsed(job):
@@ -50,7 +50,8 @@ def requeue_lost_jobs(at_broker: Callable[[str], int | None] = lambda queue: Non
 def _offer_unknown_kinds() -> None:
     """Send one message for each job kind that this version does not know.
 
-    All sweeps may run in workers that do not know the kind. A worker that knows it then sends its other jobs.
+    Perhaps all sweeps run in workers that do not know the kind. A worker that knows it gets this message, and then
+    sends the kind's other jobs.
     """
     waiting = Job.objects.filter(state=Job.State.QUEUED).exclude(kind__in=job_kinds).order_by("kind")
     kinds = waiting.values_list("kind").annotate(Count("pk"), Count("sent_at"), Min("pk"))
@@ -69,7 +70,7 @@ def _why_given_up(job: Job) -> str:
         return f"The worker was gone before the work was done, {job.attempts} times over."
     if job.started_at and job.heartbeat:
         took = (job.heartbeat - job.started_at).total_seconds()
-        if took > settings.JOB_SECONDS[job.queue]:  # Celery ended its process
+        if took > settings.JOB_SECONDS[job.queue]:  # Celery ended the job's process
             return str(TookTooLong(job.queue))
     return ""
 
@@ -77,18 +78,18 @@ def _why_given_up(job: Job) -> str:
 def _is_lapsed(job: Job) -> bool:
     """Return whether the worker of a running job has died.
 
-    On this machine, this is checked by its process, since sleep of the computer or a long transaction on SQLite
-    delay heartbeats.
+    If the worker runs on this machine, look for its process, since sleep of the machine or a long transaction on
+    SQLite delay heartbeats.
     """
-    gone = has_ended(job.owner)
-    if gone:
+    has_process_ended = has_ended(job.owner)
+    if has_process_ended:
         return True
-    leases = 1 if gone is None else 2  # another process may have the id of a dead one
+    leases = 1 if has_process_ended is None else 2  # another process may have the id of a dead process
     silence = leases * settings.JOB_STALE_SECONDS
     silent_before = Now() - timedelta(seconds=silence)
     return (
         job.owner not in local_owners
-        and (gone is None or _seconds_awake() > silence)
+        and (has_process_ended is None or _seconds_awake() > silence)
         and Job.objects.filter(pk=job.pk, owner=job.owner, heartbeat__lt=silent_before).exists()
     )
 
@@ -104,7 +105,7 @@ def _seconds_awake() -> float:
 
 
 def _requeue_lost_messages(queue: str, at_broker: Callable[[str], int | None]) -> None:
-    """If more jobs are marked as sent than the broker holds messages, mark the oldest ones as not sent.
+    """Mark the oldest sent jobs as not sent if the broker has fewer messages than jobs are marked as sent.
 
     A message that is sent twice does no harm.
     """

@@ -55,7 +55,7 @@ RESULT_LABELS = {
     "controls_spammers": "share of check questions that spammers answered right",
 }
 
-# results that are shares, shown in percent
+# results that are shares; they are shown in percent
 SHARES = {"recovered", "undecided", "controls_careful", "controls_spammers"}
 
 QUEUE_TITLES = {
@@ -65,7 +65,7 @@ QUEUE_TITLES = {
     "heavy": "long jobs",
 }
 
-CAPTIONS_OF = "captions of "  # begins the name of a result; the name of a system follows
+CAPTIONS_OF = "captions of "  # a result's name begins with this; the name of a system follows
 
 # entries of a result that no page shows
 HIDDEN_ENTRIES = {"what", "analysis", "created"}

@@ -1,4 +1,4 @@
-"""The kinds of HIT: ``KINDS`` has one line for each kind of the platform, and those that features declare."""
+"""The kinds of HIT. ``KINDS`` has the kinds of the platform, and those that features declare."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -28,7 +28,7 @@ from judgments.kinds.unavailable import UnavailableKind
 
 
 class Kinds(dict[str, Kind]):
-    """Kinds by name. The kind of a study that is not among them is replaced by an ``UnavailableKind``."""
+    """Kinds by name. A name that is not among them returns an ``UnavailableKind``."""
 
     def __missing__(self, name: str) -> Kind:
         feature, _kind = _kinds_of_apps().get(name, ("", None))
@@ -53,14 +53,14 @@ KINDS: dict[str, Kind] = Kinds(
 
 
 def installed_kind(name: str) -> Kind:
-    """Return a kind, even if its feature is off: erasing and integrity checks need to read its answers."""
+    """Return a kind, even if its feature is off. Erasing and integrity checks must read its answers even then."""
     _feature, kind = _kinds_of_apps().get(name, ("", None))
     return kind or KINDS[name]
 
 
 @cache
 def _kinds_of_apps() -> Mapping[str, tuple[str, Kind]]:
-    """Return kind name -> (feature, kind), including disabled features."""
+    """Return each kind's feature and kind by the kind's name, including disabled features."""
     return {kind.name: (feature, kind()) for feature, kind in of_apps("kinds")}
 
 

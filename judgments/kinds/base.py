@@ -1,8 +1,8 @@
 """The parts of a kind of HIT.
 
-Each part serves one group of callers: ``page`` and ``sides`` the worker's page, ``aggregation`` and ``results`` the
-consensus, ``comparison`` and ``relevance`` the metrics, ``exchange`` exports and imports, ``rehearsal`` the
-simulated workers. Other packages do not compare names of kinds.
+Each part serves one group of callers: ``page`` and ``sides`` serve the worker's page, ``aggregation`` and ``results``
+the consensus, ``comparison`` and ``relevance`` the metrics, ``exchange`` exports and imports, and ``rehearsal`` the
+simulated workers. Other packages use these parts and do not compare names of kinds.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ JUDGMENT_COLUMNS = (
 
 
 class RefusedAnswer(ValueError):
-    """An invalid answer; ``message`` is for its writer, in their language."""
+    """An answer is invalid. ``message`` is for the person who wrote it, in their language."""
 
     def __init__(self, reason: str, message: Any) -> None:
         super().__init__(reason)
@@ -60,9 +60,9 @@ class Choice:
     """An answer that a worker can give.
 
     Attributes:
-        value: the answer, in the order that the worker sees.
-        key: the key that gives it.
-        letter: the letter of the chosen text on the page, which works as a key, too.
+        value: the answer's number if the texts are numbered in the order that the worker sees.
+        key: the keyboard key that chooses the answer.
+        letter: the letter of the chosen text on the page; it is a second keyboard key.
     """
 
     value: float
@@ -94,7 +94,7 @@ class Consensus:
     """The consensus of a unit's n included judgments.
 
     Attributes:
-        value: the winner, 0/1, or the mean grade; None on a tie or without judgments.
+        value: the number of the winner, 0 or 1 for relevance, or the mean grade; None on a tie or without judgments.
         share: the winner's share of the answers; for relevance, the share of yes; None for grades.
         margin: the winner's share minus the second largest share; None for grades.
         answer: the consensus of open answers, in the kind's form; None for kinds with values.
@@ -115,9 +115,9 @@ class ConsensusColumns(Mapping[int, Consensus]):
 
     Attributes:
         unit: (U,) row ids of the units, ascending.
-        value: (U,) consensus values, nan on a tie; ``is_integer`` tells whether they are whole numbers.
-        votes: (U, L) number of judgments for each of the L ``answers``.
-        overrides: further units, such as adjudicated ones, by row id.
+        value: (U,) consensus values, nan on a tie. ``is_integer`` says whether they are whole numbers.
+        votes: (U, L) numbers of judgments for each of the L ``answers``.
+        overrides: the consensus of further units, such as adjudicated units, by the unit's row id.
     """
 
     unit: npt.NDArray[np.int64]
@@ -175,7 +175,12 @@ class ConsensusColumns(Mapping[int, Consensus]):
         )
 
     def digest(self, units: npt.NDArray[np.int64], places: npt.NDArray[np.int64]) -> bytes:
-        """Return a digest of the cells of ``units``, which stand at ``places``, -1 for none."""
+        """Return a digest of the consensus of units.
+
+        Args:
+            units: (M,) row ids of the units.
+            places: (M,) indices of the units; -1 for a unit without a consensus.
+        """
         digest = blake2b(repr((self.answers, self.is_integer, quorum_version())).encode(), digest_size=16)
         places = places[places >= 0]
         for column in (self.n, self.value, self.share, self.margin, self.tie, self.votes):
@@ -185,7 +190,7 @@ class ConsensusColumns(Mapping[int, Consensus]):
         return digest.digest()
 
     def with_overrides(self, overrides: Mapping[int, Consensus]) -> ConsensusColumns:
-        """Return a copy where the consensus of some units is replaced or added."""
+        """Return a copy in which the consensus of some units is replaced or added."""
         others = ~np.isin(self.unit, list(overrides))
         return replace(
             self,
@@ -212,7 +217,7 @@ class KindResults:
     """A kind's own results besides consensus and agreement, as JSON.
 
     Attributes:
-        units: unit row id -> extra columns of the unit.
+        units: extra columns of a unit, by its row id.
     """
 
     units: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
@@ -227,7 +232,7 @@ class CaptionScore:
         item: row id of the item.
         key: id of the caption.
         score: the mean of the ratings.
-        ratings: (worker row id, rating of the caption by the worker's answer).
+        ratings: pairs of a worker's row id and the caption's rating by the worker.
         systems: the systems that an imported file credits (``judgments.models.units.credited``).
     """
 
@@ -244,13 +249,13 @@ class Page:
     """The page of a worker.
 
     Attributes:
-        template: path below templates/.
-        script: path below static/ (docs/adding-a-kind.md).
+        template: the path of the page's template below templates/.
+        script: the path of the page's script below static/ (docs/adding-a-kind.md).
         guide: a template that extends the instructions.
-        keys: help about keyboard keys, as ((keys), words); () to show the keys of the choices.
+        keys: help about keyboard keys, as pairs of keys and words; () to show the keys of the choices.
         letters: the letters of a unit's texts.
         custom: whether the researcher supplies the page.
-        self_contained: whether it works without this server and its scripts (MTurk's HTMLQuestion).
+        self_contained: whether the page works without this server and its scripts, as MTurk's HTMLQuestion.
     """
 
     template: str
@@ -264,14 +269,14 @@ class Page:
 
 
 class Sides:
-    """The order in which one worker sees the parts of a unit; this class keeps the unit's order."""
+    """The order in which a worker sees the parts of a unit. This class keeps the unit's own order."""
 
     def draw(self, units: Sequence[Any], rng: np.random.Generator) -> list[Any]:
-        """Draw a side, or an order of options, for each unit; [] if the kind draws none."""
+        """Draw a side, or an order of options, for each unit. Return [] if the kind draws none."""
         return []
 
     def mirror(self, side: Any) -> Any:
-        """Return the opposite side, to counterbalance pages."""
+        """Return the opposite of a side, to counterbalance pages."""
         return side
 
     def to_canonical(self, answer: Any, *, side: Any) -> Any:
@@ -279,17 +284,17 @@ class Sides:
         return answer
 
     def from_canonical(self, answer: Any, *, side: Any) -> Any:
-        """Map an answer from the unit's order to the worker's; the inverse of ``to_canonical``."""
+        """Map an answer from the unit's order to the worker's. This is the inverse of ``to_canonical``."""
         return answer
 
 
 class Aggregation(ABC):
-    """How judgments give consensus and agreement.
+    """The computation of consensus from judgments, and the coding of answers to measure agreement.
 
     Attributes:
-        rule, tie_rule: names of the rules in the judgment signature.
-        level: level of measurement for agreement.
-        no_alpha: why agreement cannot be measured; "" if it can.
+        rule, tie_rule: the names of the rules in the judgment signature.
+        level: the level of measurement for agreement.
+        no_alpha: a sentence about why agreement cannot be measured; "" if it can.
         supports_early_stopping: whether a consensus can be certain before all votes are in (``outcome_range``).
     """
 
@@ -304,19 +309,19 @@ class Aggregation(ABC):
         """Return the consensus of each unit.
 
         Args:
-            units: (N,) row id of the unit of each judgment.
-            values: (N,) answers. Whole numbers may come as arrays, also of floats.
+            units: (N,) row id of the unit of each of N judgments.
+            values: (N,) answers. They are a list, or an array of integers or floats.
         """
 
     def outcome_range(self, values: Sequence[float], remaining: int) -> tuple[int, int]:
         """Return the lowest and highest outcome that a unit can get with up to ``remaining`` more answers.
 
-        1 is the first answer, -1 the second, 0 a tie.
+        Outcome 1 is the first answer, -1 the second answer, and 0 a tie.
         """
         return OPEN
 
     def codes(self, unit: Any, answer: Any) -> dict[str, float]:
-        """Return an answer as part -> number, to measure agreement; {} if it has no comparable parts."""
+        """Return the numbers of an answer's parts, by part, to measure agreement; {} if it has no comparable parts."""
         return {"": answer}
 
 
@@ -337,18 +342,18 @@ class Results:
         return KindResults()
 
     def caption_scores(self, judged: Sequence[IncludedJudgment]) -> list[CaptionScore] | None:
-        """Return the human scores of captions; None if the consensus of a unit is the score of its caption."""
+        """Return the human scores of captions. Return None if the consensus of a unit is the score of its caption."""
         return None
 
 
 @dataclass(frozen=True, slots=True)
 class MetricComparison:
-    """How ``evaluate`` compares caption metrics with the answers.
+    """The settings by which ``evaluate`` compares caption metrics with the answers.
 
     Attributes:
         cuts: thresholds that make human scores binary, to compute kappa with a metric.
         per_image: whether scores are also compared within each image.
-        refusal: what to do instead if they cannot be compared; "" if they can.
+        refusal: advice if metrics cannot be compared with the answers; "" if they can.
     """
 
     cuts: tuple[float, ...] = ()
@@ -361,11 +366,11 @@ class RelevanceScale:
     """The meaning of the consensus about a caption.
 
     Attributes:
-        is_relevant: whether a consensus value says that the caption describes its item.
-        grade: the TREC relevance of a value, 0 for not relevant.
+        is_relevant: returns whether a consensus value says that the caption describes its item.
+        grade: returns the TREC relevance of a value; 0 means "not relevant".
         is_mean: whether the consensus is a mean.
         ends: the lowest and the highest answer.
-        least_share: the smallest share of yes for which a caption describes its item, if the consensus is not a mean.
+        least_share: if the consensus is no mean, the smallest share of yes for which a caption describes its item.
     """
 
     is_relevant: Callable[[float], bool]
@@ -376,7 +381,7 @@ class RelevanceScale:
 
     @classmethod
     def of_means(cls, scale: Scale) -> RelevanceScale:
-        """Return the meaning of a mean on a scale: in the upper half, the caption describes its item."""
+        """Return the meaning of means on a scale. A mean in its upper half says that the caption describes its item."""
         return cls(
             is_relevant=scale.is_upper, grade=scale.steps_to, is_mean=True, ends=(scale.low, scale.high)
         )
@@ -387,18 +392,18 @@ class RelevanceScale:
 
 
 class Shown(BaseModel):
-    """What a unit shows besides captions (``Unit.content``)."""
+    """The content that a unit shows besides captions (``Unit.content``)."""
 
     model_config = ConfigDict(strict=True)
 
 
 class AnswerFileFormat:
     def to_file(self, answer: Any, *, content: Mapping[str, Any]) -> Any:
-        """Convert an answer or a consensus to its form in files; ``content`` is the unit's."""
+        """Convert an answer or a consensus to its form in files. ``content`` is the content of its unit."""
         return answer
 
     def from_file(self, answer: Any, *, content: Mapping[str, Any]) -> Any:
-        """Convert an answer from a file. Raise ValueError with what was expected."""
+        """Convert an answer from its form in files. Raise ValueError, with the expected form, if it is invalid."""
         return answer
 
     def fields(self, content: Mapping[str, Any]) -> dict[str, str]:
@@ -409,11 +414,11 @@ class AnswerFileFormat:
 class Rehearsal(ABC):
     @abstractmethod
     def draw_truth(self, unit: Any, qualities: Sequence[float], rng: np.random.Generator) -> Any:
-        """Draw the true answer to a unit; ``qualities`` are those of its candidates, from 1 to 4."""
+        """Draw the true answer to a unit. ``qualities`` are the qualities of its candidates, from 1 to 4."""
 
     @abstractmethod
     def draw_answer(self, unit: Any, truth: Any, *, right: bool | None, rng: np.random.Generator) -> Any:
-        """Draw an answer that is right, wrong, or random (``right`` is None)."""
+        """Draw an answer that is right, wrong, or random if ``right`` is None."""
 
     @abstractmethod
     def matches(self, consensus: Consensus, truth: Any) -> bool:
@@ -427,13 +432,13 @@ class ErrorMarks(ABC):
     def weighted_errors(self, answer: Any) -> Sequence[Mapping[str, Any]]:
         """Return the marked errors of an answer with their weights.
 
-        Each has ``start`` and ``end`` (None where something is missing in the text), ``severity``, ``weight``, and
+        An error has ``start`` and ``end`` (None if something is missing in the text), ``severity``, ``weight``, and
         ``category`` if the study has categories.
         """
 
     @abstractmethod
     def similarity(self, first: Any, second: Any) -> float:
-        """Return how similar the marks of two answers are, from 0 to 1."""
+        """Return the similarity of the marks of two answers, from 0 to 1."""
 
     @abstractmethod
     def shift(self, answer: Any, *, written: str, stored: str) -> Any:
@@ -445,36 +450,36 @@ class ErrorMarks(ABC):
 
     @abstractmethod
     def read_reply(self, reply: str, *, text: str) -> Any:
-        """Return the unchecked answer in a model's reply. Raise an error if it has none."""
+        """Return the unchecked answer in a model's reply. Raise ValueError or another error if it has none."""
 
 
 class Kind(ABC):
-    """A protocol: how a question is asked, answered, aggregated and compared.
+    """A protocol: its page, its answers, their consensus, and their comparison with metrics.
 
     Attributes:
-        values: allowed canonical answers; empty for open answers.
+        values: the allowed answers in the unit's order; empty for open answers.
         scale: the usual scale of a kind whose studies may have another; None for other kinds.
         two_sided: whether a unit has two candidates whose sides are drawn.
-        grouped: whether a HIT holds images with several captions each.
-        even_pages: whether pages are alike in length, rather than full up to the last.
+        grouped: whether a HIT has images with several captions each.
+        even_pages: whether pages have nearly the same length; otherwise all pages but the last are full.
         compares_pairs: whether units belong to candidate pairs.
-        rehearses_systems: whether, in a rehearsal, the better system of a pair tends to win, not the sentence by
-            people.
+        rehearses_systems: whether the better system of a pair tends to win in a rehearsal; otherwise the sentence by
+            people tends to win.
         names_best: whether an answer names the best of several captions in ``content["options"]``.
         writes_captions: whether an answer is a caption of the unit's image.
         defaults: study-file values that differ from the design's defaults.
         own_keys: study-file keys that only this kind uses.
-        needs: what its items need besides captions: "texts", "boxes".
-        system_content: what systems and people both name for its items (``SystemContent.Kind``); "" for nothing.
+        needs: what the items must have besides captions: "texts" or "boxes".
+        system_content: the content that both systems and people give for items (``SystemContent.Kind``), or "".
         least_options: the smallest number of systems whose captions a unit shows together.
-        labelled: answers that the study-file table ``labels`` names, in order.
-        content: model of what its units show besides captions, to check imported units.
+        labelled: the answers that the study-file key ``labels`` renames, in order.
+        content: the pydantic model of a unit's content, to check imported units.
         marks_text: whether answers are about places in the unit's first text.
-        no_source: why the page shows no source text; "" if it can.
+        no_source: why the page cannot show a source text; "" if it can.
         own_formats: export formats for this kind only.
-        wordings: wording by the design's ``judged``; {} if one wording fits every text.
-        relevance: None unless a unit is one caption of one image.
-        marks: None unless answers mark errors.
+        wordings: the wordings by type of judged text; {} if one wording fits every type.
+        relevance: the meaning of the consensus about a caption; None unless a unit is one caption of one image.
+        marks: the functions for marked errors; None unless answers mark errors.
     """
 
     name: ClassVar[str]
@@ -482,7 +487,7 @@ class Kind(ABC):
     values: tuple[float, ...] = ()
     scale: Scale | None = None
     choices: tuple[Choice, ...] = ()
-    confidences: tuple[Choice, ...] = ()  # a second part of each answer
+    confidences: tuple[Choice, ...] = ()  # the choices of a second part of each answer
     two_sided: ClassVar[bool] = False
     grouped: ClassVar[bool] = False
     even_pages: ClassVar[bool] = False
@@ -515,17 +520,17 @@ class Kind(ABC):
 
     @property
     def is_open(self) -> bool:
-        """Whether answers are JSON in ``answer``, not numbers in ``value``."""
+        """Whether answers are stored as JSON in ``answer``, and not as numbers in ``value``."""
         return not self.values
 
     @property
     def outcomes(self) -> tuple[float, ...]:
-        """The values of answers, not counting strength or confidence."""
+        """The values of answers without their strength and confidence."""
         return self.values
 
     @property
     def judges_one_caption(self) -> bool:
-        """Whether units are one caption of one image (``sampling.pairs_from``)."""
+        """Whether a unit is one caption of one image (``sampling.pairs_from``)."""
         return self.relevance is not None
 
     @property
@@ -543,7 +548,7 @@ class Kind(ABC):
         return with_wording(self.with_setting(self.setting(design)), design.judged, design.labels)
 
     def question_for(self, values: Mapping[str, Any]) -> Any:
-        """Return the default question for the type of judged text."""
+        """Return the question of a study file, or the default question for its type of judged text."""
         question, wording = values.get("question", ""), self.wordings.get(str(values.get("judged")))
         return wording.question if wording and question == self.defaults.get("question") else question
 
@@ -552,20 +557,20 @@ class Kind(ABC):
         return self.defaults
 
     def setting(self, design: StudyDesign) -> str:
-        """Return the design options, besides the units, that answers depend on; exports include it."""
+        """Return the design options on which the form of answers depends. Exports include them."""
         return ""
 
     def with_setting(self, setting: str) -> Kind:
         return self
 
     def setting_with(self, before: str | None, answer: Any) -> str:
-        """Return the setting that an answer of a file needs together with the answers before it.
+        """Return the setting that an answer of a file and all earlier answers need.
 
         Args:
-            before: the setting that the answers before it need; None for the first answer.
+            before: the setting that the earlier answers need; None for the first answer.
 
         Raises:
-            ValueError: no setting allows all of them.
+            ValueError: no setting allows all of these answers.
         """
         return ""
 
@@ -574,11 +579,11 @@ class Kind(ABC):
         return {}
 
     def scale_problem(self, scale: Scale) -> str:
-        """Return what was expected instead of a scale that this kind cannot show; "" if it can."""
+        """Return what was expected instead of a scale that this kind cannot show; "" if it can show the scale."""
         return ""
 
     def contradictions(self, design: StudyDesign) -> Iterator[str]:
-        """Yield clauses about how a design contradicts this kind; each begins with a study-file key."""
+        """Yield a clause for each way in which a design contradicts this kind. It begins with a study-file key."""
         return iter(())
 
     @abstractmethod
@@ -586,7 +591,7 @@ class Kind(ABC):
         """Return the units, controls and HITs of a design.
 
         Raises:
-            DesignError: the dataset cannot supply them.
+            DesignError: the dataset cannot supply the units or the controls.
         """
 
     def hits(
@@ -627,7 +632,7 @@ class Kind(ABC):
         """Return a control item.
 
         Args:
-            parts: what its key is derived from, in addition to the image.
+            parts: the values from which its key is derived, in addition to the image.
         """
         return UnitSpec(
             key=content_key("control", self.name, slot.design.seed, slot.position, image.name, *parts),
@@ -639,24 +644,24 @@ class Kind(ABC):
         )
 
     def passage(self, unit: Any) -> str:
-        """Return the name of the sequence, such as a document, within which the unit is shown; "" if none."""
+        """Return the name of the document, or other sequence, within which the unit is shown; "" if there is none."""
         return ""
 
     @abstractmethod
     def present_unit(self, unit: Any, *, side: Any, picture_url: str) -> dict[str, Any]:
-        """Return the unit as its worker sees it (docs/api.md), without position, protocol and question.
+        """Return the unit as a worker sees it (docs/api.md), without position, protocol and question.
 
-        ``unit`` is a ``Unit`` row or a ``UnitSpec`` (a preview).
+        ``unit`` is a ``Unit`` row or, in a preview, a ``UnitSpec``.
         """
 
     @abstractmethod
     def clean_answer(self, answer: Any, *, unit: Any, design: StudyDesign | None) -> Any:
         """Return an answer in its stored form, still in the order that the worker saw.
 
-        Without a ``design``, as for a file, the kind's own setting applies.
+        If ``design`` is None, as for a file, the kind's own setting applies.
 
         Raises:
-            ValueError: it is invalid; the message ends with "expected ...".
+            ValueError: the answer is invalid; the message ends with "expected ...".
         """
 
     @abstractmethod
@@ -664,7 +669,7 @@ class Kind(ABC):
         """Return the unchecked answer at ``position`` of a posted form; None if there is none."""
 
     def without_texts(self, answer: Any) -> Any:
-        """Return an open answer without the free text in it; None if nothing else is left."""
+        """Return an open answer without its free text; None if it consists of free text."""
         return None if self.writes_captions else answer
 
     def describe_answer(self, answer: Any) -> str:
@@ -672,22 +677,22 @@ class Kind(ABC):
         return labels.get(answer, str(answer)) if isinstance(answer, int) else str(answer)
 
     def describe_expected(self, expected: Any) -> str:
-        """Describe what a control item expects: an answer, or a range of answers."""
+        """Describe the expected answer, or range of answers, of a control item."""
         return expected if isinstance(expected, str) else self.describe_answer(expected)
 
     def advise(self, answer: Any, design: StudyDesign) -> str:
-        """Return what a worker may want to improve in a valid answer; "" for nothing."""
+        """Return advice on how to improve a valid answer; "" if there is none."""
         return ""
 
     def describe_consensus(self, answer: Any, *, unit: Any) -> list[str]:
-        """Return the parts of an open consensus as texts, the most frequent first."""
+        """Return the parts of an open consensus as texts. The most frequent part is first."""
         return []
 
     def is_right(self, answer: Any, expected: Any) -> bool:
         return bool(answer == expected)
 
     def check_expected(self, expected: Any, *, answer: Any, unit: Any) -> None:
-        """Raise an error if answers cannot be compared with the ``expected`` answer of an imported control item."""
+        """Raise an error if answers cannot be compared with the expected answer of an imported control item."""
         self.is_right(answer, expected)
 
     @property
@@ -696,7 +701,7 @@ class Kind(ABC):
         return ()
 
     def count_right(self, expected: Any) -> int:
-        """Return how many of ``values`` are right if a control item expects ``expected``."""
+        """Return the number of answers in ``values`` that are right if a control item expects ``expected``."""
         return sum(self.is_right(value, expected) for value in self.values)
 
     def outcome_of(self, answer: Any) -> Any:
@@ -704,7 +709,7 @@ class Kind(ABC):
         return answer
 
     def expected_on_repeat(self, answer: Any) -> Any:
-        """Return the answer, or range, that a repeated unit expects, given its first answer."""
+        """Return the answer, or range of answers, that a repetition expects after this answer to the original."""
         return answer
 
 
@@ -724,7 +729,7 @@ class ChoiceKind(Kind):
         return gettext(" or ").join(map(str, sorted(self.values)))
 
     def read_form(self, form: Mapping[str, Any], position: int, unit: Any) -> Any:
-        """Read the field ``u<position>``; ``clean_answer`` later refuses text that is not a number."""
+        """Return the field ``u<position>`` as a number. Return other texts unchanged; ``clean_answer`` refuses them."""
         text = form.get(f"u{position}")
         if text in (None, ""):
             return None
@@ -741,7 +746,7 @@ class OpenKind(Kind):
 class ChoiceRehearsal(Rehearsal):
     """The rehearsal of a kind whose answers are whole numbers.
 
-    ``leaning`` maps qualities to the probability of each of ``values``.
+    ``leaning`` maps the qualities of candidates to the probability of each of ``values``.
     """
 
     def __init__(
@@ -756,7 +761,7 @@ class ChoiceRehearsal(Rehearsal):
         return plain_number(rng.choice(self.values, p=self.leaning(qualities)))
 
     def draw_answer(self, unit: Any, truth: Any, *, right: bool | None, rng: np.random.Generator) -> float:
-        """Draw any value for a random answer, and a value near the truth for a wrong one."""
+        """Draw a random answer from all values, and a wrong answer from values near the truth."""
         if right is None:
             return plain_number(rng.choice(self.values))
         good = [value for value in self.values if self.is_right(value, truth)]
@@ -769,7 +774,7 @@ class ChoiceRehearsal(Rehearsal):
         )
 
     def matches(self, consensus: Consensus, truth: Any) -> bool:
-        """Return whether the consensus value, or the grade nearest to the mean, is right."""
+        """Return whether the consensus is right. A mean counts as the nearest grade."""
         return consensus.value is not None and self.is_right(math.ceil(consensus.value - 0.5), truth)
 
 

@@ -1,4 +1,4 @@
-"""Best-worst scaling: choose the best and the worst caption of a list, or only the best (best of n)."""
+"""Best-worst scaling: workers choose the best and the worst caption of a list, or only the best (best of n)."""
 
 from __future__ import annotations
 
@@ -50,15 +50,15 @@ from quorum.statistics.aggregation import (
 if TYPE_CHECKING:
     from judgments.design.study_design import StudyDesign
 
-PRIOR = 0.5  # pseudo-wins each way keep strengths finite for captions that always won
+PRIOR = 0.5  # pseudo-wins in both directions, which keep the strengths of captions finite that always won
 BEST, WORST = "best", "worst"
 ENDS = (BEST, WORST)
-MOST_OPTIONS = 8  # captions in a list, which are chosen by number keys
+MOST_OPTIONS = 8  # captions in a list; number keys choose them
 
 
 @dataclass(frozen=True, slots=True)
 class ShownCaption:
-    """A caption of the image with row id ``item``; ``systems`` makes equal texts of different systems differ."""
+    """A caption of the image with row id ``item``. ``systems`` distinguishes equal texts of different systems."""
 
     item: int
     image: str
@@ -69,9 +69,9 @@ class ShownCaption:
 
 @dataclass(frozen=True, slots=True)
 class BestWorstAnswers:
-    """N answers as columns; ``shown``, ``best`` and ``worst`` are indices into ``captions``, grouped by image.
+    """N answers as columns. ``shown``, ``best`` and ``worst`` are indices into ``captions``, grouped by image.
 
-    ``worst`` is None if only the best was asked for.
+    ``worst`` is None if workers chose only the best caption.
     """
 
     captions: list[ShownCaption]
@@ -82,7 +82,7 @@ class BestWorstAnswers:
 
 
 def _read_answers(judged: Sequence[IncludedJudgment], *, by_system: bool = False) -> BestWorstAnswers:
-    """Return answers as columns; ``by_system`` distinguishes equal texts with different credited systems."""
+    """Return answers as columns. If ``by_system``, distinguish equal texts that different systems are credited for."""
     places: dict[ShownCaption, int] = {}
     units = {judgment.unit.pk: judgment.unit for judgment in judged}
     captions_of: dict[int, list[ShownCaption]] = {}
@@ -110,7 +110,7 @@ def _read_answers(judged: Sequence[IncludedJudgment], *, by_system: bool = False
 
 
 def scores_of(answers: BestWorstAnswers) -> list[float]:
-    """Return the best-worst score of each caption or, without the worst, how often it was best per showing."""
+    """Return the best-worst score of each caption. Without the worst, return the share of showings as the best."""
     if answers.worst is not None:
         scores: list[float] = best_worst_scores(answers.shown, answers.best, answers.worst).score.tolist()
         return scores
@@ -162,7 +162,7 @@ def _figures_of(answers: BestWorstAnswers, *, seed: int) -> dict[str, Any]:
 
 
 def _figures_of_best(answers: BestWorstAnswers) -> dict[str, Any]:
-    """Return counts, share of best and Luce strength of each caption, where only the best was asked for."""
+    """Return counts, share of best and Luce strength of each caption, if workers chose only the best caption."""
     shown, best = Counter(index for row in answers.shown for index in row), Counter(answers.best)
     rows = zip(answers.captions, scores_of(answers), _choice_strengths(answers), strict=True)
     return {
@@ -200,7 +200,7 @@ def _choice_strengths(answers: BestWorstAnswers) -> list[float | None]:
 def _strengths(answers: BestWorstAnswers, worst: Sequence[int]) -> list[float | None]:
     """Return Bradley-Terry log-strengths with mean 0 per image, from the comparisons that answers imply.
 
-    There are no intervals: comparisons from one answer are dependent, and the model would treat them as
+    There are no intervals, since the comparisons from one answer are dependent, and the model would treat them as
     independent.
     """
     winners, losers = implied_comparisons(answers.shown, answers.best, worst)
@@ -241,7 +241,7 @@ class MostFrequentEnds(OpenAggregation):
     level = "ordinal"
 
     def combine(self, answers: list[Mapping[str, int]]) -> Consensus:
-        """Return the captions most often chosen as best and as worst; null on a tie."""
+        """Return the positions of the captions that were chosen most often as best and as worst; None on a tie."""
         counts = Counter((end, chosen[end]) for chosen in answers for end in ENDS if end in chosen)
         answer = {end: _leader(counts, end) for end in ENDS if any(end in chosen for chosen in answers)}
         return Consensus(
@@ -252,7 +252,7 @@ class MostFrequentEnds(OpenAggregation):
         )
 
     def codes(self, unit: Any, answer: Mapping[str, int]) -> dict[str, float]:
-        """Code the best caption as 1, the worst as -1 if it was asked for, and the others as 0."""
+        """Return 1 for the best caption, -1 for the worst if the answer has one, and 0 for the others."""
         points = {answer[end] - 1: point for end, point in ((BEST, 1), (WORST, -1)) if end in answer}
         return {option["key"]: points.get(index, 0) for index, option in enumerate(_options(unit))}
 
@@ -262,7 +262,7 @@ class BestWorstScores(Results):
         return KindResults(study=_figures_of(_read_answers(judged), seed=seed) if judged else {})
 
     def caption_scores(self, judged: Sequence[IncludedJudgment]) -> list[CaptionScore]:
-        """Return the score of each caption by image: best-worst score or, without the worst, share of best."""
+        """Return the score of each caption: its best-worst score or, without the worst, its share of best."""
         if not judged:
             return []
         answers = _read_answers(judged, by_system=True)
@@ -287,7 +287,7 @@ class ShownOptions(Shown):
 
 
 class CaptionIds(AnswerFileFormat):
-    """Files name captions by their ids instead of their positions."""
+    """The form of answers in files: captions are named by their ids instead of their positions."""
 
     def to_file(self, answer: Any, *, content: Mapping[str, Any]) -> dict[str, Any]:
         options = content["options"]
@@ -304,7 +304,7 @@ class CaptionIds(AnswerFileFormat):
 
 
 def matches_expected_ends(answer: Mapping[str, int], expected: Mapping[str, int]) -> bool:
-    """Return whether the answer has the expected best and worst; ``expected`` may have only one of them."""
+    """Return whether the answer has the expected best and worst caption. ``expected`` may have only one of them."""
     return all(answer[end] == position for end, position in expected.items())
 
 
@@ -313,9 +313,9 @@ class BestWorstRehearsal(Rehearsal):
         self.ends = ends
 
     def draw_truth(self, unit: Any, qualities: Sequence[float], rng: np.random.Generator) -> dict[str, int]:
-        """Rank captions by a worth that is derived from their ids, so it is the same in all units.
+        """Return the best and the worst caption by a worth that is derived from ids, and thus the same in all units.
 
-        If only the best is asked for, draw it by Luce's model from the qualities of the captions.
+        If workers choose only the best caption, draw it by Luce's model from the qualities of the captions.
         """
         worth: list[float] = [_simulated_quality(option["key"]) for option in _options(unit)]
         if WORST not in self.ends and len(qualities) == len(worth):
@@ -326,7 +326,7 @@ class BestWorstRehearsal(Rehearsal):
     def draw_answer(
         self, unit: Any, truth: Mapping[str, int], *, right: bool | None, rng: np.random.Generator
     ) -> dict[str, int]:
-        """Answer correctly, name a wrong best or worst, or choose at random."""
+        """Return the right answer, an answer with a wrong best or worst, or a random answer if ``right`` is None."""
         positions = shuffled(range(1, len(_options(unit)) + 1), rng)
         answer = {} if right is None else dict(truth)
         if right is False:
@@ -342,14 +342,14 @@ class BestWorstRehearsal(Rehearsal):
         return matches_expected_ends(consensus.answer, truth)
 
 
-BEST_OF_WORDING = WORDINGS["best-of"]  # the words where the best alone is asked for
+BEST_OF_WORDING = WORDINGS["best-of"]  # the wordings if workers choose only the best caption
 
 
 class BestWorst(OpenKind):
-    """Choose the best and the worst of a list of captions, by 1-based position; the design can leave out the worst.
+    """Workers choose the best and the worst caption of a list. The design can leave out the worst.
 
-    ``content["options"]`` holds the captions in the unit's order; ``side`` is a worker's order as 0-based
-    positions.
+    An answer has the captions' positions, from 1. ``content["options"]`` has the captions in the unit's order. ``side``
+    is a worker's order, as positions from 0.
     """
 
     name = "best-worst"
@@ -400,13 +400,13 @@ class BestWorst(OpenKind):
         return {"answers": {WORST: False}} if setting == BEST else {}
 
     def defaults_for(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Expect less time if only the best is asked for."""
+        """Return ``defaults``, with less time and another question if workers choose only the best caption."""
         if not _asks_best_alone(values):
             return self.defaults
         return self.defaults | {"question": BEST_OF_WORDING[CAPTION].question, "seconds_per_unit": 15.0}
 
     def question_for(self, values: Mapping[str, Any]) -> Any:
-        """Return the question about the best, or about best and worst; that of the preset if it has one."""
+        """Return the question about the best caption, or about the best and the worst. Prefer the preset's question."""
         if not _asks_best_alone(values):
             return super().question_for(values)
         question, wording = (
@@ -462,7 +462,7 @@ class BestWorst(OpenKind):
         )
 
     def _lists(self, design: StudyDesign, image: Image, texts: Sequence[Text]) -> list[list[Text]]:
-        """Draw lists of the image's texts, from one balanced design for each number of texts."""
+        """Draw lists of the image's texts. Images with the same number of texts share a balanced design."""
         sampling = design.sampling
         lists = balanced_lists(
             len(texts),
@@ -482,7 +482,10 @@ class BestWorst(OpenKind):
         )
 
     def _reference_control(self, slot: ControlSlot, image: Image) -> Group:
-        """Hide one reference among captions of other images (the best), or the reverse (the worst)."""
+        """Return a control item with one reference, the best, among captions of other images, or the reverse.
+
+        In the reverse, a caption of another image is the worst among references.
+        """
         size = _size_of_known(slot.design, (image, *slot.images))
         captions = shuffled(image.distinct_references, slot.rng)
         end = ENDS[int(slot.rng.integers(2))]
@@ -494,7 +497,11 @@ class BestWorst(OpenKind):
         return self._control(slot, image, shuffled(options, slot.rng), (end, odd), REFERENCE)
 
     def _degraded_control(self, slot: ControlSlot, image: Image) -> Group | None:
-        """Hide one damaged caption among references (the worst) or, if they are few, the reverse (the best)."""
+        """Return a control item with one damaged caption, the worst, among references.
+
+        If the image has too few references, or if workers choose only the best caption, one reference, the best, is
+        among damaged captions. Return None if too few captions can be damaged.
+        """
         size = _size_of_known(slot.design, (image, *slot.images))
         captions = shuffled(image.distinct_references, slot.rng)
         end = WORST if len(captions) >= size - 1 and slot.design.answers.worst else BEST
@@ -551,7 +558,7 @@ class BestWorst(OpenKind):
         return {end: answer[end] for end in ends}
 
     def read_form(self, form: Mapping[str, Any], position: int, unit: Any) -> dict[str, int] | None:
-        """Read ``u<position>-best`` and, if the worst is asked for, ``u<position>-worst``, which must differ."""
+        """Read ``u<position>-best`` and, if workers choose the worst, ``u<position>-worst``. They must differ."""
         ends = self.rehearsal.ends
         numbers = [str(form.get(f"u{position}-{end}", "")) for end in ends]
         if not all(number.isascii() and number.isdigit() and len(number) < 4 for number in numbers):
@@ -564,7 +571,7 @@ class BestWorst(OpenKind):
         return [f"{end}: “{options[answer[end] - 1]['text']}”" for end in ENDS if answer.get(end)]
 
     def expected_on_repeat(self, answer: Mapping[str, int]) -> dict[str, int]:
-        """Expect only the same best caption; the worst of several bad ones varies."""
+        """Expect only the same best caption, since the choice of the worst among several bad captions varies."""
         return {BEST: answer[BEST]}
 
     def is_right(self, answer: Mapping[str, int], expected: Mapping[str, int]) -> bool:
@@ -595,7 +602,7 @@ def _asks_best_alone(values: Mapping[str, Any]) -> bool:
 
 
 def _size_of_known(design: StudyDesign, images: Sequence[Image]) -> int:
-    """Return the number of captions in a control item's list: that of the largest other list."""
+    """Return the number of captions in a control item's list, which is that of the design's largest list."""
     options = design.sampling.options
     if isinstance(options, int):
         return options

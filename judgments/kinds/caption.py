@@ -1,4 +1,4 @@
-"""The protocol in which workers write captions, which are then compared with each other (WG16 §4 and §5)."""
+"""The protocol in which workers write captions. Their captions are then compared with each other (WG16 §4 and §5)."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ if TYPE_CHECKING:
 
 MOST_CHARACTERS = next(rule.most for rule in RULES if rule.id == "far-too-long")
 
-MOST_TYPED = 5 * MOST_CHARACTERS  # an upper limit on the length; longer text is not typed by hand
-LEAST_SHARED = 0.5  # share of a simulated caption's words that one reference must contain
+MOST_TYPED = 5 * MOST_CHARACTERS  # characters of an answer; nobody types a longer text by hand
+LEAST_SHARED = 0.5  # share of a simulated caption's words that a reference must contain
 # Captions of careless simulated workers, and a caption for images without references.
 CARELESS_CAPTIONS = (
     "People are doing something in this place.",
@@ -69,7 +69,7 @@ class RefusedCaption(RefusedAnswer):
 
 
 class AllCaptions(OpenAggregation):
-    """All captions in order; there is no winner (V15 §5)."""
+    """The consensus is the list of all captions, in order. No caption is the winner (V15 §5)."""
 
     rule = "none"
     no_alpha = (
@@ -99,7 +99,7 @@ class CaptionRehearsal(Rehearsal):
         return list(unit.item.references.order_by("position").values_list("text", flat=True))
 
     def draw_answer(self, unit: Any, truth: Any, *, right: bool | None, rng: np.random.Generator) -> str:
-        """Return a varied reference (right), a truncated one (wrong), or a stock caption (random)."""
+        """Return a varied reference if ``right``, a truncated reference if wrong, or a stock caption if random."""
         if right is None:
             return CARELESS_CAPTIONS[int(rng.integers(len(CARELESS_CAPTIONS)))]
         if not truth:
@@ -109,7 +109,7 @@ class CaptionRehearsal(Rehearsal):
         return next((caption for caption in (draft, text) if not _breaks_a_rule(caption)), FALLBACK_CAPTION)
 
     def matches(self, consensus: Consensus, truth: Any) -> bool:
-        """Return whether over half of the captions share half of their words with a reference."""
+        """Return whether more than half of the captions share half of their words with a reference."""
         if not truth:
             return True
         about = sum(
@@ -146,7 +146,7 @@ class CaptionWriting(OpenKind):
     rehearsal = CaptionRehearsal()
 
     def draw_batch(self, design: StudyDesign, material: Material) -> Batch:
-        """Return one unit per image; a HIT has ``judgments_per_unit`` assignments, so writers differ."""
+        """Return one unit per image. A HIT has ``judgments_per_unit`` assignments, so different workers write."""
         if design.controls.per_hit:
             raise DesignError(
                 f"controls.per_hit is {design.controls.per_hit}, but no caption is the right one: caption writing "
@@ -176,7 +176,7 @@ class CaptionWriting(OpenKind):
         if len(answer) > MOST_TYPED:
             raise ValueError(gettext("expected at most %(most)d characters") % {"most": MOST_CHARACTERS})
         text = tidy_text(answer)
-        # Controls and lone surrogates cannot be stored; unassigned and private characters can.
+        # Control characters and single surrogates cannot be stored. Unassigned and private characters can be.
         if any(unicodedata.category(sign) in ("Cc", "Cs") for sign in text):
             raise ValueError(gettext("expected a text without control characters"))
         languages = ANY_LANGUAGE if design is None else (design.language,)
@@ -186,7 +186,7 @@ class CaptionWriting(OpenKind):
         return text
 
     def read_form(self, form: Mapping[str, Any], position: int, unit: Any) -> str | None:
-        """Read the field ``u<position>``; return None if it is blank."""
+        """Read the field ``u<position>``. Return None if it is blank."""
         text = form.get(f"u{position}")
         return text if isinstance(text, str) and tidy_text(text) else None
 

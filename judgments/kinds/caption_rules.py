@@ -1,11 +1,13 @@
 r"""The rules of caption writing, which the server and the page share.
 
-A rule is a regular expression or a count, applied to the text after ``tidy_text``. Expressions use only what Python's
-``re`` and JavaScript's ``RegExp`` read alike (no ``\b``, ``\d``, ``\s``, ``\w``, no lookbehind). V15 §5 asks for the
-main aspects, descriptions instead of dialogue, nothing overly descriptive, good grammar. H13 §2.2 and §2.3 want visible
-content in sentences: no names of people or places, no commentary, not several sentences, not lengthy. COCO is Chen et
-al. 2015, arXiv:1504.00325, section 2. All numbers and word lists are our own; "Quorum's choice" as a source marks a
-rule without a paper.
+A rule is a regular expression or a count. It is applied to the text after ``tidy_text``. Expressions use only syntax
+that Python's ``re`` and JavaScript's ``RegExp`` interpret in the same way (no ``\b``, ``\d``, ``\s``, ``\w``, and no
+lookbehind).
+
+V15 §5 asks for the main aspects, descriptions instead of dialogue, nothing overly descriptive, and good grammar. H13
+§2.2 and §2.3 ask for visible content in sentences: no names of people or places, no commentary, not several sentences,
+nothing lengthy. COCO is Chen et al. 2015, arXiv:1504.00325, section 2. All numbers and word lists are Quorum's own. The
+source "Quorum's choice" marks a rule without a paper.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ _BLANK_RUN = re.compile(f"[{BLANKS}]+")
 PATTERN_PARTS = {"start": "(?:^|[^A-Za-z'’])", "end": "(?![A-Za-z'’])", "quote": '["“”„«»]'}
 
 ENGLISH = ("en",)
-ANY_LANGUAGE = ("", "en", "zh")  # one for each set of hard rules
+ANY_LANGUAGE = ("", "en", "zh")  # one language for each set of hard rules
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +40,11 @@ class CaptionRule:
     Attributes:
         hard: whether a caption that breaks the rule is refused; otherwise the page only advises.
         message: the message to the worker.
-        bad_example, good_example: example captions.
-        pattern: a caption breaks the rule if this matches anywhere.
+        bad_example, good_example: captions that break and obey the rule.
+        pattern: a regular expression; a caption breaks the rule if it matches anywhere.
         counts: "words" or "characters" for a rule about their number.
-        languages: primary language subtags that it applies to; if empty, all except ``excluded_languages``.
+        languages: the primary subtags of the languages to which the rule applies; if empty, all except
+            ``excluded_languages``.
     """
 
     id: str
@@ -63,7 +66,7 @@ class CaptionRule:
         return first in self.languages if self.languages else first not in self.excluded_languages
 
     def is_broken_by(self, text: str) -> bool:
-        """Return whether a text, as ``tidy_text`` leaves it, breaks the rule."""
+        """Return whether a text breaks the rule. ``tidy_text`` must have been applied to it."""
         if self.counts:
             count = count_words(text) if self.counts == "words" else len(text)
             return count < self.least or bool(self.most and count > self.most)
@@ -90,7 +93,7 @@ def tidy_text(text: str) -> str:
 
 
 def count_words(text: str) -> int:
-    """Count the runs of characters between blanks that contain a letter or digit."""
+    """Return the number of words: runs of characters between blanks that contain a letter or digit."""
     return sum(any(unicodedata.category(sign)[0] in "LN" for sign in run) for run in text.split(" "))
 
 
@@ -127,7 +130,7 @@ RULES = _read()
 
 
 def first_part(language: str) -> str:
-    """Return the primary language subtag: "pt" of "pt-BR"."""
+    """Return the primary subtag of a language, such as "pt" for "pt-BR"."""
     return language.split("-")[0].lower()
 
 

@@ -1,4 +1,4 @@
-"""Ask how well a caption describes an image, from 4 to 1 (H13 §4.2.1)."""
+"""The protocol that asks how well a caption describes an image, from 4 to 1 (H13 §4.2.1)."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ if TYPE_CHECKING:
 
 
 REPEAT_TOLERANCE = (
-    0.15  # share of the scale by which equal answers to a repeated caption differ at most; or a point
+    0.15  # answers to a repeated caption may differ by this share of the scale, or by one point
 )
 MOST_GRADES = 11  # grades that a page shows as choices
 KEYS = "1234567890x"
 
 
 class MeanGrade(Aggregation):
-    """The mean grade (H13). The votes include each of the ``listed`` grades, even with count 0."""
+    """The consensus is the mean grade (H13). The votes include each of the ``listed`` grades, even with count 0."""
 
     rule = "mean"
     level = "interval"
@@ -89,10 +89,12 @@ def in_range(answer: float, expected: Any) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ScaleAnswerProbabilities:
-    """The probability of each point, by nearness to the quality; quality 1 is the lowest point, 4 the highest.
+    """The probability of each point of a scale, which falls with its distance from the quality.
+
+    Quality 1 is the lowest point, and quality 4 is the highest.
 
     Attributes:
-        spread: the fraction of the scale over which the probability falls by a factor of e.
+        spread: the distance, as a fraction of the scale, over which the probability falls by a factor of e.
     """
 
     scale: Scale
@@ -122,7 +124,7 @@ def inner_names(scale: Scale, names: Mapping[str, str]) -> list[str]:
 
 
 def keys_of(points: Sequence[float]) -> list[str]:
-    """Return a key for each of up to ``MOST_GRADES`` points: the point's own digit, or one by position."""
+    """Return a key for each of up to ``MOST_GRADES`` points: the point's own digit, or else a key by position."""
     if all(point in range(10) for point in points):
         return [str(point) for point in points]
     return list("0123456789x" if points == tuple(range(11)) else KEYS)[: len(points)]
@@ -146,8 +148,8 @@ class Graded(ImageCaptionKind):
     comparison = MetricComparison(cuts=GRADE_THRESHOLDS)
     relevance = RelevanceScale.of_means(scale)
     rehearsal: Rehearsal = ScaleRehearsal(scale, 1 / 3, in_range)
-    study_scale: Scale | None = None  # a study's own scale, for its page and API clients
-    point_names: Mapping[str, str] = {}  # labels of its points
+    study_scale: Scale | None = None  # a study's own scale, for its page and for API clients
+    point_names: Mapping[str, str] = {}  # labels of the scale's points
 
     def setting(self, design: StudyDesign) -> str:
         usual = type(self).scale
@@ -176,7 +178,7 @@ class Graded(ImageCaptionKind):
         ) % {"most": MOST_GRADES}
 
     def on_scale(self, scale: Scale, labels: Mapping[str, str] | None = None) -> Graded:
-        """Return this kind with a study's own scale; ``labels`` names some or all of its points."""
+        """Return this kind with a study's own scale. ``labels`` has labels of some or all of its points."""
         changed = copy(self)
         changed.scale = changed.study_scale = scale
         changed.values = scale.points
@@ -188,7 +190,7 @@ class Graded(ImageCaptionKind):
         return changed
 
     def answer_on(self, scale: Scale) -> None:
-        """Set choices, votes and simulated answers from a scale."""
+        """Set choices, votes and simulated answers for a scale."""
         self.choices = tuple(
             Choice(point, self.point_names.get(number_text(point), number_text(point)), key)
             for point, key in zip(scale.points, keys_of(scale.points), strict=True)
@@ -200,7 +202,7 @@ class Graded(ImageCaptionKind):
 
     @property
     def poles(self) -> tuple[str, str]:
-        """The labels of both ends; the built-in ones if a study labels no point of its scale."""
+        """The labels of the scale's two ends. They are the built-in labels if a study labels no point."""
         if self.point_names:
             ends = (number_text(self.scale.low), number_text(self.scale.high))
             return self.point_names.get(ends[0], ""), self.point_names.get(ends[1], "")
@@ -218,7 +220,7 @@ class Graded(ImageCaptionKind):
 
     @property
     def shows_key_hints(self) -> bool:
-        """Whether the page shows keys next to the points, as some keys differ from the points' numbers."""
+        """Whether some keys differ from their points' numbers, so that the page shows keys next to the points."""
         return any(choice.key != choice.code for choice in self.choices)
 
     def read_form(self, form: Mapping[str, Any], position: int, unit: Any) -> Any:
@@ -253,13 +255,13 @@ class Graded(ImageCaptionKind):
         return shown if self.study_scale is None else {**shown, "scale": self.scale_for_clients()}
 
     def scale_for_clients(self) -> dict[str, Any]:
-        """Return the scale as JSON for clients, with labels in the language of the page."""
+        """Return the scale as JSON for API clients, with labels in the language of the page."""
         assert self.study_scale is not None
         ends = {"low": self.scale.low, "high": self.scale.high, "step": self.scale.step}
         return {**ends, "labels": dict(self.point_names)}
 
     def expected_on_repeat(self, answer: float) -> str:
-        """Allow a difference of one grade, which is how far H13's judges differ in their mean grades."""
+        """Allow a difference of one grade, which is the difference between the mean grades of H13's judges."""
         return range_text(*self.scale.neighbourhood(answer, REPEAT_TOLERANCE))
 
     def is_right(self, answer: float, expected: Any) -> bool:

@@ -1,7 +1,7 @@
-"""Grounding (WG15 §3): link caption words to boxes of the picture.
+"""Grounding (WG15 §3): workers link words of a caption to boxes of the picture.
 
-A word links to at most one box; a box may have several words or none (eq. 1-3: "a woman ... her"). Words are the
-caption's tokens between blanks, 0-based; those without letter or digit cannot be linked.
+A word is linked to at most one box. A box may have several words or none (eq. 1-3: "a woman ... her"). Words are the
+caption's tokens between blanks, numbered from 0. A token without a letter or digit cannot be linked.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ from judgments.kinds.base import (
 if TYPE_CHECKING:
     from judgments.design.study_design import StudyDesign
 
-Links = dict[int, str]  # word -> box
-DRAWS = 20  # of random boxes, for each description's number of boxes
+Links = dict[int, str]  # boxes by word
+DRAWS = 20  # random draws of boxes for each description
 OMISSION_PROBABILITY = 0.1  # probability that a careful simulated worker overlooks a link
 
 
@@ -47,9 +47,9 @@ class MajorityOfLinks(OpenAggregation):
     tie_rule = "no-link"
 
     def combine(self, answers: list[list[dict[str, Any]]]) -> Consensus:
-        """Return the majority link of each word; "no box" is a choice, too, and a tied word stays unlinked.
+        """Return the majority link of each word. "No box" is a choice, too. A word with a tie is not linked.
 
-        ``share`` and ``margin`` are means over the words that anyone linked.
+        ``share`` and ``margin`` are means over the words that at least one worker linked.
         """
         links_of_answers = [as_links(answer) for answer in answers]
         n = len(answers)
@@ -78,7 +78,7 @@ class MajorityOfLinks(OpenAggregation):
         )
 
     def codes(self, unit: Any, answer: Any) -> dict[str, float]:
-        """Code each word by the 1-based number of its box; 0 for no box."""
+        """Return the number of each word's box, from 1; 0 for a word without a box."""
         number = {box["id"]: float(position) for position, box in enumerate(unit.content["boxes"], start=1)}
         links = as_links(answer)
         return {str(word): number.get(links.get(word, ""), 0.0) for word in _linkable_words(unit)}
@@ -105,16 +105,16 @@ class NamedBoxes(Results):
 def content_figures(
     named: Mapping[str, Sequence[Collection[int]]], boxes: Mapping[str, int], *, seed: int
 ) -> dict[str, Any]:
-    """Compare the boxes of each description with those of the other descriptions of its image (WG15 §5).
+    """Compare the boxes of each description with the boxes of the other descriptions of its image (WG15 §5).
 
-    ``boxes_named`` is the mean number per description (WG15: 2.89). ``floor`` compares as many random boxes (WG15
-    §4).
+    ``boxes_named`` is the mean number of boxes per description (WG15: 2.89). ``floor`` compares the same number of
+    random boxes (WG15 §4).
 
     Args:
-        named: image -> the box numbers of each description.
-        boxes: image -> its number of boxes.
+        named: the box numbers of each description, by image.
+        boxes: the number of boxes, by image.
     """
-    # Imported lazily: the metrics' machine code would cost every web process memory.
+    # Imported lazily, since the metrics' machine code takes memory in every web process.
     from quorum.metrics.content import content_upper_bound
 
     bound = content_upper_bound(list(named.values()))
@@ -148,7 +148,7 @@ def _random_links(
     selections: list[list[int]] = []
     gold: list[Sequence[Collection[int]]] = []
     image_of: list[int] = []
-    # The same images as for the upper bound.
+    # Use the same images as for the upper bound.
     usable = [name for name, descriptions in named.items() if sum(map(bool, descriptions)) > 1]
     for image, name in enumerate(sorted(usable)):
         for size in sorted(len(numbers) for numbers in named[name] if numbers):
@@ -175,7 +175,7 @@ class GroundingRehearsal(Rehearsal):
     def draw_truth(
         self, unit: Any, qualities: Sequence[float], rng: np.random.Generator
     ) -> list[dict[str, Any]]:
-        """Link words that are labels to their boxes, and half of the other boxes to random words."""
+        """Link words that are labels to their boxes. Link half of the other boxes to random words."""
         links = labels_in_caption(unit.first.text, unit.content["boxes"])
         free = [word for word in _linkable_words(unit) if word not in links]
         for box in unit.content["boxes"]:
@@ -186,7 +186,7 @@ class GroundingRehearsal(Rehearsal):
     def draw_answer(
         self, unit: Any, truth: Any, *, right: bool | None, rng: np.random.Generator
     ) -> list[dict[str, Any]]:
-        """Omit links, get one wrong, or draw random links."""
+        """Return the true links with omissions if ``right``, with a wrong link if not, or random links if None."""
         linkable, boxes = _linkable_words(unit), [box["id"] for box in unit.content["boxes"]]
         links = as_links(truth)
         if right is None:
@@ -256,14 +256,14 @@ class Grounding(OpenKind):
 
     def draw_batch(self, design: StudyDesign, material: Material) -> Batch:
         division = divide_images(design, material)
-        there = [image for image in division.judged if image.boxes and image.references]
-        if not there:
+        images_with_boxes = [image for image in division.judged if image.boxes and image.references]
+        if not images_with_boxes:
             raise DesignError(
                 f"no image of split {design.sampling.split!r} of dataset {material.name!r} has boxes and a caption; "
                 "import one with a column boxes (docs/formats.md).",
                 field="sampling.split",
             )
-        images = draw_images(there, design.sampling.images, rng_for(design.seed, "images"))
+        images = draw_images(images_with_boxes, design.sampling.images, rng_for(design.seed, "images"))
         groups = [
             Group(image.name, (self.unit(design, image, text),))
             for image in images
@@ -337,7 +337,7 @@ class Grounding(OpenKind):
         }
 
     def clean_answer(self, answer: Any, *, unit: Any, design: StudyDesign | None) -> list[dict[str, Any]]:
-        """Return the links sorted by word; an empty list is a valid answer."""
+        """Return the links sorted by word. An empty list is a valid answer. Raise ValueError for an invalid answer."""
         if not isinstance(answer, list) or not all(
             isinstance(link, Mapping) and set(link) == {"word", "box"} for link in answer
         ):
@@ -358,7 +358,7 @@ class Grounding(OpenKind):
         return links_of(links)
 
     def read_form(self, form: Mapping[str, Any], position: int, unit: Any) -> list[dict[str, Any]] | None:
-        """Read ``u<position>-w<word>`` (a box id or empty) and ``u<position>-none`` (no links at all)."""
+        """Read ``u<position>-w<word>`` (a box id or empty) and ``u<position>-none`` (no word has a box)."""
         name = f"u{position}"
         links = {
             word: str(form[f"{name}-w{word}"])
@@ -368,7 +368,7 @@ class Grounding(OpenKind):
         return links_of(links) if links or f"{name}-none" in form else None
 
     def is_right(self, answer: Any, expected: Any) -> bool:
-        """Return whether the answer has the expected links, whatever its other links."""
+        """Return whether the answer has the expected links. It may have others."""
         links, wanted = as_links(answer), as_links(expected)
         return all(links.get(word) == box for word, box in wanted.items())
 
@@ -387,15 +387,15 @@ def boxes_named(answer: Any) -> list[str]:
 
 
 def box_numbers(answer: Any, boxes: Sequence[Mapping[str, Any]]) -> list[int]:
-    """Return the 0-based indices of the boxes that an answer names."""
+    """Return the indices, from 0, of the boxes that an answer names."""
     number = {box["id"]: index for index, box in enumerate(boxes)}
     return [number[box] for box in boxes_named(answer)]
 
 
 def labels_in_caption(caption: str, boxes: Sequence[Mapping[str, Any]]) -> Links:
-    """Return links for words that equal the label of exactly one box, and occur once.
+    """Return links for words that equal the label of exactly one box and occur once in the caption.
 
-    A label of several words is linked by its last word.
+    For a label of several words, link its last word.
     """
     tokens = [trim_punctuation(normalise_text(token)) for token in caption.split()]
     heads: dict[str, list[str]] = {}

@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 
 
 class ImageCaptionKind(ChoiceKind):
-    """Judge an image with one caption.
+    """Workers judge one caption of an image.
 
-    Control items expect the answer ``good`` for a caption of the image and ``bad`` for one of another image.
+    A control item expects the answer ``good`` for a caption of the image, and ``bad`` for a caption of another image.
     """
 
     good: Any
@@ -89,7 +89,7 @@ class ImageCaptionKind(ChoiceKind):
         *,
         filtered: bool = False,
     ) -> list[UnitSpec]:
-        """Return the units of texts; each text comes with whether it audits the filter."""
+        """Return the units of ``drawn``: pairs of a text and whether it is judged to audit the filter."""
         keys = self.unit_keys(design, image, [text for text, _ in drawn])
         return [
             UnitSpec(key=key, image=image.name, first=text, filtered=filtered, audited=audited)
@@ -109,7 +109,7 @@ class ImageCaptionKind(ChoiceKind):
         )
 
     def reference_control(self, slot: ControlSlot, image: Image) -> Group:
-        """Return a caption of the image (good) or of another image (bad), at random."""
+        """Return, at random, a control item with a caption of the image (good) or of another image (bad)."""
         if slot.rng.integers(2):
             text, expected = image.references[int(slot.rng.integers(len(image.references)))], self.good
         else:
@@ -117,7 +117,7 @@ class ImageCaptionKind(ChoiceKind):
         return Group(image.name, (self.control(slot, image, text, expected, REFERENCE),))
 
     def degraded_control(self, slot: ControlSlot, image: Image) -> Group | None:
-        """Return a caption of the image with its content words replaced."""
+        """Return a control item with a damaged caption of the image; None if no caption can be damaged."""
         for caption in shuffled(image.references, slot.rng):
             damaged = degraded_text(caption, image, slot.images, slot.rng, whole=True)
             if damaged is not None:
@@ -128,7 +128,7 @@ class ImageCaptionKind(ChoiceKind):
         return Group(items[0].image.name, tuple(self.known_unit(slot, item) for item in items))
 
     def known_unit(self, slot: ControlSlot, item: Known) -> UnitSpec:
-        """Return the unit of a known item; some but not all answers must be right."""
+        """Return the unit of a known item. Raise DesignError if no answer is right or all answers are right."""
         if item.first is None:
             raise known_problem(item, "needs the caption under first")
         try:

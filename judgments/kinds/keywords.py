@@ -1,7 +1,7 @@
-"""Keywords (MC12 §3.2): choose the words of a text that describe its image.
+"""Keywords (MC12 §3.2): workers choose the words of a text that describe its image.
 
-The paper's annotators type words and mark collocations among those offered (``drawing.phrases``). Answers are
-stored as given; keywords with the same stem are merged when results are computed.
+As in the paper, they type words and mark offered collocations (``drawing.phrases``). Answers are stored as they are
+given. Results merge keywords with the same stem.
 """
 
 from __future__ import annotations
@@ -53,18 +53,19 @@ if TYPE_CHECKING:
 
 MOST_KEYWORDS = 100
 LONGEST_KEYWORD = 200  # characters
-KEYWORD_SEPARATOR = re.compile(r"[;\n\r]|,(?!\d)")  # separates typed keywords; the comma of "1,000" does not
-# Messages to the worker, from the page's script and from the server alike.
+# A separator of typed keywords. The comma of "1,000" is none.
+KEYWORD_SEPARATOR = re.compile(r"[;\n\r]|,(?!\d)")
+# Messages to the worker, which both the page's script and the server show.
 MISSING = gettext_lazy("“%(word)s” does not occur in the text.")
 UNKNOWN_PHRASE = gettext_lazy("“%(word)s” is not among the phrases below. Add its words one by one.")
-RECOVERY_F1 = 0.8  # from this F1 on, a rehearsal's keywords match the truth
+RECOVERY_F1 = 0.8  # least F1 with which a rehearsal's keywords match the truth
 RESAMPLES = 1000
 NO_COMMON_UNIT = "No unit has two judgments, so nobody can be held against anybody."
 OMISSION_PROBABILITY = 0.15  # probability that a careful simulated worker omits a keyword
 
 
 class NoKeyword(RefusedAnswer):
-    """Typed text that is not a valid keyword."""
+    """The typed text is not a valid keyword."""
 
     def __init__(self, keyword: str, why: str, message: Any) -> None:
         shown = message % {"word": _shorten_keyword(keyword, bare=True)}
@@ -72,7 +73,10 @@ class NoKeyword(RefusedAnswer):
 
 
 class KeywordCounts(OpenAggregation):
-    """The number of workers per keyword, ignoring case; ``share`` is that of the most frequent keyword."""
+    """The consensus is the number of workers per keyword, ignoring case.
+
+    ``share`` is the share of workers with the most frequent keyword.
+    """
 
     rule = "counts"
 
@@ -89,7 +93,7 @@ class KeywordCounts(OpenAggregation):
         )
 
     def codes(self, unit: Any, answer: Any) -> dict[str, float]:
-        """Code every word and offered collocation as 0 or 1: whether the answer has it."""
+        """Return 1 for each word and offered collocation that the answer has, and 0 for the others."""
         chosen = {normalise_phrase(keyword) for keyword in answer}
         names = dict.fromkeys(
             (*words_of(unit.content["text"]), *map(normalise_phrase, unit.content["collocations"]))
@@ -100,7 +104,7 @@ class KeywordCounts(OpenAggregation):
 class KeywordResults(Results):
     def figures(self, judged: Sequence[IncludedJudgment], *, seed: int) -> KindResults:
         """Return ``pairwise_f1`` by words and by stems, and ``stems`` for each unit."""
-        # Imported lazily: the metrics' machine code would cost every web process memory.
+        # Imported lazily, since the metrics' machine code takes memory in every web process.
         from quorum.metrics.keywords import keyword_forms
 
         keywords: defaultdict[int, list[frozenset[str]]] = defaultdict(list)
@@ -134,10 +138,10 @@ def f1(first: Collection[str], second: Collection[str]) -> float:
 def pairwise_f1(answers: Mapping[int, Sequence[Collection[str]]], *, seed: int) -> dict[str, Any]:
     """Return the mean F1 over pairs of answers of a unit, averaged over units, with a bootstrap interval.
 
-    ``floor`` compares the answers of each unit with those of the next unit.
+    ``floor`` compares the answers of each unit with the answers of the next unit.
 
     Args:
-        answers: unit -> the keywords of each worker.
+        answers: the keywords of each worker, by unit.
     """
     means = []
     pairs = 0
@@ -186,7 +190,7 @@ class KeywordRehearsal(Rehearsal):
     def draw_answer(
         self, unit: Any, truth: Any, *, right: bool | None, rng: np.random.Generator
     ) -> list[str]:
-        """Omit keywords of the truth, replace half of them, or draw random words."""
+        """Return the truth with omissions if ``right``, with half replaced if not, or random words if None."""
         candidates = list(dict.fromkeys(words_of(unit.content["text"])))
         if right is None:
             return _draw_keywords(candidates, int(rng.integers(1, 5)), rng)
@@ -197,7 +201,7 @@ class KeywordRehearsal(Rehearsal):
         return list(truth[: len(truth) // 2]) + _draw_keywords(others or candidates, 2, rng)
 
     def matches(self, consensus: Consensus, truth: Any) -> bool:
-        """Return whether the majority's keywords reach the F1 ``RECOVERY_F1`` with the truth."""
+        """Return whether the keywords of the majority have at least the F1 ``RECOVERY_F1`` with the truth."""
         most = {keyword for keyword, count in (consensus.answer or {}).items() if 2 * count > consensus.n}
         wanted = {normalise_phrase(phrase) for phrase in truth}
         return 2 * len(most & wanted) >= RECOVERY_F1 * (len(most) + len(wanted))
@@ -206,7 +210,7 @@ class KeywordRehearsal(Rehearsal):
 class ShownText(Shown):
     text: str
     collocations: list[str]
-    title: str = ""  # for the baseline of titles (MC12 §4.4)
+    title: str = ""  # the title, which is a baseline (MC12 §4.4)
 
 
 class Keywords(OpenKind):
@@ -242,16 +246,16 @@ class Keywords(OpenKind):
                 "to 0 (a quiz and the agreement with others tell careful participants).",
                 field="controls.per_hit",
             )
-        there = [image for image in divide_images(design, material).judged if image.text]
-        if not there:
+        images_with_text = [image for image in divide_images(design, material).judged if image.text]
+        if not images_with_text:
             raise DesignError(
                 f"no image of split {design.sampling.split!r} of dataset {material.name!r} stands with a text; "
                 "import one with a column text (docs/formats.md).",
                 field="sampling.split",
             )
-        images = draw_images(there, design.sampling.images, rng_for(design.seed, "images"))
+        images = draw_images(images_with_text, design.sampling.images, rng_for(design.seed, "images"))
         titles = design.keywords.titles
-        offered = self._offered(design, images, there)
+        offered = self._offered(design, images, images_with_text)
         groups = [Group(image.name, (self.unit(design, image, offered[image.name]),)) for image in images]
         hits = self.hits(design, groups)
         count = sum(map(len, offered.values()))
@@ -267,7 +271,7 @@ class Keywords(OpenKind):
     def _offered(
         self, design: StudyDesign, images: Sequence[Image], there: Sequence[Image]
     ) -> dict[str, list[str]]:
-        """Return image -> collocations that the page offers, spelled as in the text."""
+        """Return the collocations that the page offers, spelled as in the text, by image."""
         longest = design.keywords.longest
         if titles := frozenset(map(normalise_phrase, design.keywords.titles)):
             grams = {image.name: titles_in(image.text, titles, longest) for image in images}
@@ -302,7 +306,10 @@ class Keywords(OpenKind):
         return [f"{word} ({count})" for word, count in answer.items()]
 
     def clean_answer(self, answer: Any, *, unit: Any, design: StudyDesign | None) -> list[str]:
-        """Collapse blanks; remove punctuation at the edges, and repeated keywords."""
+        """Return the keywords without extra blanks, punctuation at the edges, and repetitions.
+
+        Raise ValueError for an invalid answer, and NoKeyword for a text that is not a keyword.
+        """
         if not isinstance(answer, list) or not all(isinstance(typed, str) for typed in answer):
             raise ValueError(gettext("expected a list of texts"))
         if len(answer) > MOST_KEYWORDS:
@@ -313,7 +320,7 @@ class Keywords(OpenKind):
         for typed in answer:
             keyword = " ".join(typed.split())
             form = normalise_phrase(keyword)
-            # Joiners and direction marks stand inside words; controls and lone surrogates do not.
+            # Words may have joiners and direction marks, but no control characters and no single surrogates.
             broken = any(unicodedata.category(sign) in ("Cc", "Cs") for sign in keyword)
             if not form or len(keyword) > LONGEST_KEYWORD or broken:
                 raise NoKeyword(keyword, "is no keyword; expected a word of the text", MISSING)
@@ -324,7 +331,7 @@ class Keywords(OpenKind):
         return list(keywords.values())
 
     def read_form(self, form: Mapping[str, Any], position: int, unit: Any) -> list[str] | None:
-        """Read ``u<position>`` (typed keywords), ``u<position>-c<n>`` (ticks) and ``u<position>-none`` (no word)."""
+        """Read ``u<position>`` (typed keywords), ``u<position>-c<n>`` (ticks) and ``u<position>-none`` (none fits)."""
         name = f"u{position}"
         typed = [phrase.strip() for phrase in KEYWORD_SEPARATOR.split(str(form.get(name) or ""))]
         ticked = [
@@ -337,14 +344,14 @@ class Keywords(OpenKind):
 
 
 def _stop_words() -> frozenset[str]:
-    """Return the stop words. The import is lazy, so that web processes start without numba."""
+    """Return the stop words. Import them lazily, so that web processes start without numba."""
     from quorum.metrics.text.word_lists import smart_stop_words
 
     return smart_stop_words()
 
 
 def stemmed(counts: Mapping[str, int]) -> dict[str, int]:
-    """Add up the counts of keywords with the same stem (MC12 §3.2); a sum may exceed the number of annotators."""
+    """Return the summed counts of keywords with the same stem (MC12 §3.2). A sum may exceed the number of workers."""
     from quorum.metrics.keywords import keyword_forms
 
     merged: Counter[str] = Counter()
@@ -353,7 +360,7 @@ def stemmed(counts: Mapping[str, int]) -> dict[str, int]:
     return by_count(merged)
 
 
-@lru_cache(maxsize=256)  # the answers of one form concern few texts and are checked at every save
+@lru_cache(maxsize=256)  # every save checks the answers of a form, which are about few texts
 def _words_in(text: str) -> frozenset[str]:
     return frozenset(vocabulary(text))
 

@@ -1,9 +1,9 @@
-"""Kinds that choose one of two candidates, and their base class.
+"""The kinds in which workers choose one of two candidates, and their base class.
 
-Triplet (V15 §3) asks which of B and C is more similar to A, without an image; pairwise (V15 App. I) asks which
-candidate describes the image better. The choice is forced, as in the papers, unless the design allows more
-(``answers``): no difference, neither, how much better, how sure. The numbers of these answers are those of
-quorum.statistics.aggregation.pair_answers.
+Triplet (V15 §3) asks which of B and C is more similar to A, without an image. Pairwise (V15 App. I) asks which
+candidate describes the image better. The choice is forced, as in the papers, unless ``answers`` of the design allows
+more: no difference, neither, strength, or confidence. quorum.statistics.aggregation.pair_answers has the numbers of
+these answers.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ NOTE_SENTENCES = {
     "pairs_short_of_references": "Pairs passed over, as they have fewer references than asked for: {}.",
     "hits_with_an_image_twice": "HITs that ask about an image more than once, as too few other images are left: {}.",
 }
-# The answers of a design besides the two sides, in the order of its keys.
+# The keys of the table ``answers`` of a design that add to the two sides, in order.
 FURTHER_ANSWERS = ("no_difference", "neither", "strength", "confidence")
 NO_DIFFERENCE_CHOICE = Choice(NO_DIFFERENCE, gettext_noop("No difference"), "0")
 NEITHER_CHOICE = Choice(NEITHER, gettext_noop("Neither of the two"), "5")
@@ -87,7 +87,7 @@ CONFIDENCE_CHOICES = (
     Choice(300, gettext_noop("Certain"), "9"),
 )
 PAIR_LIMIT = 2**31 - 1
-TIES = 0.4  # nu of Davidson's model, by which simulated people see no difference
+TIES = 0.4  # nu of Davidson's model, which decides how often simulated people see no difference
 
 
 def arena_pool(
@@ -99,7 +99,7 @@ def arena_pool(
     return tuple(sorted(units, key=lambda unit: cell[unit.pair]))
 
 
-# side, or how much better it is, and how sure the answer is
+# every side, or strength of a side, with every confidence
 ALL_ANSWERS = tuple(
     SURE * sure + side
     for sure in (0, *CONFIDENCES)
@@ -108,7 +108,7 @@ ALL_ANSWERS = tuple(
 
 
 class TwoSides(Sides):
-    """Draw whether the second candidate is shown first, in half of the units."""
+    """The order of the two candidates. The second candidate is first in half of the units."""
 
     def draw(self, units: Sequence[Any], rng: np.random.Generator) -> list[bool]:
         return balanced_sides(len(units), rng)
@@ -117,7 +117,7 @@ class TwoSides(Sides):
         return not side
 
     def to_canonical(self, answer: int, *, side: Any) -> int:
-        """Swap first and second, keeping strength and confidence."""
+        """Swap first and second if the worker saw the second candidate first. Keep strength and confidence."""
         chosen = answer % MUCH
         if not side or chosen not in (FIRST, SECOND):
             return answer
@@ -128,9 +128,9 @@ class TwoSides(Sides):
 
 
 class Majority(Aggregation):
-    """The majority of sides with explicit ties (V15 §3), whatever the strength.
+    """The consensus is the side with most votes, or a tie (V15 §3). Strength does not count.
 
-    "No difference" (0) and "neither" (3) can win. That is not a tie of votes, but names no better candidate.
+    "No difference" (0) and "neither" (3) can win. Such an outcome is not a tie of votes, but has no better candidate.
     """
 
     rule = "majority"
@@ -173,13 +173,13 @@ def side_probabilities(qualities: Sequence[float]) -> list[float]:
 
 
 def is_same_side(answer: Any, expected: Any) -> bool:
-    """Return whether two answers choose the same side; an imported expected answer may not be a number."""
+    """Return whether two answers choose the same side. The expected answer of an import may not be a number."""
     return isinstance(expected, int) and isinstance(answer, int) and answer % MUCH == expected % MUCH
 
 
 @dataclass(frozen=True, slots=True)
 class PairAnswerProbabilities:
-    """The probabilities of a design's answers (Davidson's model; strength depends on the difference in quality)."""
+    """The probabilities of a design's answers by Davidson's model. Strength depends on the difference in quality."""
 
     values: Sequence[int]
 
@@ -197,7 +197,7 @@ class PairAnswerProbabilities:
 
 
 class PairKind(ChoiceKind):
-    """Choose the first candidate (1) or the second (2)."""
+    """Workers choose the first candidate (1) or the second (2)."""
 
     values: tuple[int, ...] = (FIRST, SECOND)
     two_sided = True
@@ -216,7 +216,7 @@ class PairKind(ChoiceKind):
         pass
 
     def control_reference(self, image: Image, caption: Text, rng: np.random.Generator) -> Text | None:
-        """Return sentence A of a control item, for kinds that show it."""
+        """Return the reference, sentence A, of a control item; None if the kind shows no reference."""
         return None
 
     def apply_wording(self, design: StudyDesign) -> PairKind:
@@ -297,7 +297,7 @@ class PairKind(ChoiceKind):
 
     @property
     def has_side_buttons(self) -> bool:
-        """Whether a choice is made by clicking one of the two texts; a row below them has the other answers."""
+        """Whether workers choose by clicking one of the two texts. Other answers are in a row below the texts."""
         return "strength" not in self.extras
 
     @property
@@ -311,7 +311,7 @@ class PairKind(ChoiceKind):
     def read_form(self, form: Mapping[str, Any], position: int, unit: Any) -> Any:
         """Read ``u<position>``, and the confidence from ``v<position>``.
 
-        An answer without its confidence is kept to show it again; ``clean_answer`` refuses it.
+        Return an answer without its confidence, so that the page can show it again. ``clean_answer`` refuses it.
         """
         answer = super().read_form(form, position, unit)
         if not self.confidences or answer is None:
@@ -331,7 +331,7 @@ class PairKind(ChoiceKind):
         }
 
     def is_right(self, answer: Any, expected: Any) -> bool:
-        """Compare only the sides; strength and confidence are opinions."""
+        """Return whether the sides are the same. Strength and confidence do not count, since they are opinions."""
         return is_same_side(answer, expected)
 
     def outcome_of(self, answer: int) -> int:
@@ -454,7 +454,7 @@ class PairKind(ChoiceKind):
 
 
 class Triplet(PairKind):
-    """Compare two candidates with a reference, sentence A; each reference of a candidate pair gives a unit."""
+    """Workers compare two candidates with a reference, sentence A. Each reference of a candidate pair has a unit."""
 
     name = "triplet"
     title = "Triplet: which sentence is more similar?"
@@ -492,8 +492,8 @@ class Triplet(PairKind):
         return {"a": {"text": unit.reference.text}, "b": {"text": left.text}, "c": {"text": right.text}}
 
 
-# the options were B and C before 0.7: a design whose own texts speak of C keeps those letters
-LETTER_C = re.compile(r"(?<![\w'’])C(?![\w'’])")  # not "C'est"
+# before version 0.7, the options were B and C; a design keeps these letters if its own texts mention C
+LETTER_C = re.compile(r"(?<![\w'’])C(?![\w'’])")  # does not match "C'est"
 
 
 def _texts_of(design: StudyDesign) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Ask which of ten captions describe an image (H13 §4.3.2)."""
+"""The protocol that asks which of ten captions describe an image (H13 §4.3.2)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 class TwoThirdsMajority(Aggregation):
-    """Relevant if at least two thirds say yes, computed exactly (H13); there are no ties."""
+    """The consensus is "relevant" if at least two thirds say yes (H13). The comparison is exact; there are no ties."""
 
     rule = "two-thirds"
     supports_early_stopping = True
@@ -63,13 +63,13 @@ class TwoThirdsMajority(Aggregation):
 
 
 def relevance_probabilities(qualities: Sequence[float]) -> list[float]:
-    """Return the probabilities of no and yes: even in the middle of the scale; yes 0.05 at the lowest quality."""
+    """Return the probabilities of no and yes. They are equal in the middle; yes has 0.05 at the lowest quality."""
     yes = 1 / (1 + math.exp(2 * (2.5 - qualities[0])))
     return [1 - yes, yes]
 
 
 class Relevance(ImageCaptionKind):
-    """Judge groups of captions under one image; 1 means that the caption describes it."""
+    """Workers judge groups of captions of an image. The answer 1 means that the caption describes the image."""
 
     name = "relevance"
     wordings = WORDINGS[name]
@@ -87,9 +87,9 @@ class Relevance(ImageCaptionKind):
     good, bad = 1, 0
 
     def defaults_for(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """By default fill up groups of few captions, since groups of control items are always full.
+        """Return ``defaults`` with small groups filled up, since groups of control items are always full.
 
-        Groups are not filled up if texts and images are crossed, or if the items are named one by one.
+        Do not fill up groups if texts and images are crossed, or if ``sampling.only`` names the items.
         """
         sampling = values.get("sampling")
         if isinstance(sampling, Mapping) and (sampling.get("pairs_from") == CROSSED or sampling.get("only")):
@@ -97,7 +97,7 @@ class Relevance(ImageCaptionKind):
         return {**self.defaults, "filter": {"fill_to": values.get("captions_per_image", 10)}}
 
     def contradictions(self, design: StudyDesign) -> Iterator[str]:
-        """Refuse groups that are smaller than those of control items, which would be recognised by their size."""
+        """Refuse smaller groups than those of control items, since workers could recognise control items by size."""
         size, fill_to = design.captions_per_image, design.filter.fill_to
         drawn = design.sampling.pairs_from != CROSSED and not design.sampling.only
         if drawn and design.controls.per_hit and fill_to < size:
@@ -114,7 +114,7 @@ class Relevance(ImageCaptionKind):
     def groups(
         self, design: StudyDesign, draw: CaptionDraw, captions: ImageCaptions
     ) -> list[tuple[UnitSpec, ...]]:
-        """Split the filtered captions of an image into groups of ten; fill up the last group (H13)."""
+        """Split the filtered captions of an image into groups of ten. Fill up the last group (H13)."""
         rng = rng_for(design.seed, f"captions {captions.image.name}")
         units = self.judged(design, captions, rng)
         size = design.captions_per_image
@@ -128,7 +128,7 @@ class Relevance(ImageCaptionKind):
         return [tuple(units[start : start + size]) for start in range(0, len(units), size)]
 
     def reference_control(self, slot: ControlSlot, image: Image) -> Group:
-        """Return one to three captions of the image (right) among captions of other images."""
+        """Return a group of control items: one to three captions of the image (right), and captions of other images."""
         size, rng = slot.design.captions_per_image, slot.rng
         right = right_caption_count(image, size, rng)
         captions = shuffled(image.distinct_references, rng)[:right]
@@ -138,12 +138,15 @@ class Relevance(ImageCaptionKind):
         return Group(image.name, tuple(shuffled(units, rng)))
 
     def degraded_control(self, slot: ControlSlot, image: Image) -> Group | None:
-        """Return one to three captions of the image (right) among damaged ones and captions of other images."""
+        """Return a group of control items: one to three captions of the image (right), and damaged captions.
+
+        Captions of other images fill up the group. Return None if no caption can be damaged.
+        """
         size, rng = slot.design.captions_per_image, slot.rng
         right = right_caption_count(image, size, rng)
         captions = shuffled(image.distinct_references, rng)
         damaged: dict[str, Text] = {}
-        for base in captions * size:  # each caption again, with other words
+        for base in captions * size:  # damage each caption several times, with other words
             if len(damaged) == size - right:
                 break
             text = degraded_text(base, image, slot.images, slot.rng, whole=True)
@@ -162,7 +165,7 @@ class Relevance(ImageCaptionKind):
         return Group(items[0].image.name, tuple(shuffled(units, slot.rng)))
 
     def _filled(self, slot: ControlSlot, image: Image, units: Sequence[UnitSpec]) -> list[UnitSpec]:
-        """Return captions of other images that fill up a group of control items; a short group would be recognised."""
+        """Return captions of other images that fill up a group of control items. A short group could be recognised."""
         taken = {unit.first.text for unit in units if unit.first is not None}
         lacking = slot.design.captions_per_image - len(units)
         spare = foreign_captions(image, slot.images, lacking + len(taken), slot.rng)

@@ -1,4 +1,4 @@
-"""Ask how well a caption describes an image, from 0 to 100.
+"""The protocol that asks how well a caption describes an image, from 0 to 100.
 
 This is WMT's direct assessment (Graham et al. 2013; Bojar et al. 2016).
 """
@@ -33,14 +33,14 @@ if TYPE_CHECKING:
 
 
 RECOVERY_TOLERANCE = 0.1  # share of the scale within which a rehearsal's answer is right
-SPREAD = 0.12  # share of the scale that a rehearsal's truths for equally good captions spread over
-MOST_MISTAKE = 0.3  # share of the scale that mistakes lie beyond the right range at most
+SPREAD = 0.12  # spread of a rehearsal's true answers for equally good captions, as a share of the scale
+MOST_MISTAKE = 0.3  # largest distance of a mistake from the right range, as a share of the scale
 ROUNDING = 1e-9
 
 
 class StandardisedMeans(Results):
     def figures(self, judged: Sequence[IncludedJudgment], *, seed: int) -> KindResults:
-        """Return ``z`` for each unit: the mean of its answers, which are standardised per worker."""
+        """Return ``z`` for each unit: the mean of its answers after they are standardised per worker."""
         result = standardised_mean(
             [judgment.unit.pk for judgment in judged],
             [judgment.worker for judgment in judged],
@@ -61,7 +61,7 @@ class StandardisedMeans(Results):
 
 @dataclass(frozen=True, slots=True)
 class WithinTolerance:
-    """Return whether an answer is in the expected range or, if one number is expected, within ``tolerance`` of it."""
+    """A function that returns whether an answer is in the expected range, or within ``tolerance`` of a number."""
 
     tolerance: float
 
@@ -72,7 +72,7 @@ class WithinTolerance:
 
 class SliderRehearsal(ScaleRehearsal):
     def draw_answer(self, unit: Any, truth: Any, *, right: bool | None, rng: np.random.Generator) -> float:
-        """Place wrong answers outside the right range, at a distance of at most ``MOST_MISTAKE`` of the scale."""
+        """Draw wrong answers outside the right range, at a distance of at most ``MOST_MISTAKE`` of the scale."""
         if right is not False:
             return super().draw_answer(unit, truth, right=right, rng=rng)
         good = [index for index, value in enumerate(self.values) if self.is_right(value, truth)]

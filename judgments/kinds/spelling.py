@@ -1,7 +1,7 @@
 """Find words of a text that a dictionary lacks (V15 §5: work with poor grammar is refused; H13 §2.3: spelling).
 
-pyspellchecker's dictionary has words of English subtitles. A misspelling that equals another word in it ("mann" is
-a name) is not found, and a rare correct word may be reported. So the check only advises.
+pyspellchecker's dictionary has words of English subtitles. A misspelling that equals another of its words is not found
+("mann" is a name), and a rare correct word may be reported. Therefore the check only advises.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from spellchecker import SpellChecker
 
-LANGUAGES = ("en",)  # of others, compounds and inflected forms are missing
+LANGUAGES = ("en",)  # dictionaries of other languages lack compounds and inflected forms
 LONGEST = 20  # letters of a word for which a suggestion is sought
 MOST_WORDS = 3  # words in one piece of advice
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
@@ -21,15 +21,15 @@ _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
 
 @cache
 def _dictionary(language: str) -> SpellChecker:
-    from spellchecker import SpellChecker  # its words take 35 MB
+    from spellchecker import SpellChecker  # imported lazily, since the words take 35 MB
 
     return SpellChecker(language=language, distance=1)
 
 
 def misspellings(text: str, language: str) -> dict[str, str]:
-    """Return word -> suggestion ("" if there is none) for words that the dictionary lacks.
+    """Return a suggestion for each word that the dictionary lacks; "" if there is no suggestion.
 
-    Capitalised words are taken for names, except for the first word of the text.
+    Capitalised words count as names, except the first word of the text.
     """
     if language not in LANGUAGES:
         return {}

@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 
 class UnavailableKind(OpenKind):
-    """The kind of a study whose feature is off, or not installed.
+    """The substitute for a kind whose feature is off or not installed.
 
-    Its studies can be listed and deleted. Whatever draws, shows, reads or counts answers raises ``FeatureIsOff``.
+    Its studies can be listed and deleted. Functions that draw, show, read or count answers raise ``FeatureIsOff``.
     """
 
-    writes_captions = True  # answers may be texts, so erasing people's texts takes them whole
+    writes_captions = True  # answers may be texts, so erasing a person's texts deletes them
 
     def __init__(self, name: str, feature: str) -> None:
         self.absent, self.feature = name, feature

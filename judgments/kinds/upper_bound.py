@@ -1,6 +1,6 @@
 """Score captions by metrics against the other captions of their image (WG16 §4 and §5).
 
-This score is the human upper bound. Scoring a caption of another image instead gives the lower bound.
+This score is the human upper bound. The score of a caption of another image is the lower bound.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ METRICS = ("cider-d", "bleu-1", "bleu-2", "bleu-3", "bleu-4", "rouge-l")
 RESAMPLES = 1000
 
 WORDS = gettext_noop("number of words")
-FLOOR = "other-image"  # what stands in the place of a caption
+FLOOR = "other-image"  # the name of the lower bound in results
 TOO_FEW = "No item has two captions, so none can be held against the others."
 
 
 @dataclass(frozen=True, slots=True)
 class UpperBound(ScoreSummary):
-    """Human performance by one metric; ``floor`` is the score of captions of other images (WG16 §5)."""
+    """Human performance by one metric. ``floor`` is the score of captions of other images (WG16 §5)."""
 
     metric: str
     floor: float
@@ -46,7 +46,7 @@ class UpperBound(ScoreSummary):
 
 @dataclass(frozen=True, slots=True)
 class LeaveOneOutScores:
-    """Upper bounds by metric; ``left_out`` is the number of images with a single caption."""
+    """Upper bounds by metric. ``left_out`` is the number of images that have a single caption."""
 
     bounds: tuple[UpperBound, ...]
     images: int
@@ -71,16 +71,16 @@ class LeaveOneOutScores:
 
 
 def rank_correlations(scores: Mapping[str, Any], texts: Sequence[str], sizes: Any) -> dict[str, Any]:
-    """Return how metrics and text length correlate within items, by Spearman's rho (V15 appendices II and IV).
+    """Return the correlations of metrics and text length within items, by Spearman's rho (V15 appendices II and IV).
 
     Args:
-        scores: metric -> (n,) scores of the texts, item by item.
+        scores: (n,) scores of the texts, item by item, by the name of the metric.
         texts: (n,) texts in the same order.
         sizes: (items,) number of texts of each item.
 
     Returns:
-        ``rho``: (metrics + 1, metrics) means over items, with intervals over items; the last row correlates the
-            number of words with each metric.
+        ``rho``: (metrics + 1, metrics) means over items, with intervals over items. The last row has the correlation
+            of each metric with the number of words.
     """
     from quorum.statistics.meta.grouped import mean_within
 
@@ -93,12 +93,12 @@ def rank_correlations(scores: Mapping[str, Any], texts: Sequence[str], sizes: An
 def leave_one_out_scores(
     captions: Sequence[Sequence[str]], *, metrics: Iterable[str] = METRICS, seed: int = 0
 ) -> LeaveOneOutScores:
-    """Score each image's captions against its other captions (WG16 §4), and random captions of other images (§5).
+    """Score each caption against the other captions of its image (WG16 §4). Score random captions of other images (§5).
 
     BLEU is a mean over sentences. CIDEr-D computes document frequencies from all captions, including the scored
-    one.
+    caption.
     """
-    # imported lazily: web processes start without the compiler
+    # imported lazily, so that web processes start without the compiler
     from quorum.metrics.held_out import hold_out, of_other_images, score_held_out
 
     several = [texts for texts in captions if len(texts) > 1]

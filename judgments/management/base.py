@@ -23,16 +23,16 @@ from judgments.models import Job, Study
 from judgments.operations import Operation
 from judgments.studies.studies import find_study
 
-MOST_CHOICES = 6  # that the usage line names
+MOST_CHOICES = 6  # choices that the usage line lists
 
 
 def operation_at(path: str) -> Operation:
-    """Return an operation by its dotted path, loaded when first used, so that other commands start without it."""
+    """Return an operation by its dotted path. It is loaded when it is first used, so that other commands start fast."""
     return cast(Operation, SimpleLazyObject(partial(import_string, path)))
 
 
 class OperationCommand(QuorumCommand):
-    """Do an operation on the study that the first argument names."""
+    """A command that does an operation on the study that the first argument names."""
 
     operation: Operation
 
@@ -65,8 +65,8 @@ class OperationCommand(QuorumCommand):
 
         Raises:
             ValidationError: a parameter is missing or wrong.
-            WrongState: a running job does the same operation. A queued one does not prevent it, as a command needs
-                no worker.
+            WrongState: a running job does the same operation. A queued job does not matter, since a command needs no
+                worker.
         """
         operation = self.operation
         study = find_study(options["study"])
@@ -80,12 +80,12 @@ class OperationCommand(QuorumCommand):
 
 
 class FileOperationCommand(OperationCommand):
-    """Do an operation on a study, the first argument, with the text of a file, the second.
+    """A command that does an operation on a study with the text of a file. Its arguments are the study and the file.
 
     Attributes:
-        parameter: the operation's parameter that takes the text.
-        others: dotted path of the class of the other parameters.
-        expected: the form of the file, for the help.
+        parameter: the name of the operation's parameter for the text.
+        others: the dotted path of the class of the other parameters.
+        expected: the form of the file, for the help text.
     """
 
     parameter: ClassVar[str]
@@ -109,9 +109,9 @@ class FileOperationCommand(OperationCommand):
 
 
 def add_parameters(parser: ArgumentParser, parameters: Parameters) -> None:
-    """Add an option for each parameter; for one that is true by default, add ``--without-<name>``.
+    """Add an option for each parameter. For a parameter that is true by default, add ``--without-<name>``.
 
-    The serializer checks the values, so that pages, HTTP calls and commands give the same error messages.
+    The serializer checks the values, so that pages, HTTP calls and commands have the same error messages.
     """
     groups: dict[str, Any] = {}
     for names in parameters.one_of:
@@ -131,7 +131,7 @@ def add_parameters(parser: ArgumentParser, parameters: Parameters) -> None:
             metavar = "LIST" if isinstance(field, serializers.ListField) else None
         if isinstance(field, serializers.ChoiceField) and metavar is None:
             help_text = f"{help_text}: one of {', '.join(map(str, field.choices))}"
-        # a group asks for its members by itself
+        # the group already requires one of its members
         needed = {} if name in groups else {"required": field.required}
         group.add_argument(option, metavar=metavar, help=help_text, **needed)
 

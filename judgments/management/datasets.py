@@ -26,9 +26,9 @@ from judgments.studies.studies import find_dataset
 
 @contextmanager
 def columns_offered(use: str, options: dict[str, Any], dataset: str = "") -> Iterator[None]:
-    """If the block fails because a table has other column names, add a mapping for them to the error message.
+    """Add a column mapping to the error message if the block fails because of the names of a table's columns.
 
-    The mapping is that of the last import or, without one, a guess.
+    It is the mapping of the last import or, if there is none, a guess.
     """
     try:
         yield

@@ -1,6 +1,6 @@
-"""Commands about designs: create a study from a file, write the file of a study, compare two designs.
+"""Commands about designs: create a study from a file, write a study's file, and compare two designs.
 
-To start fast they load no serializers, and load importers only for the options that need them.
+To start fast, they load no serializers, and load importers only for options that need them.
 """
 
 from argparse import ArgumentParser
@@ -47,7 +47,7 @@ class CreateStudy(QuorumCommand):
             from judgments.importers import read_pairs
 
             sampling = values.setdefault("sampling", {})
-            if isinstance(sampling, dict):  # anything else is refused below
+            if isinstance(sampling, dict):  # another value is refused below
                 sampling |= {
                     "pairs_from": "list",
                     "listed": [list(pair) for pair in read_pairs(options["pairs"])],
@@ -66,7 +66,7 @@ class CreateStudy(QuorumCommand):
             filled = with_titles(
                 design=design,
                 titles=(line.rstrip("\r\n") for _, line in read_lines(path)),
-                # how long the list is nobody knows before its end
+                # the length of the list is unknown, so the fraction is an estimate
                 progress=lambda read: report(read / (read + 5_000_000), f"{read:,} titles"),
             )
         count = len(filled.keywords.titles)

@@ -67,7 +67,7 @@ class RunJobs(QuorumCommand):
 
 
 class JobCommand(QuorumCommand):
-    """Change the job that the first argument names; ``done`` is the verb in the confirmation."""
+    """A command that changes the job that the first argument names. ``done`` is the verb in the confirmation."""
 
     done: ClassVar[str]
 

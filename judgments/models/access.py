@@ -15,7 +15,7 @@ from judgments.models.studies import Study
 
 
 class StudyRole(models.Model):
-    """A person's role in a study; each role includes the rights of the previous ones (judgments.access.rights)."""
+    """A person's role in a study. Each role includes the rights of the previous roles (judgments.access.rights)."""
 
     class Role(models.TextChoices):
         VIEWER = "viewer", "viewer"
@@ -44,7 +44,7 @@ class StudyRole(models.Model):
 
 
 class StudyEvent(AppendOnlyRow):
-    """An action on a study: who, what, when and why. It outlives the study, whose slug it keeps."""
+    """An entry of a study's log: who did what, when and why. It remains after the study's deletion, with its slug."""
 
     study = models.ForeignKey(
         Study, on_delete=models.SET_NULL, related_name="events", null=True, blank=True,
@@ -71,7 +71,7 @@ class ApiTokenQuerySet(models.QuerySet["ApiToken"]):
 
 
 class ApiToken(models.Model):
-    """A key to the HTTP API that is shown once; ``digest`` is its SHA-256."""
+    """A token of the HTTP API. Its key is shown only once; ``digest`` is the key's SHA-256."""
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="api_tokens")
     name = models.CharField(

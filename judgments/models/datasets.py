@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 else:
     _CharField = models.CharField
 
-# Sent before others than its members may read a dataset. Receivers get ``dataset``, locked, and raise WrongState to
-# refuse.
+# Sent before a dataset is shared with people who are not its members. Receivers get ``dataset``, which is locked, and
+# raise WrongState to prevent this.
 pre_share = Signal()
 
 
@@ -37,9 +37,9 @@ def account_key(
 
 
 class NumberField(models.FloatField):
-    """A number that is read as an int if it is whole: 3, not 3.0.
+    """A number that is read as an int if it is whole, such as 3 instead of 3.0.
 
-    A SQLite column with numeric affinity does this by itself, so rows are read without a converter.
+    A SQLite column with numeric affinity does this automatically, so no converter is needed.
     """
 
     def db_type(self, connection: BaseDatabaseWrapper) -> str | None:
@@ -59,10 +59,10 @@ def picture_path(item: Item, filename: str) -> str:
 
 class DatasetQuerySet(models.QuerySet["Dataset"]):
     def visible_to(self, user: Person) -> DatasetQuerySet:
-        """Return published datasets, those in which the user has a role, and those of the user's studies.
+        """Return published datasets, datasets in which the user has a role, and datasets of the user's studies.
 
-        The permission to view datasets adds those shared with the installation; the permission to change datasets
-        adds all.
+        The permission to view datasets adds the datasets that are shared with the installation. The permission to
+        change datasets adds all datasets.
         """
         if not is_staff(user):
             return self.filter(sharing=Dataset.Sharing.PUBLISHED)
@@ -81,7 +81,7 @@ class DatasetQuerySet(models.QuerySet["Dataset"]):
 
 
 def is_staff(user: Person) -> TypeGuard[User]:
-    """Return whether the user is an active staff account, and not a worker, whose ids are from another table."""
+    """Return whether the user is an active staff account. A worker is not, even one with the id of an account."""
     return isinstance(user, User) and user.is_active and user.is_staff
 
 
@@ -129,7 +129,7 @@ class Dataset(models.Model):
 
     @property
     def known_in_part(self) -> dict[str, list[str]]:
-        """Task -> names of systems that are only partly known, from a file of judgments.
+        """The names of systems of which only some outputs are known, from a file of judgments, by task.
 
         Their ranks are positions in the list, even if earlier positions are missing.
         """
@@ -146,7 +146,7 @@ class DatasetRoleQuerySet(models.QuerySet["DatasetRole"]):
 
 
 class DatasetRole(models.Model):
-    """A person's role in a dataset; each includes the rights of the previous ones (judgments.access.dataset_roles)."""
+    """A person's role in a dataset. It includes the rights of the previous roles (judgments.access.dataset_roles)."""
 
     class Role(models.TextChoices):
         VIEWER = "viewer", "viewer"
@@ -182,7 +182,7 @@ class ItemQuerySet(models.QuerySet["Item"]):
 
 
 class Item(models.Model):
-    """An image of a dataset, by its name in the dataset (a file name, or COCO's image id)."""
+    """An image of a dataset. Its name is unique in the dataset, such as a file name or COCO's image id."""
 
     dataset = models.ForeignKey(Dataset, on_delete=models.CASCADE, related_name="items")
     name = models.CharField(max_length=200)
@@ -230,10 +230,10 @@ class CaptionQuerySet(models.QuerySet["Caption"]):
         seen = Q(role=Caption.Role.REFERENCE)
         seen |= Q(Exists(Output.objects.filter(caption=OuterRef("pk")).visible_to(user)))
         if is_staff(user):
-            study: Any = apps.get_model("judgments", "Study")  # its module imports this one
+            study: Any = apps.get_model("judgments", "Study")  # the model's module imports this module
             unit: Any = apps.get_model("judgments", "Unit")
             studies = study.objects.visible_to(user).order_by().values("pk")
-            for side in ("first", "second", "reference"):  # one query per column, as each has its own index
+            for side in ("first", "second", "reference"):  # separate queries use the columns' indexes
                 seen |= Q(Exists(unit.objects.filter(**{side: OuterRef("pk")}, study__in=studies)))
         return self.filter(
             seen,
@@ -242,7 +242,7 @@ class CaptionQuerySet(models.QuerySet["Caption"]):
 
 
 class TextKeyField(_CharField):
-    """The key of a row's text in normal form; it is set whenever the row is saved."""
+    """The key of a row's text in normal form. It is set when the row is saved."""
 
     def pre_save(self, model_instance: models.Model, add: bool) -> str:
         key = text_key(model_instance.text)  # type: ignore[attr-defined]
@@ -296,17 +296,17 @@ class SystemQuerySet(models.QuerySet["System"]):
     def open_to(self, maker: int | None) -> SystemQuerySet:
         """Return the systems that a study of this account may draw from.
 
-        A study without an account (made by a command, or the account was deleted) may draw from published systems.
+        If ``maker`` is None, since a command made the study or the account was deleted, return published systems.
         """
         of_maker = Q() if maker is None else Q(owner=maker)
         return self.filter(Q(private=False) | of_maker)
 
     def of_study(self, study: Any) -> SystemQuerySet:
-        """Return the systems that a study may draw from and reports on."""
+        """Return the systems from which a study may draw; reports are about these systems."""
         return self.filter(dataset=study.dataset_id).open_to(study.created_by_id)
 
     def captioners(self) -> SystemQuerySet:
-        """Return systems without those whose only outputs are search results, boxes or keywords."""
+        """Return all systems except those whose only outputs are search results, boxes or keywords."""
         outputs = Output.objects.filter(system=OuterRef("pk"))
         others = Exists(outputs.searches()) | Exists(SystemContent.objects.filter(system=OuterRef("pk")))
         return self.exclude(others & ~Exists(outputs.annotations()))
@@ -414,7 +414,7 @@ class SystemContentQuerySet(models.QuerySet["SystemContent"]):
 
 
 class SystemContent(models.Model):
-    """A system's output for an image: ids of boxes (WG15 §3) or keywords (MC12 §3.2), the best first."""
+    """A system's output for an image: ids of boxes (WG15 §3) or keywords (MC12 §3.2), from the best."""
 
     class Kind(models.TextChoices):
         BOXES = "boxes", "boxes"
@@ -443,7 +443,7 @@ class SystemContent(models.Model):
 
 
 class PublishedPair(models.Model):
-    """A candidate pair that the dataset was published with (PASCAL-50S, ABSTRACT-50S)."""
+    """A candidate pair that was published with the dataset, as in PASCAL-50S and ABSTRACT-50S."""
 
     dataset = models.ForeignKey(Dataset, on_delete=models.CASCADE, related_name="published_pairs")
     key = models.CharField(max_length=80)

@@ -14,11 +14,11 @@ from common.rows import FiguresField
 from judgments.models.datasets import account_key
 from judgments.models.studies import Study
 
-IMPORTS_STUDY = "import_judgments"  # the kind of job that makes a study
+IMPORTS_STUDY = "import_judgments"  # the kind of job that imports judgments as a new study
 
-DELETED_STUDY = "deleted_study"  # the argument that takes the place of "study"
+DELETED_STUDY = "deleted_study"  # the argument that replaces "study" when the study is deleted
 
-# Kinds of jobs that start by themselves while a page is open. One of a feature may still wait
+# Kinds of jobs that start automatically while a page is open. A job of a feature may still wait
 # while the feature is off.
 QUIET_JOBS = frozenset({"board", "figures"})
 
@@ -26,7 +26,8 @@ QUIET_JOBS = frozenset({"board", "figures"})
 def of_studies(*slugs: str) -> Q:
     """Return a filter for the jobs of studies.
 
-    An unfinished import is left out, since an existing study with the slug that it will use is another study.
+    An unfinished import is left out. It names the slug of a study that it will create, and a study that already has
+    this slug is another study.
     """
     not_failed = ~Q(kind=IMPORTS_STUDY) | Q(state=Job.State.DONE)
     return not_failed & Q(args__study__in=slugs)
@@ -34,7 +35,7 @@ def of_studies(*slugs: str) -> Q:
 
 class JobQuerySet(models.QuerySet["Job"]):
     def due(self) -> JobQuerySet:
-        """Return the queued jobs that may start now, oldest first."""
+        """Return the queued jobs that may start now, from the oldest."""
         now = Q(sent_at=None) | Q(sent_at__lte=Now())
         return self.filter(now, state=Job.State.QUEUED).order_by("pk")
 
@@ -42,10 +43,10 @@ class JobQuerySet(models.QuerySet["Job"]):
         return self.filter(state__in=[Job.State.QUEUED, Job.State.RUNNING])
 
     def give_back(self, *, sent_in: timedelta | None = None, counted: bool = True) -> int:
-        """Queue running jobs again; return their number.
+        """Queue running jobs again. Return their number.
 
         Args:
-            sent_in: time until the message that was sent for each is due; None if none was sent.
+            sent_in: the time until the messages that were sent for the jobs are due; None if none were sent.
             counted: whether the attempt counts.
         """
         return self.update(
@@ -60,7 +61,7 @@ class JobQuerySet(models.QuerySet["Job"]):
 
 
 class Job(models.Model):
-    """A long-running job; only judgments.jobs changes its state."""
+    """A background job. Only judgments.jobs changes its state."""
 
     class State(models.TextChoices):
         QUEUED = "queued", "waiting"
@@ -96,8 +97,8 @@ class Job(models.Model):
         ordering = ["-pk"]
         indexes = [
             models.Index(fields=["state"], name="jobs_by_state"),
-            # SQLite uses no partial index for a query with parameters. This index alone tells whose job
-            # is next.
+            # SQLite uses no partial index for a query with parameters. This index alone suffices to find
+            # the account whose job is next.
             models.Index(fields=["queue", "state", "sent_at", "created_by", "kind"], name="jobs_by_turn"),
         ]
         constraints = [
@@ -128,12 +129,12 @@ class Job(models.Model):
 
     @property
     def has_failed(self) -> bool:
-        """Whether the job ended without effect, because it failed or was cancelled."""
+        """Whether the job failed or was cancelled, and thus had no effect."""
         return self.state in (self.State.FAILED, self.State.CANCELLED)
 
 
 class CachedFigures(models.Model):
-    """Cached figures, which can be recomputed from the rows of the study."""
+    """Cached figures of a study. They can be recomputed from its rows."""
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="cached_figures")
     name = models.CharField(max_length=60)

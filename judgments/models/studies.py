@@ -11,20 +11,20 @@ from django.utils import timezone
 
 from judgments.models.datasets import Dataset, account_key
 
-# Receivers get ``study`` and return in a sentence why it cannot be opened yet, or "". They add that to the checklist
-# of the page "Launch" themselves (``annotation.launch.views.points.add_check``).
+# Receivers get ``study`` and return a sentence about why it cannot be opened yet, or "". They also add a check to the
+# page "Launch" (``annotation.launch.views.points.add_check``).
 opening = Signal()
 
 # Receivers get ``study`` and return a sentence if they have rows about its pages of work, or "".
 pages_in_use = Signal()
 
-# Receivers get ``study`` and delete rows derived from its pages of work, in the discarding transaction.
+# Receivers get ``study``. In the transaction that discards its pages of work, they delete rows derived from the pages.
 pages_discarded = Signal()
 
 
 class StudyQuerySet(models.QuerySet["Study"]):
     def visible_to(self, user: AbstractBaseUser | AnonymousUser) -> StudyQuerySet:
-        """Return the studies in which the user has a role, or all studies with the permission to view every one."""
+        """Return the studies in which the user has a role. The permission to view studies adds all others."""
         if not isinstance(user, User) or not user.is_active:
             return self.none()
         if user.has_perm("judgments.view_study") or user.has_perm("judgments.change_study"):
@@ -90,9 +90,9 @@ class Study(models.Model):
 
 
 class SavedPreset(models.Model):
-    """A design without name, dataset and seed, offered together with the built-in presets.
+    """A design without name, dataset and seed. Pages offer it together with the built-in presets.
 
-    Studies made from it store their whole design, so they do not change when it is changed or deleted.
+    A study that is made from the preset stores its whole design, so it does not change with the preset.
     """
 
     slug = models.SlugField(

@@ -1,4 +1,4 @@
-"""The models of candidate pairs, units and HITs of a study, system pairs of an arena, and outcome bounds."""
+"""The models of a study's candidate pairs, units, HITs and outcome bounds, and of an arena's system pairs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from django.utils import timezone
 from judgments.models.datasets import Caption, Item, System
 from judgments.models.studies import Study
 
-NO_SYSTEM = 0  # instead of a system's row id
+NO_SYSTEM = 0  # stands for "no system" in lists of systems' row ids
 
 
 class CandidatePair(models.Model):
@@ -49,7 +49,7 @@ class CandidatePair(models.Model):
 
 
 class Unit(models.Model):
-    """The smallest thing that is judged. ``key`` is derived from content and seed, never from a row id."""
+    """An item that is judged. ``key`` is derived from the item's content and the seed, never from a row id."""
 
     class ControlKind(models.TextChoices):
         DEGRADED = "degraded", "a caption of the item and a damaged copy of it"
@@ -116,20 +116,20 @@ class Unit(models.Model):
         ordering = ["study_id", "position"]
         verbose_name = "item"
         constraints = [
-            # As expressions, an index of its own also on SQLite: keys are in no order, and building the index after a
-            # million rows takes a fifth of the time.
+            # Names as expressions make this a separate index on SQLite, too. Keys are unordered, and building the
+            # index after inserting a million rows takes a fifth of the time.
             models.UniqueConstraint("study", "key", name="unit_key_once_per_study"),
             models.CheckConstraint(
                 condition=Q(withdrawn=False) | Q(control=True), name="only_control_items_are_withdrawn"
             ),
         ]
         indexes = [
-            # most units have one caption alone, or no pair
+            # partial indexes, since most units have only one caption, or no pair
             *(
                 models.Index(fields=[name], condition=Q((f"{name}__isnull", False)), name=f"units_by_{name}")
                 for name in ("reference", "first", "second", "pair")
             ),
-            # Without this index, each page of a long list sorts all rows.
+            # Without this index, every page of a long list would sort all rows.
             models.Index(fields=["study", "position"], name="units_in_order"),
             models.Index(
                 fields=["study", "position"], condition=Q(control=True), name="control_items_in_order"
@@ -145,11 +145,11 @@ class Unit(models.Model):
 
 
 def credited(systems: Sequence[int], gave: Iterable[int]) -> list[int]:
-    """Return the systems for which a unit, or one of its options, counts.
+    """Return the systems for which a judgment of a unit, or of one of its options, counts.
 
     Args:
         systems: the systems that the rows of an imported file credit; empty if they credit none.
-        gave: the systems that gave the text.
+        gave: the systems of the dataset whose output is the text.
     """
     return [system for system in systems if system != NO_SYSTEM] if systems else list(gave)
 
@@ -183,7 +183,7 @@ class SystemPair(models.Model):
 
 
 class DrawState(models.Model):
-    """The counts of answers from which pages of an arena were drawn. Rows are never changed."""
+    """The counts of answers by which pages of an arena were drawn. Rows are never changed."""
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="draw_states", db_index=False)
     number = models.PositiveIntegerField()
@@ -201,7 +201,7 @@ class DrawState(models.Model):
 
 
 class HIT(models.Model):
-    """A page of work that a worker accepts as a whole (*human intelligence task*)."""
+    """A page of work, which a worker accepts as a whole (*human intelligence task*)."""
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="hits", db_index=False)
     key = models.CharField(max_length=80)
@@ -248,7 +248,7 @@ class HIT(models.Model):
             ),
         ]
         indexes = [
-            # Claiming a HIT reads the head of this index, at a cost independent of the study's size.
+            # Claiming a HIT reads only the beginning of this index, so the cost does not depend on the study's size.
             models.Index(
                 fields=["study", "position"], condition=Q(open_slots__gt=0), name="open_hits_in_order"
             ),
@@ -283,7 +283,7 @@ class HITUnit(models.Model):
 
 
 class OutcomeBounds(models.Model):
-    """The bounds of a judged unit's outcome: 1 is its first answer, -1 its second, 0 a tie.
+    """The lowest and highest possible outcome of a judged unit: 1 for its first answer, -1 for its second, 0 for a tie.
 
     This is a cache that can be recomputed from the judgments.
     """

@@ -9,10 +9,10 @@ from judgments.design.reading.access_codes import refuse_guessable_code
 from judgments.design.study_design import StudyDesign
 from judgments.design.tables.participants import SHORTEST_CODE, Access
 
-# characters of codes that people type: without those that look alike
+# characters of codes that people type, without characters that look alike
 LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"
 CAPITALS = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
-CODE_LENGTH = 10  # length of a generated code: 49 bits
+CODE_LENGTH = 10  # length of a generated code, which has 49 bits
 
 
 def random_code(letters: str, length: int) -> str:
@@ -20,7 +20,7 @@ def random_code(letters: str, length: int) -> str:
 
 
 def with_code(design: StudyDesign, *, before: Access | None = None) -> StudyDesign:
-    """Add the access code that a design lacks: its previous one, or a new one."""
+    """Return the design with an access code if it needs one and has none: its previous code, or a new one."""
     access = design.access
     if before is None or access.code != before.code:
         refuse_guessable_code(access)

@@ -1,4 +1,4 @@
-"""Read the design of a study, and properties that follow from it."""
+"""Read the design of a study, and properties that depend on the design."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from judgments.design.tables.plan import RegistrationPlan
 from judgments.kinds import KINDS, Kind, installed_kind
 from judgments.models import HITUnit, Study
 
-REGISTERED = "registered"  # in a study's log, where its plan was registered
+REGISTERED = "registered"  # the code in a study's log for the registration of its plan
 
 
 def is_registered(study: Study) -> bool:
@@ -26,7 +26,7 @@ def design_of(study: Study) -> StudyDesign:
     return _validated(json.dumps(study.design))
 
 
-@lru_cache(maxsize=50)  # one request asks several times, and people work on few studies at once
+@lru_cache(maxsize=50)  # a request reads the design several times, and people work on few studies at once
 def _validated(design: str) -> StudyDesign:
     return StudyDesign.model_validate(json.loads(design))
 
@@ -45,12 +45,12 @@ def stops_early(study: Study) -> bool:
 
 
 def draws_at_claim(study: Study) -> bool:
-    """Return whether pages are drawn when they are claimed (an arena)."""
+    """Return whether the study is an arena, whose pages are drawn when they are claimed."""
     return bool(study.design.get("arena", {}).get("pages", 0))
 
 
 def has_chances(study: Study) -> bool:
-    """Return whether units have the probability with which they were drawn, as in an arena or an import of one."""
+    """Return whether units have the probability with which they were drawn, as in an arena or an imported arena."""
     if study.source != Study.Source.IMPORTED:
         return draws_at_claim(study)
     return HITUnit.objects.filter(hit__study=study, chance__isnull=False).exists()

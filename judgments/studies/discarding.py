@@ -1,4 +1,4 @@
-"""Discard the pages of work of a study that never opened, so that it is a draft again."""
+"""Discard the pages of work of a study that was never opened, so that the study is a draft again."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from judgments.models.studies import pages_discarded, pages_in_use
 from judgments.studies.designs import is_registered
 from judgments.studies.studies import lock_study
 
-KEPT_NOTES = ("left_out",)  # note of an imported template; all other notes are about the draw
+KEPT_NOTES = ("left_out",)  # a note of an imported template; all other notes are about the draw
 UNOPENED_STATES = (Study.State.DRAFT, Study.State.GENERATED)
 
 
 def count_discarded_rows(study: Study) -> dict[str, Any]:
-    """Count the rows that discarding a study's pages of work deletes."""
+    """Return the numbers of rows that are deleted if a study's pages of work are discarded."""
     units = Unit.objects.filter(study=study)
     return {
         "hits": HIT.objects.filter(study=study).count(),
@@ -43,7 +43,7 @@ def count_discarded_rows(study: Study) -> dict[str, Any]:
 
 
 def why_not_discarded(study: Study) -> str:
-    """Return a sentence that says why the pages of work cannot be discarded; "" if they can."""
+    """Return a sentence about why the pages of work cannot be discarded; "" if they can be."""
     about = {"slug": study.slug}
     if study.source != Study.Source.DESIGNED:
         return (
@@ -77,16 +77,16 @@ def why_not_discarded(study: Study) -> str:
 
 
 def can_be_discarded(study: Study) -> bool:
-    """Return whether the pages of work can be discarded; make no query for a study in another state."""
+    """Return whether the pages of work can be discarded. Make no query unless the study has generated pages."""
     return study.state == Study.State.GENERATED and not why_not_discarded(study)
 
 
 @transaction.atomic
 def discard_hits(*, study: Study, by: User | None = None) -> dict[str, Any]:
-    """Delete units, control items and HITs, so that the study is a draft again; return the numbers of deleted rows.
+    """Delete units, control items and HITs, so that the study is a draft again. Return the numbers of deleted rows.
 
-    The study's row is locked so strictly that no rows can be added that refer to it: meanwhile nobody can open it,
-    join it, or start a judge. HITs are deleted only after checking that nobody holds one.
+    The study's row is locked so strictly that no rows that refer to it can be added. Therefore nobody can open the
+    study, join it, or start a judge at the same time. HITs are deleted only if nobody has taken one.
 
     Raises:
         WrongState: the study was opened or registered, something refers to its pages of work, or there are none.
@@ -107,7 +107,7 @@ def discard_hits(*, study: Study, by: User | None = None) -> dict[str, Any]:
         CachedFigures.objects.filter(study=study),
     )
     for some in rows:
-        # does not load the rows; a foreign key from any other table makes it fail
+        # This does not load the rows. It fails if a foreign key of another table refers to them.
         some._raw_delete(some.db)
     generated_at = study.generated_at
     study.state, study.generated_at = Study.State.DRAFT, None

@@ -1,4 +1,4 @@
-"""The frame of a study's pages: sections with tabs, steps, jobs, and the page shown while figures are computed."""
+"""The frame of a study's pages: sections with tabs, steps and jobs; and the page shown while figures are computed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from judgments.studies.designs import design_of, kind_of
 from judgments.studies.pages import Context, StudyPlace, StudyStep
 from judgments.studies.study_page import PAGE_PARTS, PAGES, STEPS, first_page, study_page_address
 
-EVERY_SECONDS = 2  # between polls for figures that are being counted
+EVERY_SECONDS = 2  # seconds between polls for figures that are being computed
 
 
 def study_context(site: AdminSite, request: HttpRequest, study: Study, *, active: str) -> Context:
@@ -59,7 +59,7 @@ def study_context(site: AdminSite, request: HttpRequest, study: Study, *, active
         "other_steps": others,
         "may_preview": may_preview,
         "may_delete": may_delete,
-        "in_menu": len(others) + may_preview + may_delete > 1,  # a single one is a button
+        "in_menu": len(others) + may_preview + may_delete > 1,  # a single action is a button
         "active_page": active,
         "preview_link": preview_address(study),
         "rights": rights,
@@ -72,7 +72,7 @@ def study_context(site: AdminSite, request: HttpRequest, study: Study, *, active
 
 
 def _studies_of_criteria(study: Study, request: HttpRequest) -> list[tuple[str, Study, str]]:
-    """Return (criterion, study, address) for the studies of the other criteria of the same imported file."""
+    """Return the studies of the other criteria of the same imported file, as (criterion, study, address)."""
     slugs = study.notes.get("criteria", {})
     visible = Study.objects.visible_to(request.user).filter(slug__in=slugs.values()).exclude(pk=study.pk)
     rows = {row.slug: row for row in visible}
@@ -85,9 +85,9 @@ def _waits_for_its_launch(study: Study, next_step: StudyStep | None, active: str
 
 
 def tab_groups(study: Study, rights: Collection[str], active: str) -> list[Context]:
-    """Return the sections of a study with the tabs that the person may open; leave out sections without tabs.
+    """Return the sections of a study with the tabs that the person may open. Leave out sections without tabs.
 
-    The current page has a tab even if it has no content.
+    The current page has a tab even if the study has no content for it.
     """
     page = PAGES.get(active)
     marked = page.parent_page if page and page.parent_page else active
@@ -97,7 +97,7 @@ def tab_groups(study: Study, rights: Collection[str], active: str) -> list[Conte
             {
                 "label": gettext(page.label),
                 "link": study_page_address(study, page.name),
-                # a page without a tab is below the one that is marked, which is then not the page itself
+                # "page" marks the current page itself; "true" marks the tab of a page that has no tab
                 "current": ("page" if page.name == active else "true") if page.name == marked else "",
             }
             for page in sorted(PAGES.values(), key=lambda page: page.order)
@@ -107,9 +107,9 @@ def tab_groups(study: Study, rights: Collection[str], active: str) -> list[Conte
             and (page.name == marked or (group.has_content(study) and page.has_tab(study)))
         ]
         if tabs:
-            here = any(tab["current"] for tab in tabs)
+            is_active = any(tab["current"] for tab in tabs)
             label = group.label_for(study)
-            groups.append({"label": label, "link": tabs[0]["link"], "tabs": tabs, "active": here})
+            groups.append({"label": label, "link": tabs[0]["link"], "tabs": tabs, "active": is_active})
     return groups
 
 
@@ -120,7 +120,7 @@ def next_step_of(steps: Sequence[StudyStep], study: Study, active: str) -> Study
 
 
 def jobs_to_show(study: Study) -> list[Job]:
-    """Return queued and running jobs, and the last failed job of each kind until one succeeds or is cancelled."""
+    """Return queued and running jobs. For each kind of job, also return the last job if it failed."""
     shown: dict[str, Job] = {}
     for job in Job.objects.filter(of_studies(study.slug)).exclude(kind__in=QUIET_JOBS)[:20]:
         shown.setdefault(job.kind, job)
@@ -128,7 +128,7 @@ def jobs_to_show(study: Study) -> list[Job]:
 
 
 def show_counting(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    """Show that figures are being computed. The page's script polls this view, and gets 204 meanwhile."""
+    """Show that figures are being computed. The page's script polls this view, which answers 204 until then."""
     job = newest_figures_job(study)
     failed = job is not None and job.has_failed
     if request.headers.get("HX-Request") and not failed:

@@ -1,4 +1,4 @@
-"""The admin's first page: the account's studies, what a person has to do in them, and the next action for each."""
+"""The admin's first page: a person's studies, their open tasks in these studies, and a study's next action."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from judgments.studies.study_page import PAGES, first_page, study_page_address
 ON_A_PAGE = 20
 FINISHED = ("submitted", "approved", "rejected")
 
-NEEDS: dict[str, Need] = {}  # in the order of urgency, as the apps declare them
+NEEDS: dict[str, Need] = {}  # in order of urgency; apps fill it
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +31,11 @@ class Need:
     """Rows of a study that wait for a person's action.
 
     Attributes:
-        page: the study's page that shows them.
-        labels: for one row, and for several.
-        rows: returns the rows that wait, of all studies.
+        page: the study's page that shows the rows.
+        labels: a label for one row, and a label for several rows.
+        rows: a function that returns the waiting rows of all studies.
         button: the label of the study's button.
-        right: the right needed to handle them.
+        right: the right that a person needs to handle the rows.
     """
 
     name: str
@@ -80,7 +80,7 @@ def with_needs(studies: QuerySet[Study]) -> QuerySet[Study]:
 
 
 def waiting_for_a_person(study: Study, rights: Collection[str]) -> list[Waiting]:
-    """Return what a person with these rights has to do in the study, most urgent first; [] for a rehearsal.
+    """Return the tasks of a person with these rights in the study, from the most urgent; [] for a rehearsal.
 
     Args:
         study: a row of ``with_needs``.

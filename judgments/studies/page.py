@@ -112,7 +112,7 @@ class StudyAdmin(QuorumAdmin):
             *(
                 url(f"<int:pk>/{page.name}/", page.name, partial(self.page_view, page=page), _help_of(page))
                 for page in PAGES.values()
-                if page.name != "change"  # the admin's own address
+                if page.name != "change"  # the admin already has this address
             ),
             *(
                 url(
@@ -180,7 +180,7 @@ class StudyAdmin(QuorumAdmin):
 
     @staticmethod
     def _keep_in_log(request: HttpRequest, study: Study, step: StudyStep, last: int) -> None:
-        """Log the step, unless its service logged something after entry ``last``."""
+        """Log the step, unless its service already added an entry after entry ``last``."""
         person = signed_in(request)
         if not Study.objects.filter(pk=study.pk).exists():
             return  # the step deleted the study, and logged this before
@@ -250,7 +250,7 @@ class StudyAdmin(QuorumAdmin):
         study = self._study(request, object_id, Right.OWN)
         if request.method == "POST":
             try:
-                with transaction.atomic():  # a refused deletion leaves no entry behind
+                with transaction.atomic():  # if the deletion is refused, no log entry remains
                     self.log_deletions(request, Study.objects.filter(pk=study.pk))
                     delete_study(study=study)
             except QuorumError as error:

@@ -31,7 +31,7 @@ def never(study: Study) -> bool:
 
 
 def was_opened(study: Study) -> bool:
-    """Return whether people, or a rehearsal, could answer; true for imported judgments."""
+    """Return whether the study is or was open to people or to a rehearsal. It is true for imported judgments."""
     return study.state in (Study.State.OPEN, Study.State.CLOSED)
 
 
@@ -58,7 +58,7 @@ class StudyPlace(StrEnum):
         return True
 
     def label_for(self, study: Study) -> str:
-        """Return the label of the section; "Live" becomes "Answers" if the study is not open."""
+        """Return the label of the section. The label of "Live" is "Answers" if the study is not open."""
         if self is StudyPlace.LIVE and study.state != Study.State.OPEN:
             return gettext("Answers")
         return gettext(self.value)
@@ -69,14 +69,14 @@ class StudyPage:
     """A page about a study.
 
     Attributes:
-        name: last part of its address, and of its URL name ``admin:judgments_study_<name>``.
-        label: the label of its tab; "" for a page without one.
-        order: position among the tabs of its place; the place links to the first.
-        has_tab: whether it has a tab; its address works in any case.
-        group: its place.
-        place_before_opening: its place until the study is opened, if that is another.
+        name: the last part of the page's address, and of its URL name ``admin:judgments_study_<name>``.
+        label: the label of the page's tab; "" for a page without a tab.
+        order: the position among the tabs of the section. The section links to its first page.
+        has_tab: a function that returns whether the page has a tab. The page's address works in any case.
+        group: the section of the page.
+        place_before_opening: the section of the page until the study is opened, if it is another one.
         parent_page: for a page without a tab, the page whose tab is marked as current.
-        help: the documentation page about it, possibly with an anchor; if empty, that of its feature.
+        help: the documentation page about the page, possibly with an anchor; if empty, that of its feature.
     """
 
     name: str
@@ -108,20 +108,21 @@ class StepForm:
 
 @dataclass(frozen=True, slots=True)
 class StudyStep:
-    """An action on a study, by a post to ``do/<name>/``.
+    """An action on a study. A form posts it to ``do/<name>/``.
 
     Attributes:
         label: the label of the button.
-        run: carries it out; if it returns None, redirect to the page that the post came from.
-        message: the message afterwards; "" for none.
-        has_button: whether the button is at the top of the study's pages.
-        primary_in, primary_on: the states and pages in which it is a filled button; otherwise it is in the menu.
-        requires: another Django permission that it needs, such as ``judgments.add_study``.
-        job: the kind of job that it starts; the button is hidden while such a job is queued or runs.
+        run: the function that carries out the step. If it returns None, the response redirects to the page with the
+            form.
+        message: the message after the step; "" for none.
+        has_button: a function that returns whether the button is at the top of the study's pages.
+        primary_in, primary_on: the states and pages in which the button is filled; otherwise it is in the menu.
+        requires: a Django permission that the step needs besides its right, such as ``judgments.add_study``.
+        job: the kind of job that the step starts. The button is hidden while such a job is queued or runs.
         inline: whether an error is shown next to the step's form (``take_refusal``).
-        form: the form for ``{% step_form %}``; None if a template has it.
-        refusal_address: returns the address at which an error about a key of the design is shown; None shows it above
-            the page.
+        form: the form for ``{% step_form %}``; None if a template has the form.
+        refusal_address: a function that returns the address at which an error about a key of the design is shown. If
+            it is None, the error is shown at the top of the page.
     """
 
     name: str
@@ -141,13 +142,13 @@ class StudyStep:
 
 @dataclass(frozen=True, slots=True)
 class StartPage:
-    """A page that the page "New study" links to.
+    """A page to which the page "New study" has a link.
 
     Attributes:
-        name: last part of its address.
+        name: the last part of the page's address.
         label: the text of the link.
         text: the words before the link.
-        with_data: whether the person brings data on that page, so that no dataset is needed before.
+        with_data: whether the person uploads data on that page, so that no dataset is needed before.
     """
 
     name: str
@@ -163,10 +164,10 @@ class StartPage:
 
 @dataclass(frozen=True, slots=True)
 class PlanPart:
-    """An app's addition to the plan of a draft; its template gets the facts as ``part``.
+    """An app's addition to the plan of a draft. Its template gets the facts as ``part``.
 
-    The functions for facts and problems get the design, the number of HITs, and the number of items including
-    control items.
+    The arguments of the functions for facts and problems are the design, the number of HITs, and the number of items,
+    including control items.
     """
 
     template: str
@@ -176,7 +177,7 @@ class PlanPart:
 
 @dataclass(frozen=True, slots=True)
 class PagePart:
-    """A feature's addition to a platform page that shows ``parts``; its template gets the facts as ``part``."""
+    """A feature's addition to a page of the platform that shows ``parts``. Its template gets the facts as ``part``."""
 
     page: str
     template: str

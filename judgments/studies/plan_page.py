@@ -1,4 +1,4 @@
-"""The plan of a draft: the amounts of its design, and the place where a problem with it is shown."""
+"""The plan of a draft: the amounts of its design, and the address at which a problem of the design is shown."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def show_plan(request: HttpRequest, study: Study, context: Context) -> HttpRespo
 
 
 def plan_context(study: Study) -> Context:
-    """Return the context of the plan: the design with its amounts, a problem, or ``waits`` while it is computed."""
+    """Return the context of the plan: the design with its amounts or a problem. ``waits`` means "being computed"."""
     design = design_of(study)
     plan = cached_figures(study, PLAN).value
     if plan is None:
@@ -49,7 +49,7 @@ def plan_context(study: Study) -> Context:
 
 
 def place_of_problem(study: Study, key: str) -> str:
-    """Return the address of the design's page, at the field that shows the problem with this key."""
+    """Return the address, on the design's page, of the field that shows a problem with this key."""
     name = field_of_key(key, design_of(study))
     return f"{study_page_address(study, 'change')}?look#{f'id_{name}' if name else 'panes'}"
 
@@ -69,7 +69,7 @@ def _plan_from_json(value: dict[str, Any]) -> StudyPlan | DesignError:
 
 
 def _draw_dependencies(study: Study) -> object:
-    """Return all that a draw depends on. The last caption stands for all, since captions are only added."""
+    """Return the values on which a draw depends. The last caption suffices, since captions are only added."""
     systems = System.objects.of_study(study).order_by("pk").values_list("pk", flat=True)
     last = study.dataset.captions.aggregate(last=Max("pk"))["last"]
     return study.design, study.dataset_id, last, list(systems)

@@ -1,4 +1,4 @@
-"""Offer operations as steps of a study's pages; a form keeps what was sent when it is refused."""
+"""Offer operations as steps of a study's pages. A form that is refused is shown again with the sent values."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from judgments.studies.pages import StepForm, StudyStep, never
 from judgments.studies.study_page import add_step, study_page_address
 
 REFUSAL = "quorum-refusal"
-LONGEST_KEPT = 5000  # characters of a field
+LONGEST_KEPT = 5000  # characters of a field that are kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,14 +69,14 @@ def add_operation(
     """Offer an operation on a study's pages as a step (``StudyStep``).
 
     Args:
-        name: the name of the step, if one operation has several.
-        fields: the parameters in the step's form; None for all, () if a template has the form.
+        name: the name of the step, if one operation has several steps.
+        fields: the parameters in the step's form; None for all parameters, () if a template has the form.
         needed: optional parameters that this form requires.
-        hidden: arguments of the operation that are not parameters, as hidden fields.
-        leads_to: returns the name of the page to show afterwards; None for the page that the post came from.
-        leads_away: the page to show of the study that the operation made.
-        inline: whether an error is shown next to the form; None if there is one.
-        shows: returns a page of its own, for a result that is shown only once.
+        hidden: arguments of the operation that are not parameters; they are hidden fields.
+        leads_to: returns the name of the page to show next; None for the page with the form.
+        leads_away: the name of the page to show next of the study that the operation made.
+        inline: whether an error is shown next to the form; None for "if there is a form".
+        shows: returns a response with the result, if the result is shown only once.
     """
     field_names = tuple(operation.parameters().fields) if fields is None else fields
     form = StepForm(operation.parameters, field_names, needed, hidden)
@@ -93,7 +93,7 @@ def add_operation(
             messages.success(request, outcome.message)
             if leads_away:
                 return redirect(study_page_address(outcome.value, leads_away))
-        if not has_right(request.user, Right.VIEW, study):  # the person has just given up their own right
+        if not has_right(request.user, Right.VIEW, study):  # the person has just removed their own role
             return redirect("admin:judgments_study_changelist")
         return None if leads_to is None else redirect(study_page_address(study, leads_to(study)))
 
@@ -125,7 +125,7 @@ def read_posted_parameters(
 ) -> dict[str, Any]:
     """Return the checked parameters of a posted form. Raise QuorumError if one is missing or wrong.
 
-    With ``empty=False``, empty fields keep their defaults.
+    If ``empty`` is false, parameters with empty fields get their defaults.
     """
     sent = request.POST.copy()
     if not empty:

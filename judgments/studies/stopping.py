@@ -1,4 +1,4 @@
-"""Early stopping: outcome bounds, pages of work that get all their judgments, and the expected share of votes."""
+"""Early stopping: outcome bounds, pages of work that always get all judgments, and the expected share of votes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def describe_stopping(design: StudyDesign) -> str:
 def unit_range(kind: Kind, stopping: Stopping, values: Sequence[float], remaining: int) -> tuple[int, int]:
     """Return the outcome bounds of ``values`` with up to ``remaining`` more answers.
 
-    Under the rule "margin", a lead that reaches the margin is final once there is the minimum of answers.
+    Under the rule "margin", a lead that reaches the margin is final after the minimum number of answers.
     """
     if stopping.rule == "margin":
         outcomes = Counter(map(kind.outcome_of, values))
@@ -35,10 +35,10 @@ def unit_range(kind: Kind, stopping: Stopping, values: Sequence[float], remainin
 
 
 def full_depth_hits(design: StudyDesign, hits: int) -> frozenset[int]:
-    """Draw the 0-based numbers of the HITs that get all their judgments.
+    """Draw the numbers, from 0, of the HITs that always get all judgments.
 
-    Since units are packed at random, these HITs are a random sample of units. Other HITs can then end as a whole,
-    which saves their pay.
+    Since HITs have random units, the units of these HITs are a random sample. Other HITs can then end as a whole, which
+    saves their pay.
     """
     share = design.stopping.full_depth
     count = min(hits, max(1, round(share * hits))) if share else 0
@@ -46,9 +46,11 @@ def full_depth_hits(design: StudyDesign, hits: int) -> frozenset[int]:
 
 
 def expected_share(design: StudyDesign, *, references: int, accuracy: float = ASSUMED_ACCURACY) -> float:
-    """Return the expected share of votes that a study uses, if answers are right with ``accuracy``.
+    """Return the expected share of votes that a study uses.
 
-    ``references`` is the number of units of a candidate pair; 1 for single units.
+    Args:
+        references: the number of units of a candidate pair; 1 for single units.
+        accuracy: the assumed probability that an answer is right.
     """
     stopping, votes = design.stopping, design.judgments_per_unit
     if stopping.rule == "none" or references < 1:
@@ -65,7 +67,7 @@ def expected_share(design: StudyDesign, *, references: int, accuracy: float = AS
             values = [kind.values[0]] * first + [kind.values[-1]] * second
             return unit_range(kind, stopping, values, remaining)
 
-        # If the two answers differ in kind (relevance), assume equally many units of either truth.
+        # If the two answers are not symmetric, as in relevance, assume that each is right for half of the units.
         expected_counts = [
             expected_votes(range_of, votes=votes, accuracy=probability)
             for probability in (accuracy, 1 - accuracy)

@@ -31,7 +31,7 @@ def find_study(slug: str) -> Study:
     """Return the study with this slug. Raise ObjectNotFound if there is none."""
     study = Study.objects.select_related("dataset").filter(slug=slug).first()
     if study is None:
-        # participants come here, too, and learn no names
+        # participants see this error, too, and must not learn the names of studies
         slugs = Study.objects.values_list("slug", flat=True) if current_act().door == "command" else ()
         raise ObjectNotFound(
             gettext("There is no study %(slug)r.") % {"slug": slug} + did_you_mean(slug, slugs)
@@ -41,7 +41,11 @@ def find_study(slug: str) -> Study:
 
 
 def find_dataset(name: str, *, user: User | None = None) -> Dataset:
-    """Return a dataset visible to ``user`` (None: any). Raise ObjectNotFound, with the names of visible ones."""
+    """Return the dataset with this name.
+
+    Raise ObjectNotFound, with the names of visible datasets, if there is none that ``user`` may see. ``user`` None may
+    see all datasets.
+    """
     datasets = Dataset.objects.all() if user is None else visible_rows(Dataset.objects.all(), user)
     dataset = datasets.filter(name=name).first()
     if dataset is None:
@@ -89,14 +93,16 @@ def create_study(*, design: StudyDesign, user: User | None = None) -> Study:
 def change_design(
     *, study: Study, design: StudyDesign, user: User | None = None, all_by_hand: bool = False
 ) -> Study:
-    """Replace the design of a draft; if the slug changes, its jobs are kept.
+    """Replace the design of a draft. If the slug changes, the study keeps its jobs.
 
     Args:
-        all_by_hand: whether ``design`` has all manual changes; otherwise, a design without any keeps the draft's.
+        all_by_hand: whether ``design`` has all manual changes. Otherwise, a design without manual changes keeps those
+            of the draft.
 
     Raises:
         WrongState: HITs were generated.
-        DesignError, DataConflict: as for ``create_study``, or the registered plan differs.
+        DesignError: the dataset is unusable as for ``create_study``, or the plan differs from the registered plan.
+        DataConflict: the slug is taken.
     """
     require_state(study, Study.State.DRAFT, gettext("its design can no longer be changed"))
     if not (all_by_hand or design.by_hand) and (by_hand := study.design.get("by_hand")):
@@ -153,7 +159,7 @@ def _rename_jobs(before: str, after: str) -> None:
 
 
 def _detach_jobs(slug: str) -> None:
-    """Remove the study's slug from its jobs, and mark the queued ones as failed.
+    """Remove a deleted study's slug from its jobs, and mark queued jobs as failed.
 
     Otherwise the jobs would appear in a later study with the same slug.
     """
@@ -167,7 +173,7 @@ def _detach_jobs(slug: str) -> None:
 
 @transaction.atomic
 def duplicate_study(*, study: Study, name: str = "", slug: str = "", user: User | None = None) -> Study:
-    """Create a draft with the same design; name and slug get the next free number by default."""
+    """Create a draft with the same design. By default, its name and slug get the next free number."""
     number = next_copy(study)
     values = without_short_code(study.design) | {
         "slug": slug or f"{study.slug[:75]}-{number}",
@@ -210,10 +216,10 @@ def delete_study(*, study: Study) -> None:
 
 @transaction.atomic
 def mark_open(*, study: Study) -> Study:
-    """Change the state of a generated or closed study to open; ``annotation.crowds.opening`` publishes it afterwards.
+    """Change the state of a generated or closed study to open. ``annotation.crowds.opening`` then publishes it.
 
     Raises:
-        WrongState: the study cannot be opened, or a feature objects by the signal ``opening``.
+        WrongState: the study cannot be opened, or a receiver of the signal ``opening`` returns a reason against it.
     """
     lock_study(study)
     if study.state == Study.State.OPEN:
@@ -245,7 +251,7 @@ def refuse_opening(*, study: Study) -> None:
 
 
 def refuse_absent_quiz(*, study: Study) -> None:
-    """Raise WrongState if the design has a quiz but its feature is off, since everybody would be admitted."""
+    """Raise WrongState if the design has a quiz but quizzes are off, since everybody would be admitted."""
     absence = describe_absence(design_of(study).quiz)
     if absence and not study.simulated:
         raise WrongState(absence)
@@ -253,7 +259,7 @@ def refuse_absent_quiz(*, study: Study) -> None:
 
 @transaction.atomic
 def mark_closed(*, study: Study) -> Study:
-    """Change the state from open to closed; workers may still submit until their lease ends."""
+    """Change the state from open to closed. Workers may still submit until their lease ends."""
     lock_study(study)
     if study.state == Study.State.CLOSED:
         return study
@@ -266,8 +272,8 @@ def mark_closed(*, study: Study) -> Study:
 def lock_study(study: Study, *, no_key: bool = True) -> None:
     """Refresh ``study`` and lock its row until the transaction ends. Raise ObjectNotFound if it was deleted.
 
-    With ``no_key``, other transactions may still add rows that refer to the study. This avoids a deadlock with
-    claims, which lock their HIT before their commit checks the foreign key to the study.
+    If ``no_key`` is set, other transactions may still add rows that refer to the study. This avoids a deadlock with
+    claims, which first lock their HIT, and at commit check the foreign key to the study.
     """
     if Study.objects.select_for_update(no_key=no_key).filter(pk=study.pk).first() is None:
         raise ObjectNotFound(gettext("Study %(slug)r no longer exists.") % {"slug": study.slug})

@@ -27,7 +27,7 @@ PAGE_PARTS: list[PagePart] = []
 
 
 def study_page(name: str, label: str = "", **options: Any) -> Callable[[View], View]:
-    """Register a view as a page of a study; the options are attributes of ``StudyPage``."""
+    """Register a view as a page of a study. The options are attributes of ``StudyPage``."""
 
     def register(view: View) -> View:
         PAGES[name] = StudyPage(name=name, label=label, view=view, **options)
@@ -53,7 +53,7 @@ def add_page_part(part: PagePart) -> None:
 
 
 def parts_of_plan(design: StudyDesign, plan: StudyPlan) -> list[dict[str, Any]]:
-    items = plan.judgments // design.judgments_per_unit  # on all pages
+    items = plan.judgments // design.judgments_per_unit  # number of items on all pages
     return [{"template": part.template, "facts": part.facts(design, plan.hits, items)} for part in PLAN_PARTS]
 
 

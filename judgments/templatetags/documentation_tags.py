@@ -1,4 +1,4 @@
-"""Template tags that link a page of the admin to its documentation, and an empty list to what fills it."""
+"""Template tags for a link from an admin page to its documentation, and for a button on an empty list."""
 
 from __future__ import annotations
 
@@ -17,6 +17,6 @@ def help_address(context: RequestContext) -> str:
 
 @register.simple_tag(takes_context=True)
 def button_when_empty(context: RequestContext) -> dict[str, str]:
-    from judgments.admin.base import next_for_empty_list  # the theme, of which that is, loads all tags first
+    from judgments.admin.base import next_for_empty_list  # imported late, after the theme
 
     return next_for_empty_list(context["cl"].model_admin, context.request)

@@ -21,7 +21,7 @@ from judgments.models import Study
 
 register = template.Library()
 
-# The control of each type of field; the first that fits, "text" for all others.
+# The form control of each type of field. The first type that matches counts; other types have the control "text".
 INPUTS: tuple[tuple[type[serializers.Field[Any, Any, Any, Any]], str], ...] = (
     (serializers.BooleanField, "checkbox"),
     (serializers.IntegerField, "number"),
@@ -31,32 +31,32 @@ INPUTS: tuple[tuple[type[serializers.Field[Any, Any, Any, Any]], str], ...] = (
 
 
 def _is_number(value: Any) -> bool:
-    """Return whether a value is a number; templates pass '' for missing ones."""
+    """Return whether a value is a finite number. Templates pass "" for a missing value."""
     return isinstance(value, int | float) and math.isfinite(value)
 
 
 @register.filter
 def file_size(size: int) -> str:
-    """Format a size in bytes, such as 1.2 MB, with a decimal point as all numbers on staff pages."""
+    """Format a size in bytes, such as 1.2 MB. As on all staff pages, the decimal sign is a point."""
     return str(filesizeformat(size)).replace(",", ".")
 
 
 @register.filter
 def thousands(value: Any) -> str:
-    """Format as 12,345, or a dash."""
-    whole = isinstance(value, float) and value.is_integer()  # as JSON may hand a count back
+    """Format a number as 12,345. Return a dash for other values."""
+    whole = isinstance(value, float) and value.is_integer()  # JSON may turn a count into a float
     return amounts.thousands(int(value) if whole else value) if _is_number(value) else DASH
 
 
 @register.filter
 def coefficient(value: Any, digits: int = 2) -> str:
-    """Format as .62, -.05, 1.00, or a dash."""
+    """Format a coefficient as .62, -.05 or 1.00. Return a dash for other values."""
     return amounts.coefficient(value, digits) if _is_number(value) else DASH
 
 
 @register.filter
 def p_value(value: Any, sentence: str = "") -> str:
-    """Format a p value as .047 or < .001; with `sentence`, as p = .047; or as a dash."""
+    """Format a p value as .047 or < .001, or as p = .047 if `sentence` is set. Return a dash for other values."""
     shown = amounts.p_in_text if sentence else amounts.p_value
     return shown(value) if _is_number(value) else DASH
 
@@ -68,7 +68,7 @@ def is_markup(value: Any) -> bool:
 
 @register.filter
 def cents(value: Any, currency: str = "") -> str:
-    """Format an amount in cents as 12.30 USD, or a dash."""
+    """Format an amount in cents as 12.30 USD. Return a dash for other values."""
     if not isinstance(value, int):
         return DASH
     return amounts.spell_cents(value, currency).replace(" ", amounts.NO_BREAK)
@@ -76,14 +76,19 @@ def cents(value: Any, currency: str = "") -> str:
 
 @register.filter
 def percent(value: Any, unit: str = "%") -> str:
-    """Format a fraction as 62 %, as 62 if `unit` is empty, or as a dash."""
+    """Format a fraction as 62 %, or as 62 if `unit` is empty. Return a dash for other values."""
     shown = amounts.percent if unit else amounts.percent_number
     return shown(value) if _is_number(value) else DASH
 
 
 @register.filter
 def interval(figure: Any, shows: Any = 2) -> str:
-    """Format the ends of an interval, in a mapping or an object, as [.58, .66], as "percent", or as a dash."""
+    """Format an interval as [.58, .66], or return a dash if an end is missing.
+
+    Args:
+        figure: a mapping or an object with the ends.
+        shows: the number of digits, or "percent".
+    """
     get = figure.get if isinstance(figure, Mapping) else lambda end: getattr(figure, end, None)
     shown = amounts.percent if shows == "percent" else lambda end: amounts.coefficient(end, shows)
     low, high = get("low"), get("high")
@@ -108,13 +113,13 @@ def step_form(
     reason: bool = False,
     **begin: Any,
 ) -> dict[str, Any]:
-    """Return the context of a step's form, which is collapsed until it is opened or was refused.
+    """Return the context of a step's form. The form is collapsed until it is opened or refused.
 
     Args:
         button: a CSS class of the button.
         reason: whether the form itself shows why it was refused.
-        begin: initial values of fields, instead of the fields' own; a page can also give them by step in the
-            variable ``begin`` of its context.
+        begin: initial values of fields, which replace the fields' own. The variable ``begin`` of a page's context can
+            also have them, by step.
     """
     step = context["steps"][name]
     refusal = context.get("refusal")

@@ -1,4 +1,4 @@
-"""Metrics that score captions against references. No Django, no clock, no global random state.
+"""Metrics that score captions against references, without Django, a clock, or global random state.
 
 All functions raise InvalidInput for invalid data and UnknownName for unknown options. Unless stated otherwise, arrays
 are (n,) float64 or int64, one entry for each candidate. Compiled kernels see texts as numbered words (`text.tokens`).

@@ -1,19 +1,21 @@
 """BLEU-1..4 as the MS COCO caption evaluation computes it (Papineni et al. 2002; V15 eq. 6-8).
 
-The evaluation multiplies (correct + 1e-15) / (guessed + 1e-9) over the orders; without the constants a third of the
-candidate pairs of PASCAL-50S tie at 0. The brevity penalty takes the closest reference length.
+The evaluation multiplies (correct + 1e-15) / (guessed + 1e-9) over the orders. Without the constants a third of the
+candidate pairs of PASCAL-50S tie at 0. The brevity penalty uses the reference length closest to the candidate's.
 
-`smoothing="nist"` is that of WG16: the k-th precision without a match becomes 1 / (2^k guessed), as in NIST's
-mteval-v13a (Chen, Cherry 2014, technique 3); an order without n-grams counts as one guess. `length="mean"` takes the
+`smoothing="nist"` is the smoothing of WG16: the k-th precision without a match becomes 1 / (2^k guessed), as in NIST's
+mteval-v13a (Chen, Cherry 2014, technique 3). An order without n-grams counts as one guess. `length="mean"` uses the
 mean length of the references, which agrees with the figures that V15 report for BLEU-4 on stems
 (contrib/packs/README.md).
 
-Also the unigram overlap of H13 §4.1.1 and §4.3.2, and the Bleu-pre counts of its filter.
+The module also has the unigram overlap of H13 §4.1.1 and §4.3.2, and the Bleu-pre counts of its filter:
 
-Bleu(i, s) = sum_w min(c_s(w), max_r c_r(w)) / sum_w c_s(w), Rouge(i, s) = sum_r sum_w min(c_s(w), c_r(w)) / sum_r sum_w
-c_r(w), without brevity penalty. Bleu-pre is Bleu after the stop-word removal and stemming (of words of more than three
-letters) of ROUGE-1.5.5 (Lin 2004). `order="stem-first"` stems first, which agrees with the filter figures that H13
-report.
+    Bleu(i, s) = sum_w min(c_s(w), max_r c_r(w)) / sum_w c_s(w)
+    Rouge(i, s) = sum_r sum_w min(c_s(w), c_r(w)) / sum_r sum_w c_r(w)
+
+Neither has a brevity penalty. Bleu-pre is Bleu after stop words are removed and the other words, if longer than three
+letters, are stemmed as in ROUGE-1.5.5 (Lin 2004). `order="stem-first"` stems first, which agrees with the filter
+figures that H13 report.
 """
 
 from collections.abc import Sequence
@@ -52,10 +54,10 @@ LENGTHS = (CLOSEST, MEAN)
 
 @dataclass(frozen=True)
 class BleuStatistics:
-    """Counts of n candidates, from which BLEU follows.
+    """Counts for n candidates, from which BLEU is computed.
 
-    correct, guessed: (n, 4) int64 clipped matches, and n-grams of the candidate, by order. length,
-    reference_length: (n,) words.
+    correct: (n, 4) int64, clipped matches by order. guessed: (n, 4) int64, n-grams of the candidate by order. length,
+    reference_length: (n,) numbers of words.
     """
 
     correct: Ints
@@ -106,7 +108,7 @@ def _matches_of_groups(shared: tuple[Task, int], groups: tuple[int, int]) -> tup
 def _clipped_matches(task: Task, orders: int) -> Ints:
     """Return `clipped_matches` of a task, in the order of `task.candidates`.
 
-    A trie holds the n-grams of a group. A node stores the largest count of its n-gram in one reference, and a
+    A trie holds the n-grams of a group. Each node stores the largest count of its n-gram in any one reference, and a
     running count.
     """
     tokens, starts, references, candidates, candidate_starts = task
@@ -140,7 +142,7 @@ def _clipped_matches(task: Task, orders: int) -> Ints:
                         count[node] = 0
                     count[node] += 1
                     most[node] = max(most[node], count[node])
-        # Count each candidate's n-grams, at most as often as the reference with most of them has them.
+        # Count each candidate's n-grams, each at most as often as it occurs in any one reference.
         for index in range(candidate_starts[group], candidate_starts[group + 1]):
             text = candidates[index]
             end = starts[text + 1]
@@ -194,7 +196,7 @@ def bleu_scores(statistics: BleuStatistics, smoothing: str = "coco") -> Floats:
 
 
 def _nist_precisions(statistics: BleuStatistics) -> Floats:
-    """Return the (n, 4) precisions by order, smoothed as by NIST; all 0 for a candidate without a matching word."""
+    """Return the (n, 4) precisions by order, with NIST's smoothing; all 0 for a candidate without a matching word."""
     guessed = np.maximum(statistics.guessed, 1)
     empty = statistics.correct == 0
     halvings = np.exp2(np.cumsum(empty, axis=1))
@@ -293,9 +295,9 @@ def bleu_pre_pairs(
 def _prepared(
     captions: Sequence[str], references: Sequence[Sequence[str]], order: str
 ) -> tuple[TokenizedTexts, Ints, Ints]:
-    """Return the changed words, the bounds of the distinct lists of references, and the number of each image's list.
+    """Return the changed words of the captions and references, the bounds of the lists, and each image's list number.
 
-    The texts are the captions, followed by the references.
+    The words of the captions come first. A list object that several images share has one number.
     """
     if order not in CHANGES:
         raise UnknownName("order", order, CHANGES)
@@ -309,7 +311,7 @@ def _prepared(
 
 @compiled
 def _note_most(tokens: Numbers, starts: Ints, first: int, last: int, count: Ints, most: Ints) -> None:
-    """Raise most[word] to the largest count of the word in any one of the texts first to last - 1."""
+    """Set most[word] to the largest count of each word in any one of the texts first to last - 1."""
     for text in range(first, last):
         for position in range(starts[text], starts[text + 1]):
             count[tokens[position]] += 1
@@ -320,7 +322,10 @@ def _note_most(tokens: Numbers, starts: Ints, first: int, last: int, count: Ints
 
 @compiled
 def _matches(tokens: Numbers, first: int, last: int, count: Ints, most: Ints) -> int:
-    """Count the words tokens[first:last], word w at most most[w] times; `count` is zero before and after."""
+    """Return the number of words in tokens[first:last], counting word w at most most[w] times.
+
+    `count` must be zero, and is zero again afterwards.
+    """
     hits = 0
     for position in range(first, last):
         if count[tokens[position]] < most[tokens[position]]:

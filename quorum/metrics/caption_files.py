@@ -1,4 +1,4 @@
-"""Read files of captions: references, and the candidates of systems. No database, no Django.
+"""Read files of captions, which are references or candidates of systems. The module needs no database and no Django.
 
 References: COCO captions JSON, `{"<image>": ["caption", ...]}`, or JSON lines `{"image", "caption"}`.
 Candidates: COCO results JSON, `{"<image>": "caption"}`, or JSON lines `{"image", "caption", "system"}`.
@@ -24,7 +24,7 @@ _DECODE_ROW = json.JSONDecoder().decode
 
 
 class _Row(NamedTuple):
-    """A caption of a file; `where`, its place in the file, begins error messages."""
+    """A caption of a file. `where` is its place in the file, with which error messages begin."""
 
     where: str
     image: str
@@ -53,7 +53,10 @@ def read_references(path: Path) -> References:
 
 
 def read_candidates(path: Path) -> Candidates:
-    """Return the captions by system and image; rows without a system belong to a system named after the file."""
+    """Return the captions by system and image. Rows without a system belong to a system named after the file.
+
+    Raise InvalidFile if a system has two captions for an image.
+    """
     systems: Candidates = {}
     name = Path(path.name.removesuffix(".gz")).stem
     for row in _caption_rows(path, _candidate_rows):
@@ -150,7 +153,7 @@ def _formatted_rows(path: Path, document: Document) -> Iterator[_Row]:
 def _is_row(line: str) -> bool:
     try:
         value = json.loads(line)
-    except (ValueError, RecursionError):  # nested too deeply, or no JSON
+    except (ValueError, RecursionError):  # nested too deeply, or not JSON
         return False
     return isinstance(value, dict) and {"image", "caption"} <= value.keys()
 
@@ -189,7 +192,7 @@ def _parsed(path: Path, first_line: int, text: str, decode: Callable[[str], Any]
 
 def _image(value: dict[str, Any], key: str, where: str) -> str:
     image = value.get(key)
-    # True is an int to Python but no image's name.
+    # True is an int in Python, but not the name of an image.
     if isinstance(image, bool) or not isinstance(image, (str, int)):
         raise InvalidFile(f"{where}: {key} is {_describe_value(image)}, expected a name or a whole number")
     return _composed(str(image))
@@ -203,7 +206,7 @@ def _caption(value: dict[str, Any], where: str) -> str:
 
 
 def _composed(name: str) -> str:
-    """Return a name with composed accents, the form in which imports store it."""
+    """Return a name with composed accents (NFC), as imports store it."""
     return unicodedata.normalize("NFC", name)
 
 

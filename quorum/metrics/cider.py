@@ -1,7 +1,7 @@
 """CIDEr and CIDEr-D with their variants (V15 eq. 1-5 and App. VIII).
 
-N-grams are numbered over all texts, one order after the other. An n-gram whose first or last n - 1 words occur only
-once occurs only once itself: it is marked SINGLE_OCCURRENCE and never looked up.
+N-grams are numbered over all texts, one order after the other. If the first or the last n - 1 words of an n-gram occur
+only once, the n-gram occurs only once too. It is marked SINGLE_OCCURRENCE and never looked up.
 """
 
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ from quorum.numeric.packing import declare
 from quorum.numeric.parallel import Serial, map_parts
 
 SINGLE_OCCURRENCE = -1  # an n-gram that occurs only once
-ROUND = 1 << 22  # tokens numbered in one round
+ROUND = 1 << 22  # number of tokens that one round numbers
 FREQUENCIES = -1  # stands for the part of the work that counts documents
 
 
@@ -28,9 +28,9 @@ class Variant:
     """A variant of CIDEr (V15 App. VIII).
 
     n: highest order. over: `mean` or `max` of the references. weights: `uniform` (1/n) or `exp` (proportional
-    to e^k for order k). unseen: n-grams that are in no document are `dropped`, or have the idf log N (`logn`).
-    clipped: CIDEr-D, which clips the candidate's weights and applies a Gaussian of deviation `sigma` to the
-    difference in length.
+    to e^k for order k). unseen: n-grams that occur in no document are `dropped`, or have the idf log N (`logn`).
+    clipped: whether to compute CIDEr-D, which clips the candidate's weights and multiplies by a Gaussian, of standard
+    deviation `sigma`, of the difference in length.
     """
 
     n: int = 4
@@ -79,7 +79,7 @@ class Similarity(NamedTuple):
 
 
 def cider_scores(comparison: Comparison, view: View, variant: Variant) -> Floats:
-    """Return (n,) scores from 0 to `variant.scale`; term frequencies are raw counts, as in the MS COCO evaluation."""
+    """Return (n,) scores from 0 to `variant.scale`. Term frequencies are raw counts, as in the MS COCO evaluation."""
     task = comparison.task(view)
     scores = np.zeros(comparison.size)
     similarity = Similarity(variant.clipped, variant.sigma, variant.over == "max")
@@ -124,7 +124,7 @@ def _weights_by_frequency(documents: int, variant: Variant) -> Floats:
 def _count(
     comparison: Comparison, tokens: TokenizedTexts, grams: Numbers, repeated: Flags, order: int, most: int
 ) -> tuple[Numbers, Numbers, Flags]:
-    """Return an order's document frequencies, the numbers of the next order's n-grams, and which of these are repeated.
+    """Return the document frequencies of an order, and the numbers and repetition flags of the next order's n-grams.
 
     The work is split into parts: the frequencies, and rounds of about ROUND tokens, for which the hash table stays
     small.
@@ -161,7 +161,7 @@ def _ranges_of_texts(starts: Ints) -> list[tuple[int, int]]:
 
 @declare
 class Split(NamedTuple):
-    """Positions of n-grams that may be repeated, by turn, in a range of `tokens` tokens that begins at `first`."""
+    """Positions of n-grams that may be repeated, one array per turn, in the `tokens` tokens that begin at `first`."""
 
     positions: list[Numbers]
     first: int
@@ -197,7 +197,7 @@ def _count_part(shared: tuple[Any, ...], part: int) -> Numbers | tuple[Numbers, 
 
 @compiled
 def _find_repeated(numbers: Numbers, size: int) -> Flags:
-    """Return (size,) flags: whether each number occurs more than once."""
+    """Return (size,) flags that say whether each number occurs more than once."""
     occurs, repeated = np.zeros(size, dtype=np.bool_), np.zeros(size, dtype=np.bool_)
     for number in numbers:
         repeated[number] |= occurs[number]
@@ -216,7 +216,7 @@ def _split(
     first: int,
     end: int,
 ) -> tuple[Numbers, Ints]:
-    """Return the positions of n-grams that may be repeated, sorted by turn, and their number in each turn.
+    """Return the positions of n-grams that may be repeated, sorted by turn, and how many there are in each turn.
 
     The turn of an n-gram is a hash of it, so equal n-grams have the same turn.
     """
@@ -282,7 +282,7 @@ def _number_turn(grams: Numbers, tokens: Numbers, positions: Numbers, order: int
 
 @compiled
 def _slot(table: Numbers, shorter: int, word: int) -> int:
-    """Return the slot of an n-gram in the hash table, or the free slot to put it in."""
+    """Return the slot of an n-gram in the hash table, or the free slot to store it in."""
     mask = table.shape[0] - 1
     # Both factors and both numbers are below 2 ** 31: nothing overflows.
     mixed = np.int64(shorter) * 1540483477 + np.int64(word) * 739982445
@@ -305,7 +305,7 @@ def _doubled(table: Numbers) -> Numbers:
 def _document_frequencies(
     grams: Numbers, starts: Ints, groups: Ints, weights: Ints, distinct: int, order: int
 ) -> Numbers:
-    """Return (distinct,) document frequencies; weights[g] is how many documents group g stands for."""
+    """Return (distinct,) document frequencies, where group g stands for weights[g] documents."""
     frequencies = np.zeros(distinct, dtype=np.int32)
     seen_in = np.full(distinct, -1, dtype=np.int32)
     for group in range(weights.size):
@@ -339,7 +339,7 @@ def _room(task: Task) -> Vectors:
 
 @compiled
 def _write_vectors(grams: Grams, starts: Ints, first: int, last: int, alone: float, vectors: Vectors) -> None:
-    """Write the vectors of the texts first to last - 1; `alone` is the weight of a SINGLE_OCCURRENCE n-gram."""
+    """Write the vectors of the texts first to last - 1. `alone` is the weight of a SINGLE_OCCURRENCE n-gram."""
     order, numbers, frequencies, weights = grams
     sorted_grams, values, bounds, norms = vectors
     for text in range(first, last):
@@ -428,7 +428,7 @@ def _length_factor(starts: Ints, candidate: int, reference: int, sigma: float) -
 
 @compiled
 def _add_scores(task: Task, grams: Grams, documents_of: Ints, how: Similarity, share: float) -> Floats:
-    """Return what an order of n-grams adds to the scores, in the order of `task.candidates`."""
+    """Return the contribution of one order of n-grams to the scores, in the order of `task.candidates`."""
     scores = np.zeros(task.candidates.size)
     candidate, references = _room(task), _room(task)
     sums = np.empty(references.norms.size)

@@ -16,13 +16,13 @@ from quorum.numeric.arrays import Flags, Ints, Numbers, starts_of
 from quorum.numeric.packing import declare
 
 T = TypeVar("T")
-TOKENS = 1 << 21  # words of references in one part of the work
+TOKENS = 1 << 21  # number of words of references in one part of the work
 MOST_TOKENS = 2**31 - 1  # n-grams are numbered in 32 bits
 
 
 @dataclass(frozen=True)
 class View:
-    """Which words are counted: a tokenizer, and one of `text.changes.CHANGES`."""
+    """Settings that say which words are counted: a tokenizer, and a key of `text.changes.CHANGES`."""
 
     tokenizer: Tokenizer
     change: str = "none"
@@ -30,7 +30,7 @@ class View:
 
 @declare
 class Task(NamedTuple):
-    """Input of a kernel that works by group; `tokens` and `starts` are those of `TokenizedTexts`.
+    """Input of a kernel that works by group. `tokens` and `starts` are as in `TokenizedTexts`.
 
     Group g has the reference texts `references[g]` to `references[g + 1] - 1` and the candidate texts
     `candidates[candidate_starts[g]:candidate_starts[g + 1]]`.
@@ -44,7 +44,7 @@ class Task(NamedTuple):
 
 
 def parts_of_task(task: Task) -> list[tuple[int, int]]:
-    """Return (first, end) of ranges of groups with about TOKENS words each."""
+    """Return ranges of groups with about TOKENS words each, as pairs (first, end)."""
     ends = task.starts[task.references]
     inner = np.searchsorted(ends, np.arange(ends[0] + TOKENS, ends[-1], TOKENS))
     bounds = np.unique([0, *inner, ends.size - 1])
@@ -62,7 +62,7 @@ def task_of_groups(task: Task, first: int, end: int) -> Task:
 
 
 class TextPairs(NamedTuple):
-    """Input of a kernel that works by candidate; `tokens` and `starts` are those of `TokenizedTexts`.
+    """Input of a kernel that works by candidate. `tokens` and `starts` are as in `TokenizedTexts`.
 
     Candidate c is text c. Its pairs are `pair_starts[c]` to `pair_starts[c + 1] - 1`; pair p compares it with the
     text `references[p]`.
@@ -76,10 +76,12 @@ class TextPairs(NamedTuple):
 
 @dataclass(frozen=True)
 class Comparison:
-    """Texts to score: the n candidates, then the texts of every group (a distinct list of references).
+    """Texts to score.
+
+    The n candidates come first, then the texts of every group, which is a distinct list of references.
 
     group_of: (n,) group of each candidate. group_starts: (groups + 1,) first text of each group. weights: (groups,)
-    how many of the `documents` each group stands for.
+    number of documents that each group stands for, of `documents` in all.
     """
 
     texts: list[str]
@@ -96,7 +98,12 @@ class Comparison:
         references: Sequence[Sequence[str]],
         document_corpus: Sequence[Sequence[str]] | None = None,
     ) -> "Comparison":
-        """Check and number the texts; by default the references of every candidate are one document."""
+        """Return the comparison of candidates with their references.
+
+        The documents are the lists of `document_corpus`; by default, each candidate's references are one document.
+        Raise InvalidInput if the numbers of candidates and of lists of references differ, or if a list does not
+        hold texts.
+        """
         check_texts(candidates, "candidates")
         check_lists(references, "references")
         if len(candidates) != len(references):
@@ -130,14 +137,14 @@ class Comparison:
 
     @cached_property
     def by_group(self) -> tuple[Ints, Ints]:
-        """Return the (n,) positions of the candidates, sorted by group, and (groups + 1,) bounds of the groups."""
+        """The (n,) positions of the candidates sorted by group, and the (groups + 1,) bounds of the groups."""
         order = np.argsort(self.group_of, kind="stable")
         counts = np.bincount(self.group_of, minlength=self.weights.size)
         return order, starts_of(counts)
 
     @cached_property
     def empty(self) -> Flags:
-        """Return whether each of the n candidates is empty."""
+        """(n,) flags that say whether each candidate is empty."""
         return np.fromiter((not text.strip() for text in self.texts[: self.size]), bool, self.size)
 
     def without_empty(self) -> "Comparison":
@@ -161,7 +168,7 @@ class Comparison:
         return len(seen)
 
     def cached(self, key: Hashable, make: Callable[[], T]) -> T:
-        """Return the cached result for the key, which metrics share; call `make` for it the first time."""
+        """Return the result cached under the key, which metrics share. Call `make` for it if there is none yet."""
         if key not in self._cache:
             self._cache[key] = make()
         result: T = self._cache[key]
@@ -173,7 +180,7 @@ class Comparison:
     def _tokenize(self, view: View) -> TokenizedTexts:
         if view.change != "none":
             return changed(self.tokens(View(view.tokenizer)), view.change)
-        # Pieces are not cached: they are as large as the words, and cutting again for another tokenizer is cheap.
+        # Do not cache the pieces: they are as large as the words, and cheap to compute again for another tokenizer.
         tokens = encode_texts(self.texts, view.tokenizer)
         if tokens.tokens.size > MOST_TOKENS:
             raise InvalidInput(
@@ -204,7 +211,7 @@ class NumberedTexts:
         return cls(view, tokens, {word: number for number, word in enumerate(tokens.vocabulary)})
 
     def with_texts_before(self, texts: Sequence[str]) -> TokenizedTexts:
-        """Return the words of `texts`, followed by the words of these texts."""
+        """Return numbered words in which `texts` precede the texts of this object."""
         others = changed(encode_texts(texts, self.view.tokenizer), self.view.change)
         added: dict[str, int] = {}
         known = len(self.numbers)
@@ -218,7 +225,7 @@ class NumberedTexts:
 
 
 class Lists:
-    """Assign numbers to lists of texts; the same list object always has the same number."""
+    """Numbers of lists of texts. The same list object always has the same number."""
 
     def __init__(self) -> None:
         self._lists: list[Sequence[str]] = []
@@ -233,7 +240,7 @@ class Lists:
         return starts_of(np.fromiter(map(len, self._lists), dtype=np.int64, count=len(self._lists)))
 
     def add(self, lists: Sequence[Sequence[str]], what: str) -> Ints:
-        """Return the (lists,) int64 numbers of the lists; `what` names the lists in error messages."""
+        """Return the (lists,) int64 numbers of the lists. Error messages call the lists `what`."""
         known = self._known
         numbers = np.empty(len(lists), dtype=np.int64)
         first_new = len(self._lists)
@@ -243,7 +250,7 @@ class Lists:
             if number is None:
                 if type(texts) is not list or not texts:
                     check_texts(texts, f"{what}[{position}]")
-                # The list is stored, so that no other can get its id().
+                # Keep a reference to the list, so that no other list can get its id().
                 number = known[id(texts)] = len(self._lists)
                 self._lists.append(texts)
             numbers[position] = number

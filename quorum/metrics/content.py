@@ -1,14 +1,14 @@
 """Content selection: whether a description names the objects that people name (WG15 section 3.1).
 
-With S the boxes that a system's description names and G_m those of gold description m of M,
+With S the boxes that a system's description names and G_m the boxes that gold description m of M names,
 
     P = (1/M) sum_m |G_m & S| / |S|      (eq. 1)
     R = (1/M) sum_m |G_m & S| / |G_m|    (eq. 2)
     F = 2 P R / (P + R)                  (eq. 3), 0 if P = R = 0
 
-per image; final figures are means over images. A repeated box counts once. If a system names no box for an image,
-its recall there is 0, and precision and F are undefined (`empty="zero"`: both are 0). A gold description that names
-no box is left out of eq. 2 only.
+per image. Final figures are means over images. A repeated box counts once. If a system names no box for an image,
+its recall for the image is 0, and its precision and F are undefined (0 with `empty="zero"`). A gold description that
+names no box is left out of eq. 2 only.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -36,7 +36,10 @@ _LIMIT = 1 << _BITS
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ContentFigure:
-    """A figure by image: the mean over images where it is defined, `sd` (population), and the (images,) values."""
+    """A figure of all images, and its (images,) values.
+
+    mean: over the images where the figure is defined. sd: population standard deviation.
+    """
 
     mean: float
     sd: float
@@ -46,7 +49,7 @@ class ContentFigure:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ContentScore:
-    """Precision, recall and F; `empty_selections` and `empty_descriptions` count those that name no box."""
+    """Precision, recall and F. `empty_selections` and `empty_descriptions` count those that name no box."""
 
     precision: ContentFigure
     recall: ContentFigure
@@ -60,7 +63,7 @@ class ContentScore:
 
 
 class _BoxSets(NamedTuple):
-    """Sets of boxes, each ascending: set s is boxes[starts[s]:starts[s + 1]]."""
+    """Sets of boxes. Set s has the boxes boxes[starts[s]:starts[s + 1]] in ascending order."""
 
     boxes: Ints
     starts: Ints
@@ -71,7 +74,7 @@ class _BoxSets(NamedTuple):
 
 
 class _Gold(NamedTuple):
-    """Gold descriptions of all images: image i has the sets image_starts[i] to image_starts[i + 1] - 1."""
+    """Gold descriptions of all images. Image i has the sets image_starts[i] to image_starts[i + 1] - 1."""
 
     sets: _BoxSets
     image_starts: Ints
@@ -86,8 +89,8 @@ def content_selection(
 ) -> ContentScore:
     """Compare a system's descriptions with people's (WG15 eq. 1-3).
 
-    `selections` holds for every image the boxes that the system names (whole numbers from 0 to 2^31 - 1),
-    `descriptions` those of each gold description. `empty` is one of EMPTY.
+    `selections` has for each image the boxes that the system names, whole numbers from 0 to 2^31 - 1.
+    `descriptions` has for each image the boxes that each gold description names. `empty` is one of EMPTY.
     """
     if empty not in EMPTY:
         raise UnknownName("empty", empty, EMPTY)
@@ -117,15 +120,15 @@ def content_selection(
 def content_upper_bound(descriptions: Sequence[Sequence[Boxes]]) -> ContentScore:
     """Compare every gold description with the others of its image (WG15 section 5).
 
-    F is averaged over the held-out descriptions; this is the only interpretation that reproduces the paper's 0.74. A
-    description that names no box is not held out; an image with fewer than two descriptions that name a box is
+    F is averaged over the held-out descriptions; no other interpretation reproduces the paper's 0.74. A description
+    that names no box is not held out. The figures of an image with fewer than two descriptions that name a box are
     undefined.
     """
     gold = _gold_of(descriptions)
     images = gold.counts.size
     image_of = np.repeat(np.arange(images), gold.counts)
     precision, recall = _compared(gold.sets, image_of, np.arange(image_of.size), gold)
-    # A description without boxes is not held out, and one cannot be compared with others without boxes.
+    # A description without boxes is not held out, nor is one that has no others with boxes to be compared with.
     is_undefined = np.isnan(precision) | np.isnan(recall)
     precision[is_undefined] = recall[is_undefined] = np.nan
     by_image = [

@@ -1,8 +1,9 @@
 """Baselines for content selection, which choose an image's boxes without seeing the picture (WG15 section 4).
 
-Every baseline ranks the boxes of each image; `BoxRanks.selections(k)` takes the first k. In the paper F is highest
-for k = 3 and 4. For each image, `labels` has the labels of its boxes, and `boxes` their (B, 4) x, y, width, height.
-With `ties=None` the lower box number wins a tie, with a seed or generator a random box.
+Every baseline ranks the boxes of each image; `BoxRanks.selections(k)` returns the first k. In the paper F is highest
+for k = 3 and 4. For each image, `labels` has the labels of its boxes, and `boxes` a (B, 4) table with the x, y, width
+and height of its B boxes. With `ties=None` the lower box number wins a tie; with a seed or generator, a random box
+does.
 """
 
 from __future__ import annotations
@@ -31,10 +32,10 @@ _LARGEST_SIZE = 1e100
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BoxRanks:
-    """Boxes ranked by a baseline; image i has the boxes starts[i] to starts[i + 1] - 1.
+    """Boxes ranked by a baseline. Image i has the boxes starts[i] to starts[i + 1] - 1.
 
-    ranks: (boxes,) from 1 on; boxes that are not selected share the rank 0.5 ((N_box + 1) - N_s) + N_s, where N_s
-    boxes are selected. selects: (boxes,) bool. places: (boxes,) position in the image's order, from 0.
+    ranks: (boxes,) from 1 on. Of an image's N_box boxes, N_s are selected; the others share the rank
+    0.5 ((N_box + 1) - N_s) + N_s. selects: (boxes,) bool. places: (boxes,) position in the image's order, from 0.
     """
 
     ranks: Floats
@@ -71,7 +72,7 @@ class UnigramPrior:
 
 @dataclass(frozen=True, slots=True)
 class BigramPrior:
-    """How often a label is the first of a training description, and how often it directly follows another label."""
+    """Counts of how often a label begins a training description, and how often it directly follows each other label."""
 
     first: Mapping[str, int]
     following: Mapping[tuple[str, str], int]
@@ -90,7 +91,10 @@ class BigramPrior:
 def mentions_of(
     labels: Sequence[Sequence[str]], descriptions: Sequence[Sequence[Sequence[int]]]
 ) -> list[list[str]]:
-    """Return the labels of the boxes that each description names, for `UnigramPrior.fit` and `BigramPrior.fit`."""
+    """Return the labels of the boxes that each description names, for `UnigramPrior.fit` and `BigramPrior.fit`.
+
+    Raise InvalidInput if a description names a box that its image does not have.
+    """
     _check_labels(labels, "labels")
     check_collection(descriptions, "descriptions", "the descriptions of each image")
     if len(labels) != len(descriptions):
@@ -115,7 +119,7 @@ def mentions_of(
 
 
 def random_ranks(counts: Sequence[int], *, seed: Seed) -> BoxRanks:
-    """Rank at random; counts[i] is the number of boxes of image i."""
+    """Rank boxes at random, where image i has counts[i] boxes."""
     generator = _generator_of(seed, "seed")
     check_collection(counts, "counts", "the number of boxes of each image")
     sizes = np.array(counts) if len(counts) else np.zeros(0, dtype=np.int64)
@@ -133,7 +137,10 @@ def size_ranks(boxes: Sequence[ArrayLike], *, ties: Seed = None) -> BoxRanks:
 
 
 def centre_ranks(boxes: Sequence[ArrayLike], image_sizes: ArrayLike, *, ties: Seed = None) -> BoxRanks:
-    """Rank boxes nearer to the image's centre first (WG15 section 4.1); `image_sizes` (images, 2) width, height."""
+    """Rank boxes nearer to the image's centre first (WG15 section 4.1).
+
+    `image_sizes` is an (images, 2) table of width and height.
+    """
     sides, starts = _flat_boxes(boxes)
     sizes = _numbers(image_sizes, "image_sizes")
     if sizes.shape != (starts.size - 1, 2) or not np.all((sizes > 0) & (sizes < _LARGEST_SIZE)):
@@ -157,8 +164,8 @@ def unigram_ranks(labels: Sequence[Sequence[str]], prior: UnigramPrior, *, ties:
 def bigram_ranks(labels: Sequence[Sequence[str]], prior: BigramPrior, *, ties: Seed = None) -> BoxRanks:
     """Rank boxes greedily by the bigrams of labels in training descriptions (WG15 section 4.2).
 
-    First comes the label that is most often the first of a description, then always the one that most often follows
-    the last label. Boxes that this does not reach are not selected.
+    The first label is the one that most often begins a description. Each next label is the one that most often follows
+    the label before it. Boxes that this procedure does not reach are not selected.
     """
     _check_prior(prior, BigramPrior)
     flat, starts = _flat_labels(labels)
@@ -191,7 +198,7 @@ def bigram_ranks(labels: Sequence[Sequence[str]], prior: BigramPrior, *, ties: S
 
 
 class _LabelCounts(NamedTuple):
-    """Counts of labels by number, as the first of a description (`first`) and by the label before.
+    """Counts of labels by number: as the first of a description (`first`), and after each other label.
 
     Label l is followed by the labels following[row_starts[l]:row_starts[l + 1]], each `times` times.
     """
@@ -204,9 +211,10 @@ class _LabelCounts(NamedTuple):
 
 @compiled
 def _walk_greedily(labels: Ints, starts: Ints, places: Ints, counts: _LabelCounts) -> tuple[Floats, Flags]:
-    """Return (boxes,) ranks from 1 on, 0 for boxes not reached, and (boxes,) flags of those reached.
+    """Return the (boxes,) ranks, which are from 1 on, or 0 for boxes not reached, and (boxes,) flags of boxes reached.
 
-    labels: (boxes,) label numbers, -1 for unknown ones. places: (boxes,) order of boxes with equal labels.
+    labels: (boxes,) label numbers, -1 for labels that the training data lack. places: (boxes,) order of boxes with
+    equal labels.
     """
     ranks, selects = np.zeros(labels.size), np.zeros(labels.size, dtype=np.bool_)
     for image in range(starts.size - 1):
@@ -234,7 +242,7 @@ def _walk_greedily(labels: Ints, starts: Ints, places: Ints, counts: _LabelCount
 
 
 def mean_ranks(first: BoxRanks, second: BoxRanks, *, ties: Seed = None) -> BoxRanks:
-    """Rank by the mean of two baselines' ranks; all boxes are selected (WG15 section 5.1)."""
+    """Rank boxes by the mean of two baselines' ranks (WG15 section 5.1). All boxes are selected."""
     if not np.array_equal(first.starts, second.starts):
         raise InvalidInput("first and second rank the boxes of different images, expected the same images")
     of, means = (first.signature, second.signature), (first.ranks + second.ranks) / 2
@@ -242,7 +250,7 @@ def mean_ranks(first: BoxRanks, second: BoxRanks, *, ties: Seed = None) -> BoxRa
 
 
 def _ranked(name: str, keys: Floats, starts: Ints, tie_seed: Seed, **fields: Value) -> BoxRanks:
-    """Rank boxes by ascending keys, and add a signature.
+    """Return boxes ranked by ascending keys, with a signature.
 
     Without `fields`, the signature says how ties were broken.
     """

@@ -1,4 +1,7 @@
-"""Score files of candidates against files of references, and return plain data for JSON. No database, no Django."""
+"""Score files of candidates against files of references, and return plain data for JSON.
+
+The module needs neither Django nor a database.
+"""
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -19,11 +22,11 @@ def score_files(
     *,
     progress: Callable[[str], None] = lambda system: None,
 ) -> dict[str, Any]:
-    """Score every system of a candidates file; document frequencies cover all images of the references file.
+    """Score every system of a candidates file. Document frequencies cover all images of the references file.
 
     Return `{"systems": {system: {metric: {"corpus", "images": {image: score}}}}, "tokenizer", "version",
     "signatures": {system: {metric: signature}}, "warnings": [...]}`. `progress` is called with each system's name
-    before the system is scored.
+    before the system is scored. Raise InvalidFile if a system has a caption for an image that has no references.
     """
     known = read_references(references)
     figures: dict[str, Any] = {"systems": {}, "tokenizer": tokenizer, "version": VERSION}

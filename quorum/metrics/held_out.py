@@ -1,4 +1,4 @@
-"""Scores of people's captions, and of unrelated texts, by a metric (WG16).
+"""Scores of people's captions and of unrelated texts, by a metric (WG16).
 
 Every caption of an image is held out in turn and scored against the image's other captions. Replacements of the
 caption are scored in the same way: a caption of another image or dataset, a sentence from a corpus, or words drawn
@@ -18,7 +18,7 @@ from quorum.metrics.text.tokenizers import tokenizer_named
 from quorum.metrics.text.tokens import encode_texts
 from quorum.numeric.arrays import Floats, Ints, starts_of
 
-# WG16 keep only sentences of a corpus with at least so many tokens and characters.
+# WG16 keep only sentences of a corpus that have at least this many tokens and characters.
 LEAST_TOKENS, LEAST_CHARACTERS = 5, 10
 
 
@@ -27,8 +27,8 @@ class HeldOut:
     """Held-out captions, image by image.
 
     images: for each image with two captions or more, its captions in alphabetical order. texts: (n,) held-out
-    captions. references: (n,) the other captions of the same image. image_of: (n,) positions in `images`. alone:
-    number of images with a single caption, which are not used.
+    captions. references: (n,) lists of the other captions of the same image. image_of: (n,) positions in `images`.
+    alone: number of images with a single caption, which are not used.
     """
 
     images: list[list[str]]
@@ -44,9 +44,10 @@ class HeldOut:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HeldOutScores:
-    """(n,) scores by metric.
+    """Scores of n held-out captions and of their replacements.
 
-    upper: of the held-out captions, by metric. lower: of their replacements, by the replacement's name and metric.
+    upper: (n,) scores of the captions, by metric. lower: (n,) scores of the replacements, by the replacement's name and
+    the metric.
     """
 
     upper: Mapping[str, Floats]
@@ -92,7 +93,7 @@ def score_held_out(
 ) -> HeldOutScores:
     """Score the held-out captions, and the (n,) texts of each entry of `instead`, against the same references.
 
-    CIDEr's documents are the images with all their captions.
+    The documents for CIDEr are the images with all their captions.
     """
     instead = instead or {}
     n = len(held_out.texts)
@@ -120,7 +121,10 @@ def score_held_out(
 
 
 def of_other_images(held_out: HeldOut, generator: np.random.Generator) -> list[str]:
-    """Return for each held-out caption a random caption of another image (WG16: random intra-dataset)."""
+    """Return, for each held-out caption, a random caption of another image (WG16: random intra-dataset).
+
+    Raise InvalidInput if there is only one image.
+    """
     if len(held_out.images) < 2:
         raise InvalidInput("there is one image with two captions, expected two or more to exchange captions")
     pool = list(chain.from_iterable(held_out.images))
@@ -134,7 +138,7 @@ def of_other_images(held_out: HeldOut, generator: np.random.Generator) -> list[s
 def of_other_sources(
     held_out: HeldOut, sources: Sequence[Sequence[str]], generator: np.random.Generator
 ) -> list[str]:
-    """Return for each held-out caption a random text of a random source (WG16: random inter-dataset, Brown)."""
+    """Return, for each held-out caption, a random text of a random source (WG16: random inter-dataset, Brown)."""
     check_lists(sources, "sources")
     for position, texts in enumerate(sources):
         check_texts(texts, f"sources[{position}]")
@@ -150,7 +154,7 @@ def gibberish(
     generator: np.random.Generator,
     tokenizer: str = "ptb",
 ) -> list[str]:
-    """Return for each held-out caption `length` words, each drawn in proportion to how often it occurs in `texts`."""
+    """Return, for each held-out caption, `length` words, each drawn in proportion to how often it occurs in `texts`."""
     check_texts(texts, "texts")
     if length < 1:
         raise InvalidInput(f"length is {length}, expected 1 or more words")
@@ -169,7 +173,7 @@ def mean_length(texts: Sequence[str], tokenizer: str = "ptb") -> int:
 
 
 def long_enough(texts: Iterable[str], tokenizer: str = "ptb") -> list[str]:
-    """Return the texts with at least five tokens and ten characters, as WG16 take them from the Brown corpus."""
+    """Return the texts with at least LEAST_TOKENS tokens and LEAST_CHARACTERS characters, as WG16 select from Brown."""
     listed = list(texts)
     lengths = encode_texts(listed, tokenizer_named(tokenizer)).lengths.tolist()
     return [

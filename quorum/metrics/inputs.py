@@ -13,7 +13,7 @@ class MetricsError(ValueError):
 
 
 class UnknownName(MetricsError):
-    """An unknown metric, tokenizer or option; the message names the nearest known one."""
+    """An unknown metric, tokenizer or option. The message names the nearest known one."""
 
     def __init__(self, what: str, name: object, known: Iterable[str]) -> None:
         known = list(known)
@@ -27,7 +27,7 @@ class InvalidInput(MetricsError):
 
 
 class MissingTables(MetricsError):
-    """METEOR's tables are missing; the message says how to get them, and which stages work without them."""
+    """METEOR's tables are missing. The message says how to get them, and which stages work without them."""
 
 
 class PackageFailed(MetricsError):

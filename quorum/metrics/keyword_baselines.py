@@ -1,10 +1,10 @@
-"""Baselines for keywords: annotating an image from the text around it (MC12 section 4).
+"""Baselines for keywords, which annotate an image from the text around it (MC12 section 4).
 
 Documents are lists of terms (`keyword_terms`). `keywords` limits the number of keywords; only words of a given
-`vocabulary` can be keywords. Terms with equal weights keep the document's order; for `corpus_frequency`, the
-alphabet's. A term that no training document holds is weighted as if one held it. The extracted sentence is the
-first with the smallest KL(P_D || P_S), as in KLSum (Haghighi, Vanderwende 2009), where P_S(w) = (c_S(w) + a) / (|S|
-+ a V), with V different words in the document and a = `smoothing`.
+`vocabulary` can be keywords. Terms with equal weights keep the order of the document, or, for `corpus_frequency`, of
+the alphabet. A term that occurs in no training document is weighted as if it occurred in one. The extracted sentence
+is the first with the smallest KL(P_D || P_S), as in KLSum (Haghighi, Vanderwende 2009), where P_S(w) = (c_S(w) + a) /
+(|S| + a V), with V different words in the document and a = `smoothing`.
 """
 
 import math
@@ -35,7 +35,7 @@ _Weighed = list[tuple[str, float]]
 class KeywordList:
     """Keywords that a baseline gives to every image.
 
-    annotations: for each image its keywords, best first. weights: for each image (keywords,) weights, nan for
+    annotations: for each image, its keywords, best first. weights: for each image, (keywords,) weights, nan for
     titles and sentences. chosen: position of each image's extracted sentence, -1 for none. empty: number of images
     without keywords.
     """
@@ -68,9 +68,10 @@ def tf_idf(
     keywords: int | None = GUESSES,
     vocabulary: Vocabulary = None,
 ) -> KeywordList:
-    """Return the terms with the highest tf * log(N / n_i), where n_i of N documents hold term i (MC12 section 4.2).
+    """Return the terms with the highest tf * log(N / n_i), where n_i of N documents contain term i (MC12 section 4.2).
 
-    Document frequencies are counted in `training`, by default in all other documents (the paper's footnote 7).
+    Document frequencies are counted in `training`, by default in all other documents (the paper's footnote 7). Raise
+    InvalidInput if there are no other documents.
     """
     pick = _Pick.of(keywords, vocabulary)
     counted = _counted(documents, "documents")
@@ -122,7 +123,7 @@ def corpus_frequency(
     ranked = sorted(pick.known(total).items(), key=_by_count_and_name)
     lists = []
     for tags in gold:
-        # Leaving out the image lowers only its own tags, so at most that many other tags move up.
+        # Leaving out the image lowers only its own tags, so at most as many other tags move up.
         head = ranked if pick.keywords is None else ranked[: pick.keywords + len(tags)]
         left = [(tag, count - tags.get(tag, 0)) for tag, count in head]
         left = sorted((entry for entry in left if entry[1] > 0), key=_by_count_and_name)
@@ -150,7 +151,7 @@ def sentence_extraction(
 ) -> KeywordList:
     """Return the terms of the sentence with the smallest KL divergence from its document (MC12 section 4.5).
 
-    A `vocabulary` applies before sentences are compared.
+    If there is a `vocabulary`, sentences are compared by its words only.
     """
     pick = _Pick.of(keywords, vocabulary)
     if isinstance(smoothing, bool) or not isinstance(smoothing, Real) or not 0 < smoothing <= MOST_SMOOTHING:
@@ -179,8 +180,8 @@ def topic_words(
     """Return the terms with the highest p(w | d) by a topic model: the Text LDA of MC12 section 5.1.
 
     p(w | d) is the sum over topics of p(topic | d) p(w | topic). The model is fitted to `training`, by default to
-    the documents themselves; a document without terms of the model has no keywords. The paper does not print its
-    settings: the number of topics, the seed, and the priors, 1 / topics, are Quorum's.
+    the documents themselves. A document that has no term of the model has no keywords. The paper does not print its
+    settings: the number of topics, the seed, and the priors, 1 / topics, are Quorum's choice.
     """
     pick = _Pick.of(keywords, vocabulary)
     topics = whole_count(topics, "topics")

@@ -1,20 +1,21 @@
-"""How well keywords agree with people's (MC12 sections 5.2 and 6.2; docs/content-and-keywords.md).
+"""Agreement of keywords with people's (MC12 sections 5.2 and 6.2; docs/content-and-keywords.md).
 
-R_j is the multiset of tags of image j's annotators, |a in R_j| the count of a. With the guesses A_j of a
-system, over the images I that have tags:
+R_j is the multiset of tags of image j's annotators, and |a in R_j| the count of tag a. A_j are the guesses of a
+system. Over the images I that have tags,
 
     best = sum_j |a_j in R_j| / |R_j| / |I|                  one guess an image; several share the credit
     oot  = sum_j sum_(a in A_j) |a in R_j| / |R_j| / |I|     "out of ten": ten guesses
 
-*Mode* variants: over the images with a single most frequent tag, the share where it is the first guess (best), or
-among the guesses (oot). As in SemEval-2007 task 10 (McCarthy, Navigli 2007), an image without guesses counts only
-in the recall (MC12's figure), and a repeated guess is credited again (with `duplicates="once"` it is not).
+The *mode* variants are shares of the images with a single most frequent tag: where this tag is the first guess (best),
+or among the guesses (oot). As in SemEval-2007 task 10 (McCarthy, Navigli 2007), an image without guesses counts only
+in the recall (MC12's figure), and a repeated guess is credited each time (with `duplicates="once"`, only once).
 
 `annotations` holds each image's guesses, best first, and `gold` its tag counts, both normalised by `keyword_forms`.
-The standard evaluation keeps only keywords of a `vocabulary`. An image without a gold keyword is undefined.
+The standard evaluation keeps only keywords of a `vocabulary`. The scores of an image without a gold keyword are
+undefined.
 
-A keyword is cut into runs of letters and digits, lower-cased and stemmed word by word; one without letters or
-digits (an emoji) stays. `stem` is "porter" (Porter's released program), "porter-1980" (his paper) or "none".
+A keyword is cut into runs of letters and digits, lower-cased and stemmed word by word. A keyword without letters or
+digits (an emoji) is not changed. `stem` is "porter" (Porter's released program), "porter-1980" (his paper) or "none".
 """
 
 from __future__ import annotations
@@ -91,7 +92,7 @@ def keyword_forms(keywords: Sequence[str], *, stem: str = "porter") -> list[str]
     """Return the form of each keyword or collocation: its words' stems, joined by blanks."""
     _check_texts(keywords, "keywords")
     cut, stemmed = tokenizer_named("h13").tokens, _stemmer(stem)
-    # Porter's published rules leave nothing of the word "s".
+    # Porter's published rules turn the word "s" into an empty text.
     return [" ".join(filter(None, stemmed(cut(keyword)))) or keyword.strip() for keyword in keywords]
 
 
@@ -115,7 +116,7 @@ def keyword_terms(
 def gold_tags(
     annotations: Sequence[Sequence[Collection[str]]], *, stem: str = "porter"
 ) -> list[Counter[str]]:
-    """Return how often each image's annotators gave each tag: R_j (MC12 section 3.2).
+    """Return R_j for each image: how often its annotators gave each tag (MC12 section 3.2).
 
     A keyword that an annotator repeats counts once. Counts of keywords with the same form are added, as in the
     paper.
@@ -156,9 +157,9 @@ def _stemmer(name: str) -> Callable[[Sequence[str]], list[str]]:
 class KeywordScore:
     """Mean credits of a system's keywords.
 
-    images: (images,) credits, 0 where the system made no guess. recall: mean over the `counted` images that are
-    defined. precision: mean over the `attempted` images, those with a guess; `repeated` of them have a repeated
-    guess.
+    images: (images,) credits, 0 where the system made no guess. recall: mean over the `counted` images, whose
+    credit is defined. precision: mean over the `attempted` images, which have a guess. repeated: number of
+    attempted images with a repeated guess.
     """
 
     precision: float
@@ -174,10 +175,10 @@ class KeywordScore:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KeywordOverlap:
-    """Precision, recall and F1 of the guesses by image, with counts as in `KeywordScore`; a repeated guess counts once.
+    """Precision, recall and F1 of the guesses by image, with counts as in `KeywordScore`. A repeated guess counts once.
 
-    An image without a guess has only a recall. `f1` is the harmonic mean of `precision` and `recall` (MC12),
-    `mean_f1` the mean of `image_f1`.
+    For an image without a guess only the recall is defined. `f1` is the harmonic mean of `precision` and `recall`
+    (MC12), and `mean_f1` the mean of `image_f1`.
     """
 
     precision: float
@@ -250,7 +251,7 @@ def keyword_oot_mode(
     vocabulary: Vocabulary = None,
     modes: Sequence[str | None] | None = None,
 ) -> KeywordScore:
-    """Return how often the most frequent tag, or that given in `modes`, is a guess (MC12 section 6.2, "oot mode")."""
+    """Return how often the most frequent tag, or the tag in `modes`, is a guess (MC12 section 6.2, "oot mode")."""
     guesses = whole_count(guesses, "guesses")
     task = _task(annotations, gold, vocabulary, guesses=guesses)
     wanted = _modes(task, modes)
@@ -460,7 +461,10 @@ class SubstitutionScores:
 
 
 def read_gold(lines: Iterable[str]) -> SubstitutionGold:
-    """Read a gold file. Raise InvalidFile."""
+    """Return the answers and modes of a gold file.
+
+    Raise InvalidFile if a line is not a line of gold answers, or if two lines are of the same item.
+    """
     answers: dict[str, Mapping[str, int]] = {}
     modes: dict[str, str | None] = {}
     seen: set[str] = set()
@@ -489,7 +493,7 @@ def read_gold(lines: Iterable[str]) -> SubstitutionGold:
 
 
 def read_answers(lines: Iterable[str], measure: str) -> dict[str, tuple[str, ...]]:
-    """Read the answers of a system file for one of MEASURES. Raise InvalidFile."""
+    """Return the answers of a system file for one of MEASURES. Raise InvalidFile if a line is not a line of answers."""
     if measure not in MEASURES:
         raise UnknownName("measure", measure, MEASURES)
     answers_of_item: dict[str, tuple[str, ...]] = {}
@@ -511,7 +515,7 @@ def read_answers(lines: Iterable[str], measure: str) -> dict[str, tuple[str, ...
 def substitution_scores(
     answers: Mapping[str, tuple[str, ...]], gold: SubstitutionGold, measure: str
 ) -> SubstitutionScores:
-    """Score one system; the images of the scores are the gold items in order."""
+    """Score one system. The images of the scores are the gold items in order."""
     if measure not in MEASURES:
         raise UnknownName("measure", measure, MEASURES)
     normal, mode = (keyword_best, keyword_best_mode) if measure == "best" else (keyword_oot, keyword_oot_mode)

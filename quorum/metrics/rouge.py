@@ -7,11 +7,11 @@ candidate total, F = P R / ((1 - alpha) P + alpha R). Hits are
     ROUGE-L        the longest common subsequence; a caption is one sentence (eq. 2-4)
     ROUGE-W        the same, where runs of k adjacent words weigh k ^ weight (eq. 13-15)
     ROUGE-S4       pairs of words with at most four words between them (eq. 16-18)
-    ROUGE-SU4      the same and single words (§5.2)
+    ROUGE-SU4      these pairs and single words (§5.2)
 
-Where the script differs from its paper, the script is followed: SU4 leaves out a text's last single word; the recall of
-ROUGE-W divides by (m ^ weight) ^ weight for a reference of m words, so that a perfect match is below 1, and a run needs
-adjacent words only in the reference.
+Where the script differs from its paper, this module follows the script. SU4 leaves out a text's last single word. The
+recall of ROUGE-W divides by (m ^ weight) ^ weight for a reference of m words, so that a perfect match is below 1. The
+words of a run of ROUGE-W need to be adjacent only in the reference.
 
 See docs/metrics.md for several references, the jackknife (§2.1) and other options. Kernels fill `hits` (pairs,).
 """
@@ -35,7 +35,7 @@ STOPS = ("keep", "drop")
 
 
 class GramRule(NamedTuple):
-    """Which n-grams count.
+    """The rule that says which n-grams count.
 
     window: largest distance between the words of a pair; 0 if no pairs count. spared: number of words at the end of a
     text that do not count as single words; negative if no single words count.
@@ -46,11 +46,11 @@ class GramRule(NamedTuple):
 
 
 class Overlap(NamedTuple):
-    """Hits of every pair of a candidate and a reference, and their divisors.
+    """Hits of every pair of a candidate and a reference, and the divisors of the hits.
 
-    hits: (pairs,). of_reference, of_candidate, base: (texts,) divisors of recall, of precision, and of the figure by
-    which the best reference is chosen, which is rounded to five digits if `rounded`, as in the script. Ratios are
-    raised to `power`.
+    hits: (pairs,). of_reference: (texts,) divisors of the recall. of_candidate: (texts,) divisors of the precision.
+    base: (texts,) divisors of the figure by which the best reference is chosen. If `rounded`, this figure is
+    rounded to five digits, as in the script. Ratios are raised to `power`.
     """
 
     hits: Floats
@@ -63,9 +63,9 @@ class Overlap(NamedTuple):
 
 @compiled
 def _list_grams(pairs: TextPairs, text: int, counted: GramRule, other: int, grams: Ints) -> int:
-    """Write the n-grams of a text into `grams`; return their number.
+    """Write the n-grams of a text into `grams`, and return their number.
 
-    A single word is written as a pair with `other`, a number larger than those of all words.
+    A single word is written as a pair with `other`, a number larger than the number of any word.
     """
     tokens, begin, end = pairs.tokens, pairs.starts[text], pairs.starts[text + 1]
     window, spared = counted
@@ -91,7 +91,10 @@ def _find(table: Ints, mask: int, gram: int) -> int:
 
 @compiled
 def count_gram_hits(pairs: TextPairs, counted: GramRule, other: int, most: int, hits: Floats) -> None:
-    """Fill `hits` with the number of n-grams that candidate and reference share; no text has more than `most`."""
+    """Fill `hits` with the number of n-grams that candidate and reference share.
+
+    No text has more than `most` n-grams.
+    """
     slots = 2
     while slots < 2 * most:
         slots *= 2
@@ -128,13 +131,13 @@ def count_gram_hits(pairs: TextPairs, counted: GramRule, other: int, most: int, 
 
 @compiled
 def count_lcs_hits(pairs: TextPairs, vocabulary: int, most: int, hits: Floats) -> None:
-    """Measure the longest common subsequence of each pair by bit vectors (Hyyrö 2004).
+    """Fill `hits` with the length of the longest common subsequence of each pair, by bit vectors (Hyyrö 2004).
 
-    A zero bit marks a word of the candidate at which the length grows. `carries` pass from one piece of 62 words to the
-    next, one for each word of the reference, of which there are at most `most`.
+    A zero bit marks a word of the candidate at which the length grows. A piece has 62 words. `carries` holds the carry
+    bits from one piece to the next, one bit for each word of the reference, which has at most `most` words.
     """
     tokens, starts, references, pair_starts = pairs
-    positions = np.zeros(vocabulary, dtype=np.int64)  # of each word of the piece: the bits of its positions
+    positions = np.zeros(vocabulary, dtype=np.int64)  # bits of the positions of each word of the piece
     carries = np.empty(most, dtype=np.int64)
     lowest = np.int64(1)
     for candidate in range(pair_starts.size - 1):
@@ -167,10 +170,11 @@ def count_lcs_hits(pairs: TextPairs, vocabulary: int, most: int, hits: Floats) -
 
 
 class LCSTable(NamedTuple):
-    """Buffers for the weighted LCS table of two texts, row by row.
+    """Buffers for the table of the weighted LCS of two texts, which is computed row by row.
 
-    best, runs: (columns + 1,) best weight of two prefixes, and the length of its last run. upward: one bit for each
-    cell, whether the best path comes from the row above. marked: (rows + 1,) words of the row text on the best path.
+    best: (columns + 1,) best weight of two prefixes. runs: (columns + 1,) length of the last run of this best
+    weight. upward: one bit for each cell, which says whether the best path comes from the row above. marked: (rows
+    + 1,) words of the row text on the best path.
     """
 
     best: Floats
@@ -211,9 +215,9 @@ def count_weighted_hits(pairs: TextPairs, powers: Floats, table: LCSTable, hits:
 
 @compiled
 def mark_best_path(rows: Numbers, columns: Numbers, powers: Floats, table: LCSTable) -> None:
-    """Mark the words of the row text on the best path; powers[k] weighs a run of k adjacent words.
+    """Mark the words of the row text on the best path, where powers[k] is the weight of a run of k adjacent words.
 
-    Of equally good steps, the one that leaves out the row's word is taken.
+    Of equally good steps, the step that leaves out the row's word is taken.
     """
     best, runs, upward, marked = table
     bit, none = np.int64(1), np.int64(0)
@@ -259,7 +263,7 @@ def mark_best_path(rows: Numbers, columns: Numbers, powers: Floats, table: LCSTa
 def combine(
     pairs: TextPairs, overlap: Overlap, best: bool, jackknife: bool, alpha: float, scores: Floats
 ) -> None:
-    """Fill `scores` (n, 6): recall, precision, F, hits, total of the references, total of the candidate."""
+    """Fill `scores` (n, 6) with recall, precision, F, hits, total of the references and total of the candidate."""
     hits, of_reference, of_candidate, base, power, rounded = overlap
     references, pair_starts = pairs.references, pairs.pair_starts
     for candidate in range(pair_starts.size - 1):
@@ -318,7 +322,7 @@ def rouge_l_scores(comparison: Comparison, view: View, beta: float = 1.2) -> Flo
 
 
 class _Shares(NamedTuple):
-    """(pairs,) length of the longest common subsequence over that of the candidate, and over that of the reference."""
+    """Shares that the longest common subsequences have of the candidate and of the reference; each (pairs,)."""
 
     precision: Floats
     recall: Floats
@@ -379,14 +383,14 @@ def rouge155_scores(
     corpus: str = "mean",
     alpha: float = 0.5,
 ) -> tuple[float, Floats]:
-    """Return the corpus figure and the (n,) figures of the candidates; with `alpha` 1, F is the precision."""
+    """Return the corpus figure and the (n,) figures of the candidates. With `alpha` 1, F is the precision."""
     scores = np.empty((comparison.size, 6))
     combine(comparison.pairs(view), overlap, multi == "best", jackknife == "yes", alpha, scores)
     images = scores[:, MEASURES.index(measure)].copy()
     if corpus == "mean":
         return float(np.mean(images)), images
     hits, expected, guessed = scores[:, 3:].sum(axis=0).tolist()
-    # The script takes no root of ROUGE-W's pooled ratios.
+    # The script does not take the root of ROUGE-W's pooled ratios.
     recall, precision = hits / max(expected, 1.0), hits / max(guessed, 1.0)
     below = (1 - alpha) * precision + alpha * recall
     f = precision * recall / below if below > 0 else 0.0

@@ -1,4 +1,4 @@
-"""Signatures of content selection and keywords, and their calls from signatures."""
+"""Make calls of content selection and keywords from their signatures."""
 
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
@@ -15,7 +15,7 @@ from quorum.numeric.signatures import (
 
 VERSION = "1.0"
 
-# Fields that describe the data and are no options.
+# Fields that describe the data and are not options.
 _TELLING = ("eval", "of")
 
 
@@ -28,7 +28,10 @@ def given_words(vocabulary: Collection[str]) -> str:
 
 
 def call_among(text: str, functions: Mapping[str, Callable[..., Any]]) -> Call:
-    """Return the call that a signature describes; `functions` are the `CALLS` of a module. Raise BadSignature."""
+    """Return the call that a signature describes; `functions` are the `CALLS` of a module.
+
+    Raise BadSignature if the signature names none of the functions, or has an option that its function lacks.
+    """
     parsed = parse_version(text, VERSION)
     if parsed.name not in functions:
         raise BadSignature(f"{text!r} is of nothing known here, expected one of {', '.join(functions)}")

@@ -15,7 +15,10 @@ TOLERANCE = 1e-3  # largest change of a document's share of a topic at convergen
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TopicModel:
-    """K topics of V words and D documents; terms (K, V) and documents (D, K) are the Dirichlet parameters."""
+    """K topics of V words and D documents.
+
+    `terms` (K, V) and `documents` (D, K) are parameters of Dirichlet distributions.
+    """
 
     terms: Floats
     documents: Floats
@@ -24,13 +27,13 @@ class TopicModel:
     converged: bool
 
     def shares(self, counts: scipy.sparse.csr_array, tolerance: float = TOLERANCE) -> Floats:
-        """Return the (N, K) expected shares of the fitted topics in documents with (N, V) counts of words."""
+        """Return the (N, K) expected shares of the K fitted topics in N documents with (N, V) counts of words."""
         topics = len(self.terms)
         fitted = fit_topics(counts, topics, prior=self.prior, tolerance=tolerance, fixed=self.terms)
         return _shares(fitted.documents)
 
     def probabilities(self) -> Floats:
-        """Return the (K, V) expected probabilities of words by topic."""
+        """Return the (K, V) expected probabilities of V words in K topics."""
         return _shares(self.terms)
 
 
@@ -44,10 +47,10 @@ def fit_topics(
     sweeps: int = SWEEPS,
     fixed: Floats | None = None,
 ) -> TopicModel:
-    """Fit topics to (D, V) counts of words; both Dirichlet priors are symmetric with `prior`.
+    """Fit topics to (D, V) counts of words. Both Dirichlet priors are symmetric with parameter `prior`.
 
-    `fixed` are (K, V) topics to use instead of fitting them. Given the topic shares of each word, documents and topics
-    do not depend on each other, so that one sweep that updates both raises the bound.
+    `fixed` are (K, V) parameters of topics, which are then kept instead of being fitted. Given the topic shares of each
+    word, documents and topics do not depend on each other, so one sweep that updates both raises the bound.
     """
     documents, vocabulary = counts.shape
     rows, columns = counts.nonzero()
@@ -72,6 +75,6 @@ def _shares(parameters: Floats) -> Floats:
 
 
 def _geometric(parameters: Floats) -> Floats:
-    """Return exp(E[log p]) for rows of Dirichlet parameters."""
+    """Return exp(E[log p]) of each row, where p has the Dirichlet distribution with the row's parameters."""
     digamma = scipy.special.psi
     return np.asarray(np.exp(digamma(parameters) - digamma(parameters.sum(axis=1, keepdims=True))))

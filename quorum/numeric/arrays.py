@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Ints = NDArray[np.int64]
-Numbers = NDArray[np.int32]  # numbered words: positions in a vocabulary
+Numbers = NDArray[np.int32]  # numbers of words, which are positions in a vocabulary
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
@@ -18,7 +18,7 @@ ROWS_AT_ONCE = 1 << 16
 def ratio(
     part: ArrayLike, whole: NDArray[Any], *, where: Flags | None = None, otherwise: float = math.nan
 ) -> Floats:
-    """Return part / whole elementwise; ``otherwise`` if whole <= 0 or ``where`` is false."""
+    """Return part / whole elementwise, and ``otherwise`` where whole <= 0 or ``where`` is false."""
     result = np.full(np.broadcast(part, whole).shape, otherwise)
     np.divide(part, whole, out=result, where=whole > 0 if where is None else where)
     return result
@@ -34,11 +34,11 @@ def pairs_of_equal(left: Ints, right: Ints) -> tuple[Ints, Ints]:
 
 
 def places_in(known: Ints, wanted: Ints) -> Ints:
-    """Return the positions of ``wanted`` among the distinct ``known``; -1 if absent."""
+    """Return the positions of the values ``wanted`` among the distinct values ``known``; -1 if a value is absent."""
     if not len(known):
         return np.full(len(wanted), -1, dtype=np.int64)
     low, high = int(known.min()), int(known.max())
-    if high - low < 4 * len(known):  # values lie close together, as row ids do
+    if high - low < 4 * len(known):  # values are close together, as row ids are
         position = np.full(high - low + 2, -1, dtype=np.int64)  # the last entry is for values outside
         position[known - low] = np.arange(len(known))
         # As unsigned numbers, negative ones are very large.
@@ -49,11 +49,11 @@ def places_in(known: Ints, wanted: Ints) -> Ints:
 
 
 def order_of(codes: Ints) -> Ints:
-    """Return the positions that sort ``codes``, whole numbers from 0 on; equal ones stay in their order."""
+    """Return the positions that sort ``codes``, whole numbers from 0 on. Equal codes keep their order."""
     bits = len(codes).bit_length()
     if int(codes.max(initial=0)).bit_length() + bits > 63:
         return np.argsort(codes, kind="stable")
-    # Numbers sort five times as fast as their places: each takes its place along, in its lowest bits.
+    # Sorting numbers is five times as fast as sorting their positions, so put each position into the lowest bits.
     both = codes << bits
     both |= np.arange(len(codes))
     both.sort()
@@ -62,10 +62,10 @@ def order_of(codes: Ints) -> Ints:
 
 
 def parts_of(rows: int) -> Iterator[slice]:
-    """Yield slices of ``rows``, so short that arrays computed from one slice stay in the processor's cache."""
+    """Yield slices of ``rows`` rows, so short that arrays computed from one slice fit into the processor's cache."""
     yield from (slice(start, start + ROWS_AT_ONCE) for start in range(0, rows, ROWS_AT_ONCE))
 
 
 def starts_of(lengths: Sequence[int] | NDArray[Any]) -> Ints:
-    """Return (lists + 1,) int64: the starts of concatenated lists, and the end of the last."""
+    """Return (lists + 1,) int64: the starts of concatenated lists with these lengths, and the end of the last list."""
     return np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))

@@ -1,9 +1,9 @@
 """Compile loops over arrays ("kernels") with numba.
 
 Kernels are compiled once per installation. Machine code is cached next to the source, or in the user's cache folder if
-the source is read-only. With NUMBA_DISABLE_JIT=1 kernels run as plain Python, to measure coverage. Numba notices
-changes only in the kernel's own file, so the name of the cache has a digest of that file and of all modules of Quorum
-that it imports, directly or not.
+the source is read-only. With NUMBA_DISABLE_JIT=1 kernels run as plain Python, so that coverage can be measured. Numba
+notices changes only in the kernel's own file, so the name of the cache has a digest of that file and of all modules of
+Quorum that it imports, directly or indirectly.
 """
 
 import ast
@@ -24,13 +24,13 @@ _PACKAGE = __name__.partition(".")[0]
 
 def compiled(kernel: Kernel) -> Kernel:
     """Compile a kernel at its first call, once for each combination of argument types."""
-    import numba  # here, as it loads slowly and modules that only need the types can do without
+    import numba  # imported late: it loads slowly, and modules that only need the types do not need it
 
     _announce_compiling()
     kernel.__qualname__ = f"{kernel.__qualname__}-{_digest(kernel.__module__)}"
     try:
         dispatcher = numba.njit(cache=True, nogil=True)(kernel)
-    except RuntimeError:  # no folder for the cache can be written, so every process compiles again
+    except RuntimeError:  # no folder for the cache is writable, so every process compiles again
         dispatcher = numba.njit(nogil=True)(kernel)
     return cast(Kernel, dispatcher)  # has the signature of the kernel
 
@@ -73,7 +73,7 @@ def _announce_compiling() -> None:
 def _digest(module: str) -> str:
     """Return the first eight hex digits of a digest of a module and the modules that it imports.
 
-    Delete compiled files of the module with another digest.
+    Delete compiled files of the module that have another digest.
     """
     sources = {module}
     unread = [module]
@@ -100,7 +100,7 @@ def _imports(module: str) -> frozenset[str]:
 
 
 def _imported_names(module: str) -> Iterator[str]:
-    """Yield the dotted names of a module's imports; some of them are members of modules."""
+    """Yield the dotted names that a module imports. Some of them are names of members of a module."""
     for node in ast.walk(ast.parse(_file(module).read_bytes())):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if alias.name.startswith(_PACKAGE))
@@ -115,5 +115,5 @@ def _file(module: str) -> Path:
     name, *inner = module.split(".")
     path = Path(sys.modules[name].__path__[0], *inner)  # in a wheel, packages are in several folders
     package = path / "__init__.py"
-    # A folder of an earlier version may be left with nothing but compiled files.
+    # A folder of an earlier version may still exist, with nothing but compiled files.
     return package if package.exists() else path.with_suffix(".py")

@@ -1,4 +1,4 @@
-"""Find the known name that somebody probably meant."""
+"""Find the known name that a misspelt name probably stands for."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches

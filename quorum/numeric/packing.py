@@ -1,7 +1,9 @@
-"""Serialise values for other processes: plain values as a line of JSON, then arrays; declared objects by name.
+"""Serialise values for other processes.
 
-Unlike unpickling, reading runs no code of the sender: it imports modules of given packages, and calls only what is
-declared in this module or by `declare`. Attributes of objects are set without calling methods of their classes.
+A value is written as a line of JSON with its plain values, followed by its arrays. Declared functions, classes and
+objects are written with their dotted names. Unlike unpickling, reading runs no code of the sender: it imports modules
+of given packages, and calls only functions and classes that are declared in this module or by `declare`. Attributes of
+objects are set without calling methods of their classes.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ class NotPackable(Exception):
 
 
 def declare(thing: Thing) -> Thing:
-    """Allow a function or class, and the objects of a class, to be sent to other processes by name."""
+    """Allow a function or class, and the objects of a class, to be sent to other processes by name, and return it."""
     _declared[_name(thing)] = thing
     return thing
 
@@ -102,7 +104,7 @@ def _pack(value: Any, arrays: list[Any]) -> Any:
 
 
 def _attributes(value: Any) -> list[Any]:
-    """Return the fields of a named tuple, or pairs of names and values."""
+    """Return the fields of a named tuple, or the pairs of name and value of another object's attributes."""
     if isinstance(value, tuple):
         return list(value)
     slots = [name for base in type(value).__mro__ for name in getattr(base, "__slots__", ())]
@@ -125,7 +127,7 @@ class _Reader:
             return array if array.ndim else array[()]
         if name in _back:
             return _back[name](self.unpacked(content))
-        thing = self._declared(name)  # import it first, as its module may declare the objects in the value
+        thing = self._declared(name)  # import this first, as its module may declare the objects in the value
         if content is None:
             return thing
         if issubclass(thing, tuple):

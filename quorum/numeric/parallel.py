@@ -1,7 +1,7 @@
 """Compute parts of one result in several processes.
 
-`map_parts` yields the results of the parts in order, so that the whole does not depend on which process computed a
-part. By default the calling process computes all parts; `using` sets another pool, such as `LocalPool`.
+`map_parts` yields the results of the parts in order, so the whole result does not depend on which process computed a
+part. By default the calling process computes all parts. `using` sets another pool, such as `LocalPool`.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from multiprocessing import get_context
 from threading import Thread
 from typing import Any, Protocol
 
-# Computes a part: `function(shared, part)`, where `shared` is the same for all parts. It must be a module's function.
+# Computes a part: `function(shared, part)`. `shared` is the same for all parts; the function must be a module's.
 PartFunction = Callable[[Any, Any], Any]
-# Closing the generator ends the work on parts.
+# Close the generator to stop the computation of further parts.
 Results = Generator[Any, None, None]
-RESTARTS = 3  # most restarts of a pool after one of its processes was killed
+RESTARTS = 3  # largest number of restarts of a pool after one of its processes was killed
 
 
 class Pool(Protocol):
@@ -71,7 +71,7 @@ class LocalPool:
     """A pool of threads, or of processes that are forked at each `map` and so share what is loaded.
 
     Args:
-        before_fork: called before forking, to close what children must not share.
+        before_fork: a function that is called before forking, to close what children must not share.
     """
 
     def __init__(self, workers: int, before_fork: Callable[[], object] = lambda: None) -> None:
@@ -80,7 +80,7 @@ class LocalPool:
     def map(
         self, function: PartFunction, shared: Any, parts: Sequence[Any], *, threads: bool = False
     ) -> Results:
-        """Yield results in order. If a process is killed, a new pool computes the remaining parts."""
+        """Yield the results in order. If a process is killed, compute the remaining parts with a new pool."""
         if min(self._workers, len(parts)) < 2:
             yield from Serial().map(function, shared, parts)
             return
@@ -127,7 +127,7 @@ def _start_child(parent: int, function: PartFunction, shared: Any) -> None:
 
 
 def _end_with(parent: int) -> None:
-    """Exit when the parent process has ended, instead of waiting forever for parts."""
+    """Exit when the parent process has ended, so that this process does not wait forever for parts."""
     while os.getppid() == parent:
         time.sleep(1)
     os._exit(1)

@@ -1,8 +1,8 @@
 """Signatures: one-line texts that say how a number was computed, like sacrebleu's for BLEU (Post 2018).
 
 `cider-d|n:4|sigma:6|tok:ptb|refs:5|df:corpus|v:1.0` has a name, fields, and a version. A value is a bare word or JSON;
-the marks | : % and line breaks in it are percent-encoded. State results with their signature and with the versions of
-Quorum and its libraries.
+the marks | : % and line breaks in it are percent-encoded. When you report a result, state its signature and the
+versions of Quorum and its libraries.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ import scipy
 
 Value = None | bool | int | float | str | tuple["Value", ...]
 
-# Stands for a value that only the caller has, such as a random generator or a function. For words or captions it is
-# `given-<digest>`.
+# The placeholder of a value that only the caller has, such as a random generator or a function. The placeholder of
+# lists of words or captions is `given-<number>-<digest>` (`name_given`).
 PLACEHOLDER = "given"
 
 _MARKS = {"%": "%25", "|": "%7C", ":": "%3A", "\n": "%0A", "\r": "%0D"}
 
 
 class BadSignature(ValueError):
-    """The text is not a signature, or is the signature of something unknown."""
+    """The text is not a signature, or it is the signature of an unknown function or option."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ def parse_version(text: str, version: str) -> Signature:
 class Call:
     """A function with the options of a signature.
 
-    The `missing` options, which the signature does not contain, must be passed by name.
+    The options in `missing` are not in the signature and must be passed by name.
     """
 
     function: Callable[..., Any]
@@ -103,7 +103,10 @@ class Call:
 
 
 def call_of_function(text: str, function: Callable[..., Any], fields: Mapping[str, Value]) -> Call:
-    """Return the call of `function` with the options `fields` of the signature `text`. Raise BadSignature."""
+    """Return the call of `function` with the options `fields` of the signature `text`.
+
+    Raise BadSignature if the function has no such option.
+    """
     known = inspect.signature(function).parameters
     for key in fields:
         if key not in known:
@@ -113,7 +116,7 @@ def call_of_function(text: str, function: Callable[..., Any], fields: Mapping[st
 
 
 def name_given(lists: Collection[Collection[str]]) -> str:
-    """Return a name for the caller's lists of texts: their number and a digest."""
+    """Return the placeholder of lists of texts from the caller, which has their number and a digest."""
     digest = hashlib.sha256()
     for texts in lists:
         # Two bytes that UTF-8 does not have separate texts and lists, so no text can contain them.

@@ -8,26 +8,27 @@
 | `meta` | Does a metric agree with people? Accuracy, grouped correlation, tie calibration |
 | `correlation` | Do two columns rise together? Pearson, Spearman, Kendall |
 | `ranking` | Are the right things ranked first? R@k, S@k, median rank, R-precision |
-| `judges` | May a model replace a person? What would people say where it answered alone? |
+| `judges` | May a model replace a person? What would people answer where only the model answered? |
 | `significance` | Could a difference be chance? McNemar, randomisation, bootstrap, Holm |
 
 `power` simulates how many judgments a study needs. `catalogue.call_of` returns the call that a result's signature
 describes. See docs/statistics.md; docs/glossary.md lists the papers that are cited as H13, V15, MC12, WG15 and WG16.
 
-Columns are (N,), with one judgment or comparison in each row; names are numbers, text or other hashable values. Winners
-are 1, 2, or 0 for neither. Results list names in ascending order, with (U,) units, (W,) workers, (R,) raters, (L,)
-labels, (K,) items, (P,) pairs or patterns, (G,) groups, (Q,) queries, (B,) resamples.
+Columns are (N,), with one judgment or comparison in each row. Names are numbers, text or other hashable values.
+Winners are 1, 2, or 0 for neither. Results list names in ascending order, with (U,) units, (W,) workers, (R,)
+raters, (L,) labels, (K,) items, (P,) pairs or patterns, (G,) groups, (Q,) queries, (S,) systems, (B,) resamples.
+(V,) columns have votes, answers, or distinct values.
 
-All functions raise BadShape, BadValue or BadOption for invalid arguments. The following parameters and fields mean the
-same everywhere; `inference` declares them as `Result`, `Inference` and the options `Sampling`:
+All functions raise BadShape, BadValue or BadOption for invalid arguments. The following parameters and fields mean
+the same everywhere; `inference` declares them as `Result`, `Inference` and the options `Sampling`:
 
-clusters: "naive" if rows are independent, or (N,) columns by name, such as {"item": images, "rater": workers}.
-Intervals and tests then generalise to other items, other raters or both, and nothing is resampled. In a result: the
+clusters: "naive" if rows are independent, or (N,) columns by name, such as {"item": images, "rater": workers}. With
+columns, intervals and tests generalise to other items, other raters or both, and nothing is resampled. A result has the
 number of clusters of each column.
-confidence, resamples, seed: options of percentile bootstrap intervals, which leave out `undefined_resamples`. In a
-result, `seed` is None if the caller passed a generator.
+confidence, resamples, seed: options of percentile bootstrap intervals. Resamples without a defined figure are left out
+and counted as `undefined_resamples`. In a result, `seed` is None if the caller passed a generator.
 labels: the scale; by default the values that occur.
 missing: "refuse" raises BadValue for nan; "leave-out" drops rows without a score and counts them as `left_out`.
 reason: why a figure or interval is nan. note: a warning about a figure that is defined.
-converged, iterations, gradient: how the fit of a model ended; `gradient` is the largest partial derivative at its end.
+converged, iterations, gradient: how the fit of a model ended. `gradient` is the largest partial derivative at its end.
 """

@@ -1,4 +1,4 @@
-"""The statistics that sign their results, and their calls from signatures."""
+"""The statistics that sign their results, and how to repeat their calls from signatures."""
 
 from quorum.numeric.signatures import BadSignature, Call, call_of_function, parse_version
 from quorum.statistics import (
@@ -42,7 +42,10 @@ STATISTICS = {
 
 
 def call_of(signature: str) -> Call:
-    """Return the call that a signature describes, to be used as `call_of(text)(*data)`. Raise BadSignature."""
+    """Return the call that a signature describes, to be used as `call_of(text)(*data)`.
+
+    Raise BadSignature if the signature names no known statistic, or an option that the statistic does not have.
+    """
     parsed = parse_version(signature, VERSION)
     for function, statistic in STATISTICS.items():
         if statistic.name == parsed.name and statistic.fixed.items() <= parsed.fields.items():

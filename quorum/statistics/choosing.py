@@ -1,9 +1,9 @@
 """Choose the items that best distinguish systems, and estimate figures of all items from those chosen.
 
 An item's usefulness is computed from metric scores that exist before people judge, following Zouhar, Cui, Sachan 2025,
-*How to Select Datapoints for Efficient Human Evaluation of NLG Models?* It sets the probability that the item is drawn,
-as in surveys, so that weights of one over the probability give estimates for all items (Horvitz, Thompson 1952). See
-docs/choosing.md.
+*How to Select Datapoints for Efficient Human Evaluation of NLG Models?* Usefulness determines the probability that the
+item is sampled. As in surveys, weights of one over the probability give estimates for all items (Horvitz, Thompson
+1952). See docs/choosing.md.
 """
 
 from __future__ import annotations
@@ -39,18 +39,19 @@ from quorum.statistics.resampling import Seed, generator_of
 
 METHODS = ("disagreement", "information")
 
-# The least probability of an item, as a fraction of that in an even draw. So no item has more than four times the
-# weight that it has in an even draw, however wrong the scores are (Hesterberg 1995, Technometrics 37).
+# The lowest probability of an item, as a fraction of its probability in a uniform sample. So no item has more than four
+# times its weight in a uniform sample, however wrong the scores are (Hesterberg 1995, Technometrics 37).
 FLOOR = 0.25
 ESTIMATORS = ("hajek", "horvitz-thompson")
-_COUNT_TOLERANCE = 1e-6  # largest difference of the sum of probabilities from a whole number
-_PAIRS_AT_ONCE = 4_000_000  # pairs of captions; 32 MB of doubles
+_COUNT_TOLERANCE = 1e-6  # largest difference between the sum of probabilities and a whole number
+_PAIRS_AT_ONCE = 4_000_000  # number of pairs of captions; 32 MB of doubles
 
 
 def order_disagreement(scores: ArrayLike) -> Floats:
     """Return the (I,) shares of cases in which two metrics order two captions of an item differently.
 
-    scores: (I, S, M) of items, systems and metrics. If only one of the two metrics ties the captions, that counts half.
+    scores: (I, S, M) of items, systems and metrics. A case counts half if only one of the two metrics ties the
+    captions.
     """
     table = _scores(scores)
     if table.shape[2] < 2:
@@ -69,8 +70,8 @@ def order_disagreement(scores: ArrayLike) -> Floats:
 def score_information(scores: ArrayLike) -> Floats:
     """Return the (I,) Fisher information of items about systems, from (I, S, M) scores, by `item_response`.
 
-    The "persons" of the model are the systems by each metric; one is right on an item if its score is above the
-    median of the metric.
+    I, S and M count items, systems and metrics. The "persons" of the model are the pairs of a system and a metric.
+    A person is right on an item if the score is above the metric's median.
     """
     table = _scores(scores)
     item, system, metric = np.nonzero(~np.isnan(table))
@@ -84,8 +85,9 @@ def score_information(scores: ArrayLike) -> Floats:
 def comparison_information(scores: ArrayLike) -> Floats:
     """Return (P,) Fisher information p (1 - p) of a choice between two candidates, from (P, 2, M) scores.
 
-    The first wins with probability p = F(d / s), where F is the normal distribution function, d the difference of
-    scores, and s the root mean square of these differences. The information is averaged over metrics.
+    P counts pairs, and M metrics. The first candidate wins with probability p = F(d / s), where F is the normal
+    distribution function, d the difference of scores, and s the root mean square of these differences. The
+    information is averaged over metrics.
     """
     table = _scores(scores)
     difference = table[:, 0] - table[:, -1]
@@ -107,9 +109,10 @@ def _scores(values: ArrayLike) -> Floats:
 
 
 def inclusion_probabilities(usefulness: ArrayLike, budget: int, *, floor: float = FLOOR) -> Floats:
-    """Return (I,) probabilities with sum `budget`: an equal part for all, the rest in proportion to sqrt(usefulness).
+    """Return (I,) probabilities whose sum is `budget`.
 
-    The square root minimises the error of a sum (Neyman 1934), because usefulness is a variance. An item whose
+    One part of the budget is divided equally among the items, the rest in proportion to sqrt(usefulness). The
+    square root minimises the error of a sum (Neyman 1934), because usefulness is a variance. An item whose
     probability would exceed 1 is certain. With `floor` 1 all items are equally probable.
     """
     useful = finite_vector(usefulness, "usefulness")
@@ -134,10 +137,11 @@ def inclusion_probabilities(usefulness: ArrayLike, budget: int, *, floor: float 
 
 
 def draw_items(probabilities: ArrayLike, *, seed: Seed) -> Ints:
-    """Draw items with (I,) probabilities, by systematic sampling in random order; return their positions.
+    """Sample items with (I,) probabilities, by systematic sampling in random order.
 
-    As many items are drawn as the probabilities sum to, and each item is drawn with exactly its probability (Goodman,
-    Kish 1950).
+    Return the positions of the sampled items. The number of sampled items is the sum of the probabilities, and each
+    item is sampled with exactly its probability (Goodman, Kish 1950). Raise BadValue if the sum is not a whole
+    number.
     """
     chance = _probabilities(probabilities)
     generator, _ = generator_of(seed)
@@ -162,10 +166,10 @@ def _probabilities(values: ArrayLike) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class WeightedEstimate(Inference):
-    """An estimate for all items, from the chosen ones.
+    """An estimate for all items, from the chosen items.
 
-    n: number of values. items: number of items that they belong to. effective: number of items of an even draw that
-    would give as precise an estimate (Kish 1965).
+    n: number of values. items: number of items that they belong to. effective: number of items in a uniform sample that
+    would give an equally precise estimate (Kish 1965).
     """
 
     value: float
@@ -184,11 +188,12 @@ def mean_of_all_items(
     population: int | None = None,
     confidence: float = CONFIDENCE,
 ) -> WeightedEstimate:
-    """Estimate the mean over all items from (N,) values of the chosen ones and their (N,) probabilities.
+    """Estimate the mean over all items from (N,) values of the chosen items and their (N,) probabilities.
 
-    The estimator "hajek" divides by the sum of the weights (Hajek 1971); "horvitz-thompson" divides by `population`,
-    the number of values of all items, and is unbiased, but has wider intervals. Values of the same one of (N,)
-    `items`, such as an image, form a cluster. Intervals take all items as a sample of possible items.
+    The estimator "hajek" divides by the sum of the weights (Hajek 1971). "horvitz-thompson" divides by
+    `population`, the number of values of all items; it is unbiased, but has wider intervals. Values with the same
+    entry in `items` (N,), such as an image, form a cluster. Intervals regard all items as a sample of possible
+    items.
     """
     value_of_item, chance = finite_vector(values, "values"), _probabilities(probabilities)
     same_length(values=value_of_item, probabilities=chance)
@@ -215,12 +220,15 @@ def weighted_kendall(
     *,
     confidence: float = CONFIDENCE,
 ) -> WeightedEstimate:
-    """Estimate Kendall's tau-b of two (N,) columns over all items; a pair is weighted by both weights' product."""
+    """Estimate Kendall's tau-b of two (N,) columns over all items.
+
+    The weight of a pair of values is the product of both values' weights.
+    """
     x, y = finite_vector(first, "first"), finite_vector(second, "second")
     chance = _probabilities(probabilities)
     same_length(first=x, second=y, probabilities=chance)
     weight = 1 / chance
-    # for each value, summed over all others: same order, different in first, different in second
+    # sums over all other values, for each value: same order, different in first, different in second
     sums = np.zeros((3, len(x)))
     rows = max(1, _PAIRS_AT_ONCE // len(x))
     for start in range(0, len(x), rows):

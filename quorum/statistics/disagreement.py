@@ -1,13 +1,13 @@
-"""Disagreement as data: soft labels, what predicts them, and groups of raters who differ.
+"""Disagreement as data: soft labels, predictions of them, and groups of raters who differ.
 
 Soft labels are the distribution of people's answers to a unit (Peterson et al. 2019, *Human uncertainty makes
 classification more robust*). Cross-entropy and Jensen-Shannon divergence are as in Uma et al. 2021, *Learning from
 Disagreement: A Survey*, section 5. All figures are in nats.
 
 Groups of raters are found by a latent class model (Lazarsfeld, Henry 1968) of raters, in which each class has one table
-of errors (Dawid, Skene 1979). It maximises a lower bound of the likelihood, with independent posteriors of labels and
-classes (Jordan et al. 1999). The parametric bootstrap tests the number of classes (McLachlan 1987); that is valid for
-any measure of fit.
+of errors (Dawid, Skene 1979). The fit maximises a lower bound of the likelihood, with independent posteriors of labels
+and classes (Jordan et al. 1999). The number of classes is tested by the parametric bootstrap (McLachlan 1987), which is
+valid for any measure of fit.
 """
 
 from __future__ import annotations
@@ -41,17 +41,17 @@ from quorum.statistics.inputs import (
 
 CORRECTIONS = ("dirichlet", "miller-madow", "none")
 
-# Standard deviation of the normal prior on a Dirichlet's log-parameters, which only keeps them finite.
+# Standard deviation of the normal prior on log-parameters of a Dirichlet distribution. The prior keeps them finite.
 _LOOSE = 3.0
 # Standard deviation of the normal prior on logits, which keeps them finite if a score separates all answers.
 _LOGITS = 10.0
-# Weight, in answers, of the overall shares that are added to people's answers for each answer of a judge.
+# For each answer of a judge, people's overall shares are added to their answers, with the weight of this many answers.
 _IMAGINED = 1.0
 # Largest difference from 1 of a row of probabilities.
 _SUM = 1e-6
 FEW_GROUPS = "all raters are in the same group; expected at least two groups"
 NO_PAIRS = "no two raters {of} have a unit in common"
-# Added to every cell of a group's table of errors, so that answers not seen do not become impossible.
+# Number added to every cell of a group's table of errors, so that answers that do not occur are not impossible.
 _SMOOTHING = 0.5
 # Standard deviation of the logits of memberships in random starts.
 _SCATTER = 2.0
@@ -61,9 +61,10 @@ _SCATTER = 2.0
 class SoftLabels(Result):
     """The distribution of answers to each unit.
 
-    counts, shares: (U, L). judgments: (U,) number of answers. entropy: (U,) estimated entropy, the lowest expected
-    cross-entropy that a prediction can reach; nan if a single judgment allows no estimate. floor: mean entropy.
-    concentration: (L,) parameters of the Dirichlet distribution of units; nan unless `correction` is "dirichlet".
+    counts, shares: (U, L) numbers and shares of answers. judgments: (U,) number of answers. entropy: (U,) estimated
+    entropy, which is the lowest expected cross-entropy that a prediction can reach; nan if a single judgment allows no
+    estimate. floor: mean entropy. concentration: (L,) parameters of the Dirichlet distribution of units; nan unless
+    `correction` is "dirichlet".
     """
 
     units: NDArray[Any]
@@ -87,10 +88,12 @@ def soft_labels(
 ) -> SoftLabels:
     """Count the answers in two (N,) columns, and estimate the entropy of the population's answers.
 
-    The entropy of n observed answers is too low by about (L - 1) / 2n. `correction` is "none", "miller-madow", which
-    adds (labels that occurred - 1) / 2n (Miller 1955), or "dirichlet", the expected entropy given the counts
-    (Wolpert, Wolf 1995, Phys. Rev. E 52, 6841) under the Dirichlet distribution with the highest likelihood of all
-    units' counts.
+    The entropy of n observed answers is too low by about (L - 1) / 2n, with L labels. `correction` is one of:
+
+    - "none";
+    - "miller-madow", which adds (labels that occurred - 1) / 2n (Miller 1955);
+    - "dirichlet", the expected entropy given the counts (Wolpert, Wolf 1995, Phys. Rev. E 52, 6841) under the Dirichlet
+      distribution for which the counts of all units have the highest likelihood.
     """
     one_of(correction, CORRECTIONS, "correction")
     names, unit = encode(units, "units")
@@ -157,7 +160,7 @@ def _expected_entropy(alpha: Floats) -> Floats:
 class DivergenceResult(Result):
     """Cross-entropy and Jensen-Shannon divergence (U,) of predictions from people's distributions, and their means.
 
-    If the predicted probability of an answer is zero and people gave it, the cross-entropy is infinite.
+    The cross-entropy is infinite if people gave an answer whose predicted probability is zero.
     """
 
     cross_entropy: Floats
@@ -168,9 +171,9 @@ class DivergenceResult(Result):
 
 @signed("soft-label-divergence")
 def divergence(shares: ArrayLike, predictions: ArrayLike) -> DivergenceResult:
-    """Compare (U, L) distributions of answers with (U, L) predicted ones.
+    """Compare (U, L) distributions of people's answers with (U, L) predictions.
 
-    The cross-entropy is unbiased for any number of answers; the divergence is too high for few answers.
+    The cross-entropy is unbiased for any number of answers. The divergence is too high for few answers.
     """
     people, predicted = _distributions(shares, "shares"), _distributions(predictions, "predictions")
     if people.shape != predicted.shape:
@@ -201,8 +204,8 @@ def metric_probabilities(
 ) -> Floats:
     """Return the (U, L) probabilities of people's answers that (U,) scores of a metric predict.
 
-    A multinomial logit model of the score is fitted to the (U, L) counts of answers in all folds but the unit's own.
-    `symmetric` is for scores that are the first candidate's minus the second's, and two labels in that order: the model
+    A multinomial logit model of the score is fitted to the (U, L) counts of answers in all folds except the unit's own.
+    `symmetric` is for scores that are the first candidate's minus the second's, and two labels in that order. The model
     then has no constant, so that equal scores give one half.
     """
     score, table = finite_vector(scores, "scores"), floats_of(counts, "counts")
@@ -227,7 +230,7 @@ def metric_probabilities(
 
 
 def _fit_logistic(score: Floats, counts: Floats, symmetric: bool) -> Floats:
-    """Return (2, L) constants and slopes of the logits; the last label's are zero, and so are `symmetric` constants."""
+    """Return (2, L) constants and slopes of the logits. The last label's are zero, and so are `symmetric` constants."""
     free = counts.shape[1] - 1
 
     def table(point: Floats) -> Floats:
@@ -254,9 +257,9 @@ def _logits(table: Floats, score: Floats) -> Floats:
 def judge_probabilities(answers: Iterable[int], counts: ArrayLike) -> Floats:
     """Return the (U, L) probabilities of people's answers that a judge's single answers predict.
 
-    answers: (U,) the judge's labels, from 0 to L - 1. counts: (U, L) people's answers. The probabilities are people's
-    shares on the other units to which the judge gave this answer, plus one answer spread over the labels as in all
-    other units.
+    answers: (U,) the judge's labels, from 0 to L - 1. counts: (U, L) people's answers. The probabilities are
+    people's shares on the other units to which the judge gave this answer, plus one answer, which is divided among
+    the labels like people's answers to all other units.
     """
     table = floats_of(counts, "counts")
     answer = np.asarray(list(answers))
@@ -277,12 +280,13 @@ def judge_probabilities(answers: Iterable[int], counts: ArrayLike) -> Floats:
 class RaterGroupsResult(Result):
     """The fit of two groups of raters, compared with one group.
 
-    membership: (W, 2) probability that the worker is in each group, the larger group first. shares: (2,) of workers.
-    prior: (L,) shares of true labels. confusion: (2, L, L) probability of the given label (last axis) by true label.
-    accuracy: (2,) probability of a right answer. gain: increase of the bound of the log-likelihood from one group to
-    two. p: share of samples simulated with one group that gain as much, (c + 1) / (bootstraps + 1). within: (2,)
-    share of agreeing pairs of raters of a group, each in the likelier group; between: share among pairs of different
-    groups. nan without such pairs.
+    membership: (W, 2) probability that the worker is in each group, the larger group first. shares: (2,) share of
+    the workers in each group. prior: (L,) shares of true labels. confusion: (2, L, L) probability of the given
+    label (last axis) by true label. accuracy: (2,) probability of a right answer. gain: increase of the bound of
+    the log-likelihood from one group to two. p: (c + 1) / (bootstraps + 1), where c samples simulated with one
+    group have at least the same gain. within: (2,) share of agreeing pairs among raters of one group, if each rater
+    is in the likelier group. between: share of agreeing pairs among raters of different groups. Both are nan
+    without such pairs.
     """
 
     workers: NDArray[Any]
@@ -316,9 +320,9 @@ def rater_groups(
 ) -> RaterGroupsResult:
     """Fit two groups of raters with different errors to three (N,) columns, and test them against one group.
 
-    Of `restarts` seeded starts the one with the highest bound is used, for the data and for each bootstrap sample.
-    Careful and careless raters are also found as two groups; those who guess do not agree more within their group than
-    across.
+    Of `restarts` seeded starts, the start with the highest bound is used, for the data and for each bootstrap sample.
+    Careful and careless raters are also found as two groups. Raters who guess do not agree more within their group than
+    with the other group.
     """
     check_positive_int(bootstraps, "bootstraps")
     check_positive_int(restarts, "restarts")
@@ -330,7 +334,7 @@ def rater_groups(
 
     def gain_of(data: _Data) -> tuple[float, _Fit, _Fit]:
         single = _fit_classes(data, np.ones((data.workers, 1)), *limits)
-        # Do not start with equal memberships: two groups would stay equal.
+        # Do not start with equal memberships, because the two groups would stay equal.
         logits = (generator.normal(0.0, _SCATTER, (data.workers, 2)) for _ in range(restarts))
         double = max(
             (_fit_classes(data, scipy.special.softmax(start, axis=1), *limits) for start in logits),
@@ -371,7 +375,7 @@ def rater_groups(
 
 
 class _Data:
-    """Judgments as a sparse (W * L, U) table: how often a worker gave a label to a unit."""
+    """Judgments as a sparse (W * L, U) table of how often each worker gave each label to each unit."""
 
     def __init__(self, unit: Ints, worker: Ints, value: Ints, shape: tuple[int, int, int]) -> None:
         self.unit, self.worker, self.shape = unit, worker, shape
@@ -403,7 +407,7 @@ class _Fit:
 
 
 def _fit_classes(data: _Data, membership: Floats, max_iterations: int, tolerance: float) -> _Fit:
-    """Maximise the bound from (W, G) memberships and shares of votes, until a step gains at most `tolerance`."""
+    """Maximise the bound, from (W, G) memberships and shares of votes, until a step gains at most `tolerance`."""
     _, workers, width = data.shape
     truth, bound, converged = data.votes, -np.inf, False
     groups = membership.shape[1]
@@ -466,9 +470,9 @@ class KnownGroupsResult(Result):
     """Agreement within groups compared with agreement between them.
 
     within: (G,) share of agreeing pairs of raters of a group, over common units; nan without such pairs. overall:
-    that share over the pairs of all groups. between: share among pairs of different groups. difference: overall -
-    between. p: share of permutations with as large a difference, (c + 1) / (permutations + 1). raters: (G,) number of
-    raters.
+    the same share over the pairs of all groups. between: share among pairs of different groups. difference: overall
+    - between. p: (c + 1) / (permutations + 1), where c permutations have at least the same difference. raters: (G,)
+    number of raters.
     """
 
     groups: NDArray[Any]
@@ -491,10 +495,10 @@ def known_groups(
     permutations: int = 999,
     seed: int = 0,
 ) -> KnownGroupsResult:
-    """Test whether raters of one group agree more with each other than with those of others.
+    """Test whether raters of one group agree more with each other than with raters of other groups.
 
-    Each row of the four (N,) columns is a judgment, with the rater's group. The test is exact and one-sided; it
-    permutes the groups of raters.
+    Each row of the four (N,) columns is a judgment, with the rater's group. The test is exact and one-sided. It
+    permutes the groups of raters. Raise BadValue if a rater is in two groups.
     """
     check_positive_int(permutations, "permutations")
     group_names, group = encode(groups, "groups")
@@ -527,7 +531,7 @@ def known_groups(
     if not reason:
         generator = np.random.default_rng(seed)
         gap = overall - between
-        # Count a permutation without pairs within groups, or without pairs across, as extreme.
+        # Count a permutation as extreme if it has no pairs within groups, or no pairs across groups.
         shuffled_gaps = (apart(generator.permutation(of_rater)) for _ in range(permutations))
         as_extreme = sum(not shuffled < gap - 1e-12 for shuffled in shuffled_gaps)
         p = (as_extreme + 1) / (permutations + 1)

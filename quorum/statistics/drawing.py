@@ -16,9 +16,9 @@ from numpy.typing import ArrayLike
 from quorum.numeric.arrays import Floats, Ints
 from quorum.statistics.inputs import BadShape, BadValue, finite_vector, floats_of
 
-PRIOR = 1.0  # prior variance of each strength, which the first draws need
-_STEPS = 100  # most steps of Newton's method, which takes about ten
-_FARTHEST = 4.0  # largest change of a strength in one step: farther away the logistic curve is flat
+PRIOR = 1.0  # prior variance of each strength; the first draws need a prior
+_STEPS = 100  # largest number of steps of Newton's method, which needs about ten
+_FARTHEST = 4.0  # largest change of a strength in one step; farther away the logistic curve is flat
 _TOLERANCE = 1e-9  # largest change of a strength in the last step
 _TINIEST = 1e-300  # least gain, so that chances are not 0 / 0 if all gains underflow
 
@@ -57,7 +57,7 @@ def prior_strengths(first: ArrayLike, second: ArrayLike, counts: ArrayLike, *, i
 
 @dataclass(slots=True)
 class Drawing:
-    """Draw pairs of items one after the other, each as if the pairs before it were answered.
+    """Draws of pairs of items, one after the other, each as if the pairs drawn before were already answered.
 
     The weight of a pair is log(1 + I v), where I is the information about the difference d of its strengths and v the
     variance of d (D-optimality, Fedorov 1972), times 2 F(-|d| / sqrt v) with the normal distribution function F.
@@ -75,7 +75,7 @@ class Drawing:
     def of(
         cls, first: ArrayLike, second: ArrayLike, answered: ArrayLike, strengths: ArrayLike, *, even: float
     ) -> Drawing:
-        """Prepare draws, given (P,) numbers ``answered`` of comparisons of each pair, and (K,) log-strengths.
+        """Prepare draws from (P,) numbers ``answered`` of comparisons of each pair, and (K,) log-strengths.
 
         ``even`` is the share of draws in which all pairs are equally probable, above 0 and up to 1.
         """
@@ -90,7 +90,10 @@ class Drawing:
         return cls(first_item, second_item, difference, each, np.asarray(variance, dtype=np.float64), even)
 
     def chances(self, open_pairs: ArrayLike) -> Floats:
-        """Return the (P,) chances of pairs to be drawn next, with sum 1; 0 for pairs that are not open."""
+        """Return the (P,) chances of pairs to be drawn next, with sum 1. Pairs that are not open have chance 0.
+
+        Raise BadValue if no pair is open.
+        """
         is_open = np.asarray(open_pairs, dtype=bool)
         if not is_open.any():
             raise BadValue("no pair is open")

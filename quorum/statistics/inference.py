@@ -1,6 +1,6 @@
 """Options of intervals, and signed results.
 
-A signature names the statistic, its input where there are several, and every option:
+A signature names the statistic, its form of input if there are several, and every option:
 `krippendorff-alpha|input:table|level:ordinal|confidence:0.95|resamples:2000|seed:0|clusters:both|v:1.0`
 """
 
@@ -45,7 +45,7 @@ DEFAULTS: Mapping[str, Any] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """Fields that all results have in addition to their figures; see `quorum.statistics`."""
+    """Fields that all results have in addition to their figures. `quorum.statistics` documents them."""
 
     seed: int | None = None
     reason: str = ""
@@ -54,7 +54,7 @@ class Result:
     signature: str = ""
 
     def shared(self) -> dict[str, Any]:
-        """Return all fields by name, to construct a result with further fields."""
+        """Return all fields by name, from which a result with further fields can be constructed."""
         return {entry.name: getattr(self, entry.name) for entry in fields(self)}
 
 
@@ -86,10 +86,10 @@ class Clustering(TypedDict, total=False):
 
 
 class RaterSampling(Sampling, total=False):
-    """The options of coefficients of agreement; units and raters are random unless `clusters` says otherwise."""
+    """The options of coefficients of agreement. Units and raters are random unless `clusters` says otherwise."""
 
 
-# By the annotation of a function's `**options`.
+# The options, by the annotation of a function's `**options`.
 OPTIONS = {f"Unpack[{kind.__name__}]": kind for kind in (Sampling, Clustering, RaterSampling)}
 
 
@@ -112,12 +112,15 @@ class Options:
 
     @classmethod
     def with_raters(cls, **options: Unpack[Sampling]) -> tuple[Options, RaterDeletions | None]:
-        """Return the options without the `RaterDeletions` in `clusters`, and these deletions or None."""
+        """Return the options without the `RaterDeletions` in `clusters`, and these deletions, or None."""
         options["clusters"], deletions = columns_and_deletions(options.get("clusters", NAIVE))
         return cls.of(**options), deletions
 
     def clusters_of(self, row: str, keep: Flags) -> Clusters:
-        """Return the clusters of the rows that `keep` marks; without columns, each row is one and `counts` is empty."""
+        """Return the clusters of the rows marked by `keep`.
+
+        Without columns, each row is a cluster and `counts` is empty.
+        """
         if self.columns:
             return Clusters.of(self.columns, len(keep), keep)
         return replace(Clusters.of({row: range(len(keep))}, len(keep), keep), counts={})
@@ -126,7 +129,7 @@ class Options:
         return Inference(confidence=self.confidence, resamples=self.resamples, seed=self.seed, reason=reason)
 
     def bootstrap(self, statistic: Callable[[Floats], Floats], frequency: Ints, width: int = 1) -> Inference:
-        """Return the percentile interval of a statistic of resampled units; arguments are those of `bootstrap`."""
+        """Return the percentile interval of a statistic of resampled units. Arguments are as in `bootstrap`."""
         draws = bootstrap(
             statistic, frequency, resamples=self.resamples, generator=self.generator, width=width
         )
@@ -151,7 +154,7 @@ class Options:
 
 
 class Statistic(NamedTuple):
-    """The name of a signed function, and the fixed fields that distinguish functions with one name."""
+    """The name of a signed function, and the fixed fields that distinguish functions with the same name."""
 
     name: str
     fixed: Mapping[str, str]
@@ -165,11 +168,11 @@ def statistic_of(thing: object) -> Statistic | None:
 def signed(
     name: str, *, data: tuple[str, ...] = (), **fixed: str
 ) -> Callable[[Callable[Parameters, Returned]], Callable[Parameters, Returned]]:
-    """Add a signature to a function's result: a dataclass with a field `signature`, or a mapping of such.
+    """Return a decorator that signs a function's result: a dataclass with a field `signature`, or a mapping to such.
 
     Parameters with a default are part of the signature, except those named in `data`. `fixed` fields distinguish
-    functions with one name (`input="rows"`). If the function takes clusters and the call names none, the result's
-    note says that rows are taken as independent.
+    functions with the same name (`input="rows"`). If the function takes clusters and the call passes none, the result's
+    note says that rows are regarded as independent.
     """
 
     def decorate(function: Callable[Parameters, Returned]) -> Callable[Parameters, Returned]:
@@ -188,7 +191,7 @@ def signed(
             bound.apply_defaults()
             values = {key: _value(bound.arguments[key]) for key in options}
             if values.get("clusters") == NAIVE == parameters.parameters["clusters"].default:
-                del values["clusters"]  # keep the signatures of the time before other clusters existed
+                del values["clusters"]  # keep signatures as they were before the option existed
             note = INDEPENDENT if assumes and assumes.default == NAIVE else ""
             return _with_signature(result, str(Signature(name, {**fixed, **values}, VERSION)), note)
 
@@ -199,7 +202,7 @@ def signed(
 
 
 def _signature_of(function: Callable[..., Any]) -> inspect.Signature:
-    """Return the signature, with `**options` replaced by the keys of `Sampling` or another of `OPTIONS`."""
+    """Return the function's signature, with the keys of `Sampling` or another of `OPTIONS` in place of `**options`."""
     signature = inspect.signature(function)
     parameters: list[inspect.Parameter] = []
     for parameter in signature.parameters.values():

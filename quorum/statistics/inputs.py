@@ -1,4 +1,4 @@
-"""Check arguments and turn them into arrays: codes, scores, scales."""
+"""Check arguments, and convert them to arrays: codes, scores, scales."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from quorum.numeric.arrays import Flags, Floats, Ints
 
-# Relative difference below which sums are equal: the order of the terms changes their last digits.
+# Sums with a smaller relative difference are equal, because the order of the terms changes the last digits.
 ROUNDING = 1e-12
-# Whole numbers in a range of this size, or of twice their number, are coded by subtraction instead of sorting.
+# Whole numbers within a range of this size, or of twice their count, are coded by subtraction instead of sorting.
 _SMALL_RANGE = 1 << 16
 # A double represents every whole number up to this one.
 _EXACT = 2.0**53
 
 # Largest number accepted; the sum of a million of its squares is far from overflow.
 LARGEST = 1e100
-# Most cells of a table, of units by labels or workers by labels by labels; 800 MB of float64.
+# Largest number of cells of a table (units x labels, or workers x labels x labels); 800 MB of float64.
 LARGEST_TABLE = 100_000_000
 
 
@@ -47,9 +47,9 @@ class DuplicateJudgment(StatisticsError):
 
 
 def encode(values: Iterable[Any], name: str = "values") -> tuple[NDArray[Any], Ints]:
-    """Return the (K,) distinct values in ascending order, and (N,) codes 0..K-1. Raise BadValue for nan and None.
+    """Return the (K,) distinct values in ascending order, and (N,) codes 0..K-1.
 
-    Values of types that cannot be compared are ordered by type first.
+    Raise BadValue if a value is nan or None. Values of types that cannot be compared are ordered by type first.
     """
     array = _numeric(values, name)
     if array is None:
@@ -70,7 +70,7 @@ def _numeric(values: Iterable[Any], name: str) -> NDArray[Any] | None:
     if isinstance(values, np.ndarray):
         array = values
     elif isinstance(values, list | tuple) and values and isinstance(values[0], str):
-        return None  # do not let numpy copy a million names only to find that they are no numbers
+        return None  # do not let numpy copy a million names only to find that they are not numbers
     else:
         # numpy turns a list of numbers and texts into texts, so use its array only if it is numeric.
         try:
@@ -137,7 +137,10 @@ def refuse_nan_texts(values: object, name: str) -> None:
 def encode_with(
     values: Sequence[Any] | NDArray[Any], scale: Sequence[Any] | NDArray[Any], name: str = "values"
 ) -> Ints:
-    """Return the (N,) positions of `values` in `scale`. Raise BadValue for a value that it does not hold."""
+    """Return the (N,) positions of `values` in `scale`. Raise BadValue if `scale` lacks a value.
+
+    Raise BadOption if the scale has a value twice, or a value that is neither text nor a number.
+    """
     labels, codes = encode(values, name)
     scale = scale.tolist() if isinstance(scale, np.ndarray) else scale  # for equal messages
     try:
@@ -157,7 +160,7 @@ def encode_with(
 def encode_both(
     first: Iterable[Any], second: Iterable[Any], name: str, other: str
 ) -> tuple[NDArray[Any], Ints, Ints]:
-    """Encode two (N,) columns together: return (K,) labels, ascending, and the (N,) codes of each column."""
+    """Encode two (N,) columns together. Return (K,) labels, ascending, and the (N,) codes of each column."""
     labels, first_codes = encode(first, name)
     other_labels, second_codes = encode(second, other)
     same_length(**{name: first_codes, other: second_codes})
@@ -196,7 +199,7 @@ def refuse_values(values: NDArray[Any], wrong: Flags, name: str, expected: str) 
 
 
 def first_repeated(rows: Ints, columns: Ints) -> tuple[int, int] | None:
-    """Return the smallest (row, column) that occurs twice in two columns of (N,) codes; None if all are distinct."""
+    """Return the smallest (row, column) that occurs twice in two columns of (N,) codes, or None if all are distinct."""
     width = int(columns.max(initial=0)) + 1
     keys = np.sort(rows * width + columns)
     twice = keys[:-1][keys[1:] == keys[:-1]]
@@ -299,7 +302,7 @@ def encode_on_scale(values: Iterable[Any], labels: Sequence[Any] | None) -> tupl
 
 
 def check_cells(rows: int, row: str, labels: int, cells: int) -> None:
-    """Raise BadValue for a table that would not fit into memory."""
+    """Raise BadValue if a table has more than LARGEST_TABLE cells, which would not fit into memory."""
     if cells > LARGEST_TABLE:
         raise BadValue(
             f"there are {rows:,} {row} and {labels:,} different answers, expected a scale of a few values"

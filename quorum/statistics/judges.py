@@ -1,7 +1,7 @@
 """Judges, such as language models: whether one may replace people, and people's mean from a judge's answers.
 
 The alternative annotator test is by Calderon, Reichart, Dror 2025. Prediction-powered inference is by Angelopoulos,
-Bates, Fannjiang, Jordan, Zrnic 2023; its power tuning by Angelopoulos, Duchi, Zrnic 2023, "PPI++". See
+Bates, Fannjiang, Jordan, Zrnic 2023. Its power tuning is by Angelopoulos, Duchi, Zrnic 2023, "PPI++". See
 contrib/judges/README.md.
 """
 
@@ -59,7 +59,7 @@ EPSILON = 0.2
 FEWEST_UNITS = 30
 PASSES = 0.5
 SHORTEST_CURVE = 5
-DENSE_CELLS = 20_000_000  # most cells (units times labels) that are counted in a dense array
+DENSE_CELLS = 20_000_000  # largest number of cells (units times labels) that are counted in a dense array
 NOBODY = "no person judged {least} or more of the units that the judge and somebody else judged"
 TOO_FEW_CLUSTERS = "no person judged units in enough clusters for the test"
 NO_LABELS = "people judged {n} of the units, expected two or more"
@@ -71,14 +71,15 @@ SAME_ANSWER = (
 
 @dataclass(frozen=True, slots=True)
 class AlternativeAnnotatorResult(Inference):
-    """Whether the judge may replace a person of this group.
+    """The result of a test whether the judge may replace a person of this group.
 
     Attributes:
-        raters: the R people who were tested, ascending; `left_out` others had too few units.
-        units: (R,) number of units on which each was compared with the judge.
+        raters: the R people who were tested, ascending. left_out: number of others, who had too few units.
+        units: (R,) number of units on which the person was compared with the judge.
         judge_advantage: (R,) share of these where the judge is at least as near to the others as the person (rho f).
         rater_advantage: (R,) share of these where the person is at least as near as the judge (rho h).
-        p: (R,) one-sided, of rho_h - rho_f >= epsilon; `adjusted_p` by Benjamini and Yekutieli.
+        p: (R,) one-sided p of the hypothesis rho_h - rho_f >= epsilon.
+        adjusted_p: (R,) p adjusted by Benjamini and Yekutieli.
         won: (R,) bool, whether `adjusted_p` is at most `level`.
         winning_rate: share of `won` among the people with a p (omega); the judge passes the test at 0.5 or more.
         advantage: mean of `judge_advantage` (rho), with an interval over units or clusters.
@@ -125,8 +126,9 @@ def alternative_annotator_test(
         scoring: "accuracy" (mean agreement with the others, any values) or "rmse" (root mean squared distance,
             numbers).
         epsilon: by how much the judge may be worse, because it costs less.
-        least_units: people with fewer units are treated as `few` says: left out, tested by t all the same, or tested
-            by Wilcoxon's signed ranks (contrib/judges/README.md).
+        least_units: smallest number of units with which a person is tested as usual.
+        few: treatment of people with fewer units: leave them out, test them by t all the same, or test them by
+            Wilcoxon's signed ranks (contrib/judges/README.md).
         clusters: one column of clusters of units; by default each unit is a cluster.
     """
     one_of(scoring, SCORINGS, "scoring")
@@ -150,7 +152,7 @@ def alternative_annotator_test(
         )
         same_length(units=unit, answers=values, judge=predictions)
         nearness, judge_nearness = _nearness(unit, values, predictions)
-    # One unit shows no variance, so two are needed in any case.
+    # A single unit has no variance, so at least two are needed.
     least = max(check_positive_int(least_units, "least_units"), 2) if few == LEAVE_OUT else 2
     name, cluster = _one_column(clusters, unit, "a row")
     # Leave out rows whose unit nobody else judged, and people with few units.
@@ -214,7 +216,7 @@ def alternative_annotator_test(
 
 
 def _agreements(unit: Ints, answer: Ints, judge: Ints, labels: int) -> tuple[Floats, Floats]:
-    """Return the (N,) shares of a unit's other answers that equal the row's answer, and that equal the judge's.
+    """Return the shares of the unit's other answers that equal the row's answer, and the judge's; each (N,).
 
     Both are nan for units without other answers.
     """
@@ -231,9 +233,9 @@ def _agreements(unit: Ints, answer: Ints, judge: Ints, labels: int) -> tuple[Flo
 
 
 def _nearness(unit: Ints, answer: Floats, judge: Floats) -> tuple[Floats, Floats]:
-    """Return (N,) negative mean squared distances of the row's answer, and of the judge's, from a unit's other answers.
+    """Return the nearness to a unit's other answers, of the row's answer and of the judge's; each (N,).
 
-    Both are nan for units without other answers.
+    The nearness is the negative mean squared distance. Both are nan for units without other answers.
     """
     count = np.bincount(unit)[unit]
     total = np.bincount(unit, weights=answer)[unit]
@@ -241,7 +243,7 @@ def _nearness(unit: Ints, answer: Floats, judge: Floats) -> tuple[Floats, Floats
     others = np.where(count > 1, count - 1.0, np.nan)
     person = squares - 2 * answer * total + count * answer * answer
     beside = squares - 2 * judge * total + count * judge * judge - (judge - answer) ** 2
-    # Sums of decimals that should be equal differ in their last digits: round.
+    # Round, because sums of decimals that should be equal differ in their last digits.
     size = squares + count * np.maximum(answer * answer, judge * judge)
     beside = np.where(np.abs(beside - person) <= 1e-12 * size, person, beside)
     return -person / others, -beside / others
@@ -265,11 +267,11 @@ def _one_sided(values: Floats, cluster: Ints, name: str, epsilon: float) -> floa
 
 @dataclass(frozen=True, slots=True)
 class PredictionPoweredResult(Inference):
-    """People's mean, from their answers to some units and a judge's answers to all.
+    """People's mean, estimated from their answers to some units and a judge's answers to all units.
 
     Attributes:
-        value, low, high: the prediction-powered estimate.
-        people, people_low, people_high: from people's answers alone.
+        value, low, high: the prediction-powered estimate and its interval.
+        people, people_low, people_high: the estimate from people's answers alone, and its interval.
         judge: the mean of the judge's answers, which includes the judge's bias.
         power: lambda, the weight of the judge's answers: 0 ignores them, 1 is as in the paper of 2023.
         labelled, unlabelled: number of units with people's answers, and with only the judge's.
@@ -300,7 +302,7 @@ def prediction_powered_mean(
     confidence: float = CONFIDENCE,
     clusters: ClusterColumns = NAIVE,
 ) -> PredictionPoweredResult:
-    """Estimate the mean of people's answers to (U,) units; `people` is nan where only the judge answered.
+    """Estimate the mean of people's answers to (U,) units. `people` is nan for units that only the judge answered.
 
     The units that people judged must be a random sample. The estimate is lambda times the judge's mean over the units
     without people, plus the mean of (people - lambda * judge) over the units with both. The interval is by t, with
@@ -361,7 +363,7 @@ def prediction_powered_mean(
 def tuned_power(people: Floats, judge: Floats) -> float:
     """Return the lambda of PPI++ (equation 6) for (U,) units, limited to 0 to 1.
 
-    It is cov(people, judge) / ((1 + n / N) var(judge)); the variance is pooled over the n units that people judged
+    It is cov(people, judge) / ((1 + n / N) var(judge)). The variance is pooled over the n units that people judged
     and the N others, as in the authors' program ppi_py.
     """
     labelled = ~np.isnan(people)
@@ -372,7 +374,10 @@ def tuned_power(people: Floats, judge: Floats) -> float:
 
 
 def _one_column(clusters: ClusterColumns, alone: Ints, row: str) -> tuple[str, Ints]:
-    """Return the name and the codes of the only column of clusters; without one, ITEM and the codes `alone`."""
+    """Return the name and the codes of the only column of clusters.
+
+    Without clusters, they are ITEM and the codes `alone`. Raise BadOption if there are several columns.
+    """
     columns = cluster_columns(clusters)
     if not columns:
         return ITEM, alone
@@ -386,9 +391,10 @@ def _one_column(clusters: ClusterColumns, alone: Ints, row: str) -> tuple[str, I
 class _Parts:
     """Influences of units on the parts of the estimate.
 
-    labels, beside: of labelled units on the means of people and of the judge. alone: of the other units on the
-    judge's mean. shift: the judge's mean over the other units minus that over labelled units. overlap: sums, over
-    clusters that have both kinds of units, of the products of `labels`, and of `beside`, with `alone`.
+    labels: influences of labelled units on people's mean. beside: influences of labelled units on the judge's mean.
+    alone: influences of the other units on the judge's mean. shift: the judge's mean over the other units minus the
+    mean over labelled units. overlap: sums, over clusters with both kinds of units, of the products of `labels` and
+    `alone`, and of `beside` and `alone`.
     """
 
     labels: Floats
@@ -472,7 +478,8 @@ def savings_curve(
 ) -> SavingsCurve:
     """Simulate studies in which people judge only some units, from (U,) units with answers of people and the judge.
 
-    Each study draws U units with replacement; people judge the first of them. Intervals take units as independent.
+    Each study draws U units with replacement, and people judge the first of them. Intervals regard units as
+    independent.
     """
     label, prediction = finite_vector(people, "people"), finite_vector(judge, "judge")
     count = same_length(people=label, judge=prediction)

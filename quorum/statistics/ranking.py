@@ -1,9 +1,9 @@
-"""How well systems rank captions for an image, or images for a caption (H13 section 4.3).
+"""Measures of how well systems rank captions for an image, or images for a caption (H13 section 4.3).
 
 A ranking is a query's list of items from best to worst. `relevant` has, for each query, a collection of the relevant
 items, or a mapping from judged items to grades (relevant if above zero). `JudgedRankings` can replace both. `unjudged`
-says what happens to items without a judgment: "count" takes them as not relevant and counts them, "leave-out" removes
-them from the list (Sakai 2007), "refuse" raises BadValue if the measure looks at one.
+says how items without a judgment are treated: "count" regards them as not relevant and counts them, "leave-out" removes
+them from the list (Sakai 2007), and "refuse" raises BadValue if the measure uses one.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class RankingResult(Result):
 
     value: mean (for the median rank, median) over the queries with a relevant item. per_query: (Q,) values, nan for the
     `undefined` queries without a relevant item; a rank is inf if no relevant item was returned. unjudged: number of
-    unjudged items that the measure looked at; None if `relevant` does not say which are judged. best_case,
+    unjudged items that the measure used; None if `relevant` does not say which items are judged. best_case,
     best_per_query: the values if these items were relevant.
     """
 
@@ -68,9 +68,9 @@ class RankingResult(Result):
 class JudgedRankings:
     """Rankings with the judgment of every item, concatenated.
 
-    starts: (Q + 1,). codes: (N,) int8, 1 relevant, 0 not relevant, -1 unjudged. total: (Q,) number of relevant items,
-    returned or not. judged: whether it is known which items are unjudged. left_out: (Q,) number of unjudged items
-    removed.
+    starts: (Q + 1,). codes: (N,) int8, 1 relevant, 0 not relevant, -1 unjudged. total: (Q,) number of relevant
+    items, whether returned or not. judged: whether it is known which items are unjudged. left_out: (Q,) number of
+    unjudged items removed.
     """
 
     starts: Ints
@@ -88,7 +88,10 @@ def recall_at_k(
     *,
     unjudged: str = "count",
 ) -> RankingResult:
-    """Return R@k: the share of a query's relevant items that are among its first k (H13: one item, the original)."""
+    """Return R@k: the share of a query's relevant items that are among the first k of its ranking.
+
+    In H13, the original item is the only relevant one.
+    """
     cut, lists, hits, blank = _first_k(rankings, relevant, k, unjudged)
     share, best = _share(hits, lists.total), _share(hits + blank, lists.total + blank)
     return _result(f"R@{cut}", lists, blank, unjudged, share, best)
@@ -115,7 +118,7 @@ def r_precision(
     *,
     unjudged: str = "count",
 ) -> RankingResult:
-    """Return the precision at rank r for a query with r relevant items, also if its list is shorter than r."""
+    """Return the precision at rank r for a query with r relevant items, even if its list is shorter than r."""
     lists = _judged_rankings(rankings, relevant, unjudged)
     hits, blank = _counts_within(lists, lists.total)
     share, best = _share(hits, lists.total), _share(hits + blank, lists.total)
@@ -129,7 +132,10 @@ def median_rank(
     *,
     unjudged: str = "count",
 ) -> RankingResult:
-    """Return the median over queries of the rank, from 1, of the first relevant item; inf if none was returned."""
+    """Return the median over queries of the rank, from 1, of the first relevant item.
+
+    A rank is inf if none was returned.
+    """
     lists = _judged_rankings(rankings, relevant, unjudged)
     rank = _first_rank(lists, _RELEVANT)
     best = np.minimum(rank, _first_rank(lists, _UNJUDGED))
@@ -140,7 +146,7 @@ def median_rank(
 
 @dataclass(frozen=True, slots=True)
 class OrderCorrelation(Result):
-    """Rank correlation of the orders that two measures, such as "S@5" and "R@5", give `systems`."""
+    """Rank correlation of the orders of `systems` by two measures, such as "S@5" and "R@5"."""
 
     value: float
     systems: int
@@ -152,7 +158,7 @@ def order_correlation(
 ) -> OrderCorrelation:
     """Return rho or tau-b between the orders of systems by a first and by a second measure (H13 4.3.5, Table 7).
 
-    A lower median rank is better. Systems that lack a value of one of the measures are left out.
+    A lower median rank is better. Systems without a value of one of the measures are left out.
     """
     one_of(coefficient, ORDER_COEFFICIENTS, "coefficient")
     same_length(first=first, second=second)
@@ -170,9 +176,13 @@ def order_correlation(
 
 
 def judge_rankings(rankings: Sequence[Ranking], relevant: Sequence[Relevant]) -> JudgedRankings:
-    """Return the rankings with the judgments of their items, from which any number of measures can be computed."""
+    """Return the rankings with the judgments of their items, from which several measures can be computed.
+
+    Raise BadShape if the numbers of rankings and of sets of relevant items differ, or if one of them is not a
+    collection.
+    """
     for name, lists in (("rankings", rankings), ("relevant", relevant)):
-        # Refuse a text as a collection of items: it would be read as its letters, and nothing would be found.
+        # Refuse a text as a collection of items, because its letters would be read as the items.
         wrong = [
             position
             for position, entry in enumerate(one_per_row(lists, name))

@@ -1,6 +1,6 @@
 """Bootstrap and random numbers for all statistics.
 
-The bootstrap works with weights instead of copies of data: equal units form a pattern, and a resample is a vector of
+The bootstrap uses weights instead of copies of data. Equal units form a pattern, and a resample is a vector that says
 how often each pattern is drawn.
 """
 
@@ -26,11 +26,11 @@ ALTERNATIVES = ("two-sided", "greater", "less")
 Seed = int | np.integer[Any] | np.random.Generator
 RESAMPLES = 2000
 
-# Numbers in memory at once while resampling; 4 million doubles are 32 MB.
+# Number of doubles in memory at once while resampling; 4 million are 32 MB.
 CELLS = 4_000_000
-DRAWN_AT_ONCE = 32_768  # units drawn at once, few enough for the processor's cache
-BLOCK = 2000  # resamples drawn from one stream of random numbers
-WORTH_PROCESSES = 1e8  # numbers to compute, about a second of work, from which on further processes are used
+DRAWN_AT_ONCE = 32_768  # number of units drawn at once, few enough for the processor's cache
+BLOCK = 2000  # number of resamples drawn from one stream of random numbers
+WORTH_PROCESSES = 1e8  # work for which further processes are used: this many numbers, about a second
 Estimator = Callable[[Floats], Floats]
 
 
@@ -45,10 +45,10 @@ def generator_of(seed: Seed) -> tuple[np.random.Generator, int | None]:
 def pattern_weights(
     frequency: Ints, resamples: int, generator: np.random.Generator, width: int = 1
 ) -> Iterator[Floats]:
-    """Yield resamples in chunks of (chunk, P) float64: how often each pattern is drawn.
+    """Yield resamples in chunks of (chunk, P) float64 that say how often each pattern is drawn.
 
-    frequency: (P,) units with each pattern. width: how many numbers the statistic needs for one resample, which
-    limits the size of a chunk.
+    frequency: (P,) number of units with each pattern. width: number of doubles that the statistic needs for one
+    resample, which limits the size of a chunk.
     """
     total = int(frequency.sum())
     patterns = len(frequency)
@@ -75,7 +75,10 @@ def pattern_weights(
 
 
 def _by_unit(frequency: Ints) -> bool:
-    """Return whether drawing units one by one is faster than one binomial per pattern, as patterns have few units."""
+    """Return whether drawing units one by one is faster than drawing one binomial number for each pattern.
+
+    It is faster if patterns have few units.
+    """
     return len(frequency) * 4 > int(frequency.sum())
 
 
@@ -89,7 +92,7 @@ def bootstrap(
 ) -> Floats:
     """Return the values of a statistic in all resamples, (resamples,) or (resamples, columns) as the statistic returns.
 
-    Every BLOCK resamples have their own stream of random numbers (numpy's `BitGenerator.jumped`), so that values do not
+    Every BLOCK resamples have their own stream of random numbers (numpy's `BitGenerator.jumped`), so values do not
     depend on which process computes a block, or in which order.
     """
     check_positive_int(resamples, "resamples")
@@ -106,7 +109,7 @@ def bootstrap(
 
 
 def streams(generator: np.random.Generator, count: int) -> list[np.random.Generator]:
-    """Return ``count`` independent generators; the first starts at the state of ``generator``, which is unchanged."""
+    """Return ``count`` independent generators. The first starts at the state of ``generator``, which is not changed."""
     bits: Any = generator.bit_generator  # numpy's type stubs lack `jumped`
     return [np.random.Generator(bits.jumped(number)) for number in range(count)]
 
@@ -121,7 +124,7 @@ def _draw_block(shared: tuple[Estimator, Ints, int], block: tuple[np.random.Gene
 
 
 def percentile_interval(draws: Floats, confidence: float) -> tuple[float, float, int]:
-    """Return the low and high percentile of the defined draws, and the number of undefined (nan) ones."""
+    """Return the low and high percentile of the defined draws, and the number of undefined (nan) draws."""
     defined = draws[~np.isnan(draws)]
     left_out = len(draws) - len(defined)
     if not len(defined):
@@ -132,7 +135,10 @@ def percentile_interval(draws: Floats, confidence: float) -> tuple[float, float,
 
 
 def count_extreme(drawn: Floats, difference: float, scale: float, alternative: str) -> int:
-    """Count the drawn differences at least as extreme as the observed one, up to rounding; scores are up to `scale`."""
+    """Return the number of drawn differences that are at least as extreme as the observed one, up to rounding.
+
+    `scale` is the largest score.
+    """
     slack = ROUNDING * scale
     if alternative == "two-sided":
         return int((np.abs(drawn) >= abs(difference) - slack).sum())

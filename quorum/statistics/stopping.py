@@ -1,8 +1,7 @@
 """Early stopping: end voting when no further vote can change the outcome.
 
 As in V15 section 3, the candidate that wins more triplets wins a pair. An outcome is 1 (first), -1 (second) or 0 (a
-tie). A range is the lowest and the highest outcome that are still possible; they are equal when the outcome is
-decided.
+tie). A range is the lowest and the highest outcome that are still possible. They are equal if the outcome is decided.
 """
 
 from __future__ import annotations
@@ -61,7 +60,7 @@ def expected_votes(range_of: Callable[[int, int, int], Range], *, votes: int, ac
     """
     if not 0 <= accuracy <= 1 or votes < 1:
         raise BadValue(f"votes {votes}, accuracy {accuracy}; expected 1 or more, and 0 to 1")
-    reached = {(0, 0): 1.0}  # (first, second) votes -> chance that they occur before a decision
+    reached = {(0, 0): 1.0}  # by (first, second) votes, the chance that they occur before a decision
     expected = 0.0
     for cast in range(votes):
         after: dict[tuple[int, int], float] = {}
@@ -83,8 +82,9 @@ def _sign(number: int) -> int:
 class StoppingResult:
     """Votes used with early stopping, compared with using all votes.
 
-    share: votes used / all votes. error: its standard error over pairs. flipped: number of pairs whose outcome
-    differs from that of all votes. tied: number of pairs tied by all votes. right: share of right outcomes.
+    share: votes used / all votes. error: the standard error of `share` over pairs. flipped: number of pairs whose
+    outcome differs from the outcome of all votes. tied: number of pairs tied by all votes. right: share of right
+    outcomes.
     """
 
     share: float
@@ -105,9 +105,10 @@ def simulate_stopping(
     margin: int = 2,
     seed: int = 0,
 ) -> StoppingResult:
-    """Simulate pairs judged one triplet after the other, vote by vote; each vote is right with probability `accuracy`.
+    """Simulate pairs that are judged one triplet after the other, vote by vote.
 
-    With the rule "margin", a triplet also ends when `leads_enough` is true, which may change its outcome.
+    Each vote is right with probability `accuracy`. With the rule "margin", a triplet also ends when `leads_enough`
+    is true, which may change its outcome.
     """
     if rule not in RULES:
         raise BadOption(f"rule is {rule!r}, expected one of {', '.join(RULES)}")
@@ -144,7 +145,7 @@ def _run(cast: Signs, *, rule: str, minimum: int, margin: int) -> tuple[Ints, In
             if rule == "margin":
                 enough = (vote + 1 >= minimum) & (np.abs(inner) >= margin)
                 low, high = np.where(enough, np.sign(inner), low), np.where(enough, np.sign(inner), high)
-            # the present triplet may decide the pair before it is decided itself: 2 of 4 votes exclude a loss
+            # the present triplet may decide the pair before it is itself decided: 2 of 4 votes exclude a loss
             going &= ~((lead + low > left) | (lead + high < -left))
             waits &= going & (low < high)
         lead += np.sign(inner)

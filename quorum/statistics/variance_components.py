@@ -1,4 +1,4 @@
-"""Components of the variance of answers: between items, between raters, and the rest."""
+"""Components of the variance of answers: between items, between raters, and the residual."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ ONE_ANSWER = "all answers are the same"
 
 @dataclass(frozen=True, slots=True)
 class VarianceComponents(Result):
-    """Variances between items, between raters, and of the rest.
+    """Variances between items, between raters, and of the residual.
 
-    residual: the noise of single answers, and differences between raters that depend on the item. standard_error: of
-    the mean answer.
+    residual: the noise of single answers, and differences between raters that depend on the item. standard_error: the
+    standard error of the mean answer.
     """
 
     mean: float
@@ -37,7 +37,7 @@ class VarianceComponents(Result):
     judgments: int
 
     def shares(self) -> tuple[float, float, float]:
-        """Return the shares of items, raters and the rest in the variance of a single answer."""
+        """Return the shares of items, raters and the residual in the variance of a single answer."""
         total = self.item + self.rater + self.residual
         return self.item / total, self.rater / total, self.residual / total
 
@@ -47,7 +47,7 @@ class VarianceComponents(Result):
 
 
 def components_of_clusters(value: Floats, clusters: Clusters) -> VarianceComponents:
-    """Return `variance_components`, without signature, of (N,) values clustered by item and by rater."""
+    """Return the variance components of (N,) values clustered by item and by rater, without a signature."""
     variances = np.full(3, math.nan)
     reason = clusters.reason or clusters.note
     if not reason and len(clusters.sizes[-1]) in clusters.counts.values():  # a cell is a whole item or rater
@@ -74,6 +74,6 @@ def components_of_clusters(value: Floats, clusters: Clusters) -> VarianceCompone
 
 @signed("variance-components")
 def variance_components(values: ArrayLike, items: Iterable[Any], raters: Iterable[Any]) -> VarianceComponents:
-    """Return the variance components of (N,) values by item and rater, by the method of moments; none is below zero."""
+    """Return the variance components of (N,) values by item and rater, by the method of moments. None is below zero."""
     value = score_vector(values, "values")
     return components_of_clusters(value, Clusters.of({ITEM: items, RATER: raters}, len(value)))

@@ -1,4 +1,4 @@
-"""Formats of German dates and times: 21. Nov. 2026 00:08. They have the same names as the English formats."""
+"""Formats of German dates and times, such as 21. Nov. 2026 00:08. They have the same names as the English formats."""
 
 _DAY = "j.\N{NO-BREAK SPACE}N"
 MONTH_DAY_FORMAT = _DAY

@@ -1,4 +1,7 @@
-"""Formats of English dates and times: 21 Nov 2026 00:08. Templates use their names; Django selects them by language."""
+"""Formats of English dates and times, such as 21 Nov 2026 00:08.
+
+Templates use the names of the formats, and Django selects them by language.
+"""
 
 _DAY = "j\N{NO-BREAK SPACE}M"
 MONTH_DAY_FORMAT = _DAY

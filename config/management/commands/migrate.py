@@ -28,10 +28,13 @@ class Command(migrate.Command):
 
 
 def create_tables(connection: BaseDatabaseWrapper) -> bool:
-    """Create the final state of all migrations in an empty database, in one transaction; return whether it was empty.
+    """Create the final state of all migrations in an empty database, in one transaction.
 
-    Django renders all related models again for each operation, which takes ten times as long as creating the tables. Of
-    the migrations' Python and SQL steps, only those of initial migrations have an effect without rows.
+    Django renders all related models again for each operation, which takes ten times as long as creating the tables.
+    Only the Python and SQL steps of initial migrations have an effect without rows.
+
+    Returns:
+        Whether the database was empty. If not, nothing is done.
     """
     executor = MigrationExecutor(connection)
     recorder = executor.recorder

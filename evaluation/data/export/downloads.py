@@ -1,4 +1,4 @@
-"""Files of exports that are downloaded: written by jobs, kept in the export folder."""
+"""Files of exports for download, which jobs write to the export folder."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ JOB_KIND = "export"
 def export_for_download(
     *, study: Study, format: str, job_id: int, task: str = "annotation", progress: Progress = no_progress
 ) -> dict[str, Any]:
-    """Export into the export folder; a rerun writes the same file."""
+    """Export into the export folder. If the job runs again, it writes the same file."""
     chosen = format_named(format)
     path = _download_path(study.slug, job_id, chosen)
     path.parent.mkdir(parents=True, exist_ok=True)
     write = partial(export_judgments, study=study, format=format, output=path, task=task, progress=progress)
     try:
-        exported = write(resume=True)  # another worker may have been killed over it
+        exported = write(resume=True)  # another worker may have been killed while it wrote the file
     except ExportError:
-        exported = write()  # Quorum was updated meanwhile
+        exported = write()  # Quorum was updated in the meantime
     return {"file": path.name, "manifest_file": exported.manifest_path.name, "manifest": exported.manifest}
 
 
 def remove_personal_files(*, study: Study, **_signal: Any) -> None:
-    """Remove files with personal data once the study's raw ids are deleted."""
+    """Remove files with personal data after the study's raw ids are deleted."""
     personal = [file_format for file_format in FORMATS.values() if file_format.personal]
     jobs = Job.objects.filter(kind=JOB_KIND, args__study=study.slug)
     paths = [
@@ -66,7 +66,7 @@ def _download_path(slug: str, job_id: int, chosen: Format) -> Path:
 
 
 def remove_stopped_exports() -> list[str]:
-    """Remove what failed or killed exports, reports and releases left behind; return the names of the files.
+    """Remove temporary files of failed or killed exports, reports and releases. Return the names of the files.
 
     Files written within the last day are kept.
     """
@@ -88,13 +88,14 @@ def exported_file(*, job: Job, by: User, manifest: bool = False) -> Download:
     """Return an export job's file or manifest.
 
     Raises:
-        ObjectNotFound: there is none. PermissionDenied: the person may not read this format.
+        ObjectNotFound: there is no such file.
+        PermissionDenied: the person may not read this format.
     """
     result = job.result or {}
     name = result.get("manifest_file" if manifest else "file")
     if job.kind != JOB_KIND or job.state != Job.State.DONE or not name:
         raise ObjectNotFound(_("Job %(pk)s is not a finished export.") % {"pk": job.pk})
-    chosen = FORMATS.get(str(job.args["format"]))  # none: a file from before its format was dropped
+    chosen = FORMATS.get(str(job.args["format"]))  # None if the format no longer exists
     if (
         chosen
         and chosen.right != Right.VIEW

@@ -20,7 +20,7 @@ from judgments.studies.designs import design_of
 from judgments.studies.generation.progress import Progress, no_progress
 from quorum.numeric.signatures import signature, versions
 
-# Progress when parts begin, and when the file is signed.
+# The progress to show when parts begin, and when the file is signed.
 SHARES = (0.02, 0.95)
 
 
@@ -45,18 +45,18 @@ def export_judgments(
     resume: bool = False,
     progress: Progress = no_progress,
 ) -> Export:
-    """Write the judgments of ``study`` to ``output``, and ``output``.manifest.json.
+    """Write the judgments of ``study`` to ``output``, and a manifest to ``output``.manifest.json.
 
     The file has the state of the study at the start of the export.
 
     Args:
-        task: for qrels: ``annotation`` or ``search``.
-        revisions: include revised answers, as unused.
-        resume: continue a stopped export with its snapshot.
+        task: ``annotation`` or ``search``, for the format qrels.
+        revisions: whether to include revised answers, as unused.
+        resume: whether to continue a stopped export with its snapshot.
 
     Raises:
-        ExportError: an unknown format or task, an unsuitable study, or a concurrent export of the file.
-        FileProblem: a path that cannot be written.
+        ExportError: the format or task is unknown, the study is unsuitable, or another export writes the file.
+        FileProblem: the path cannot be written.
     """
     chosen = format_named(format)
     if task not in TASKS:
@@ -77,7 +77,7 @@ def export_judgments(
 
         try:
             file, votes = write_in_parts(begun, encoding, output, progress=report)
-        except (ExportError, FileProblem):  # remove the parts, as the disk may be full
+        except (ExportError, FileProblem):  # remove the parts, because the disk may be full
             remove_parts(output)
             raise
         progress(end, "signing")

@@ -18,7 +18,7 @@ from judgments.operations import background_operation
 
 
 class FormatField(serializers.ChoiceField):
-    """Accept a format's name; the error suggests the nearest."""
+    """The name of a format. If it is unknown, the error suggests the nearest known name."""
 
     def to_internal_value(self, data: Any) -> str:
         try:
@@ -28,7 +28,7 @@ class FormatField(serializers.ChoiceField):
 
 
 class ExportRequest(Parameters):
-    """What to export."""
+    """The format and the options of an export."""
 
     format = FormatField(choices=sorted(FORMATS))
     task = serializers.ChoiceField(
@@ -43,7 +43,7 @@ class ExportRequest(Parameters):
     "export", "Write a file", parameters=ExportRequest, job=JOB_KIND, scope="exports", once="never"
 )
 def start_export(*, study: Study, format: str, **task: str) -> dict[str, Any]:
-    """Starts writing a study's judgments to a file; follow `state`, then download."""
+    """Start to write a study's judgments to a file. Follow `state` until the job is done, then download the file."""
     chosen, person = format_named(format), acting_person()
     if person is not None and not has_right(person, chosen.right, study):
         raise PermissionDenied(why_personal(chosen))

@@ -1,7 +1,7 @@
 """Take a snapshot of a study, and write long files in parts, so that a stopped export can be resumed.
 
-A part holds the judgments of thousands of units. The snapshot, which consists of row ids and sets of ids, determines
-its content, so several processes may write parts, in any order and at any time. Parts are written atomically to a
+A part has the judgments of thousands of units. Its content depends only on the snapshot, which consists of row ids and
+sets of ids, so several processes may write parts, in any order and at any time. Parts are written atomically to a
 hidden folder next to the file, and then joined into the file.
 """
 
@@ -48,13 +48,14 @@ from quorum.numeric.packing import declare
 from quorum.numeric.parallel import map_parts
 from quorum.numeric.signatures import Signature, Value, quorum_version
 
-TRIES, PAUSE = 60, 0.5  # to wait, on PostgreSQL, for a long transaction (an import) that writes judgments
+# Number of tries, and seconds between them, to wait on PostgreSQL for a long transaction that writes judgments.
+TRIES, PAUSE = 60, 0.5
 UNITS_A_PART = 20_000
 UNITS_AT_ONCE = 500  # units per query when only some units are requested
 COPIED_AT_ONCE = 1 << 20  # bytes copied at once
 STATE = "state.json"
-EPOCH = (1980, 1, 1, 0, 0, 0)  # time of all files in an archive: equal files give equal archives
-LAYOUT = 5  # format version of the folder; other versions are not resumed
+EPOCH = (1980, 1, 1, 0, 0, 0)  # time of all files in an archive, so that equal files give equal archives
+LAYOUT = 5  # version of the folder's format; exports with another version are not resumed
 VOTES = ".votes"  # suffix of the file with the lines to hash of a part's judgments
 JOINED = "joined"  # name of the joined file before it is moved to its place
 
@@ -64,9 +65,9 @@ class ExportSnapshot:
     """The state of a study at the start of its export, stored with the parts.
 
     Attributes:
-        moment: which judgments exist and are included.
+        moment: the snapshot of judgments, which says which of them exist and are included.
         material, circumstances: fields of the judgment signature.
-        texts_read: versions of the consent text and instructions that finished work was done with.
+        texts_read: versions of the consent text and instructions that participants of finished work read.
     """
 
     study: Study
@@ -115,10 +116,10 @@ def _read_texts(study: Study) -> list[dict[str, Any]]:
 
 
 def take_snapshot(study: Study) -> Snapshot:
-    """Return which judgments of ``study`` exist and are included, read in one transaction.
+    """Return a snapshot of which judgments of ``study`` exist and are included, read in one transaction.
 
     Raises:
-        ExportError: a long transaction that writes judgments does not end.
+        ExportError: a long transaction that writes judgments does not end in time.
     """
     for _ in range(TRIES):
         try:
@@ -128,7 +129,7 @@ def take_snapshot(study: Study) -> Snapshot:
                 raise
             time.sleep(PAUSE)
         else:
-            # Uses only the values read above, without a lock, as it may take long.
+            # This uses only the values read above, without a lock, because it may take long.
             return replace(moment, excluded_workers=excluded_workers(study, moment=moment))
     raise ExportError(
         "Judgments or systems are being stored in one long step, such as an import; export again when it is over."
@@ -169,12 +170,12 @@ class ExportWork:
     """An export in progress, or a part of it.
 
     Attributes:
-        task: for qrels, whether an image asks for captions, or a caption for images.
+        task: for qrels, whether the query is an image ("annotation") or a caption ("search").
         prepared: the result of ``Encoding.prepare``.
         counts: numbers of written rows, for the manifest.
         stage: number of the encoding's stage, from 0.
         pieces: row ids of the part's pieces, in order.
-        tally: counts and hashes the part's judgments for the judgment signature.
+        tally: counts and hashes of the part's judgments, for the judgment signature.
     """
 
     study: Study
@@ -189,7 +190,7 @@ class ExportWork:
     tally: JudgmentTally = field(init=False)
 
     def votes(self) -> Iterator[tuple[list[int], dict[int, list[tuple[int, Any]]]]]:
-        """Yield batches of unit row ids, each with the included judgments of its units, as (worker's row id, answer).
+        """Yield batches of units: their row ids, and by unit the included judgments as (worker's row id, answer).
 
         Judgments are sorted by worker name.
         """
@@ -212,8 +213,8 @@ def units_of(study: Study) -> QuerySet[Any]:
 class Stage:
     """A pass over pieces (rows such as units), ordered by ``position`` and row id.
 
-    pieces: function that returns their queryset. suffix: suffix of a part's file. units_per_piece: work that a piece
-    takes, measured in units of a study.
+    pieces: function that returns the queryset of the pieces. suffix: suffix of a part's file. units_per_piece: work
+    that a piece takes, as a multiple of the work for a unit.
     """
 
     suffix: str
@@ -222,14 +223,14 @@ class Stage:
     units_per_piece: int = 1
 
 
-# A pass over the judgments for the signature, before the others, if none of these reads all judgments.
+# A pass over the judgments for the signature. It is added as the first pass if no other pass reads all judgments.
 READING, READING_NUMBER = Stage("none"), -1
 
 
 class Encoding(ABC):
     """Encode pieces as parts, and join parts to a file.
 
-    Both depend only on the snapshot, so writing again after a kill gives the same bytes.
+    Both depend only on the snapshot, so an export that is repeated after a kill writes the same bytes.
 
     Attributes:
         tallies: whether ``write_part`` adds every judgment to ``ExportWork.tally``.
@@ -245,7 +246,7 @@ class Encoding(ABC):
         declare(cls)
 
     def prepare(self, study: Study, moment: Snapshot) -> dict[str, Any]:
-        """Return data about the whole study, as JSON, to be stored with the parts."""
+        """Return data about the whole study, which must be serialisable as JSON and are stored with the parts."""
         return {}
 
     def stages(self, work: ExportWork) -> Sequence[Stage]:
@@ -278,7 +279,7 @@ def read_part_lines(parts: Iterable[Path]) -> Iterator[Any]:
 @declare
 @dataclass(frozen=True, slots=True)
 class ExportPart:
-    """A part of a stage: the ``size`` pieces after ``after`` up to ``last``, both (position, row id)."""
+    """A part of a stage: ``size`` pieces after ``after``, up to ``last``, which are both (position, row id)."""
 
     number: int
     stage: int
@@ -293,9 +294,10 @@ def parts_folder(output: Path) -> Path:
 
 @contextmanager
 def lock_output(output: Path) -> Iterator[None]:
-    """Hold a lock that excludes other exports of this file, which would mix snapshots. Raise ServiceBusy.
+    """Hold a lock that excludes other exports of this file, which would mix snapshots.
 
-    The lock is on the open folder, so the system releases it if the process is killed.
+    Raise ServiceBusy if another export holds the lock. The lock is on the open folder, so the system releases it if the
+    process is killed.
     """
     folder = parts_folder(output)
     with _folder_problems(folder):
@@ -337,7 +339,7 @@ def remove_parts(output: Path) -> None:
 
 
 def _empty_folder(folder: Path) -> None:
-    # Remove the state first: without it, files left by a kill are not resumed.
+    # Remove the state first: if the process is then killed, the remaining files are not resumed.
     (folder / STATE).unlink(missing_ok=True)
     for path in folder.iterdir():
         if path.is_dir():
@@ -347,10 +349,10 @@ def _empty_folder(folder: Path) -> None:
 
 
 def request_of(study: Study, *, format: str, task: str, revisions: bool) -> dict[str, Any]:
-    """Return the request that parts are stored with; only an equal request resumes them."""
+    """Return the request that is stored with the parts. Only an equal request resumes them."""
     return {
         "study": study.slug,
-        "created_at": study.created_at.isoformat(),  # tells it from a deleted study with its slug
+        "created_at": study.created_at.isoformat(),  # distinguishes the study from a deleted one with the same slug
         "format": format,
         "task": task,
         "revisions": revisions,
@@ -369,10 +371,10 @@ class StartedExport:
 def begin_parts(
     study: Study, output: Path, encoding: Encoding, *, request: dict[str, Any], resume: bool
 ) -> StartedExport:
-    """Resume a stopped export, or take a new snapshot. Call it within ``lock_output``.
+    """Resume a stopped export, or take a new snapshot. Call this within ``lock_output``.
 
     Raises:
-        ExportError: ``resume`` with parts of another request; or a long transaction is storing judgments.
+        ExportError: with ``resume``, the parts belong to another request; or a long transaction is storing judgments.
     """
     folder = parts_folder(output)
 
@@ -390,7 +392,7 @@ def begin_parts(
             return StartedExport(snapshot, work, [ExportPart(*part) for part in stopped["parts"]])
         snapshot = take_export_snapshot(study)
         _empty_folder(folder)
-        # The token names only this snapshot's parts: another process may still be writing those of an earlier one.
+        # The token names only this snapshot's parts. Another process may still be writing parts of an earlier one.
         work = work_of(snapshot, secrets.token_hex(8), encoding.prepare(study, snapshot.moment))
         work.folder.mkdir()
         parts = list(_divide(work, encoding))
@@ -439,9 +441,9 @@ def _pieces(
 def write_in_parts(
     begun: StartedExport, encoding: Encoding, output: Path, *, progress: Callable[[float, str], None]
 ) -> tuple[HashedFile, Votes]:
-    """Write the missing parts, and the file.
+    """Write the missing parts, and then the file.
 
-    Return the hashed file, and the votes of all parts; ``begun.work.counts`` then covers all parts.
+    Return the hashed file, and the votes of all parts. After that, ``begun.work.counts`` covers all parts.
     """
     work = begun.work
     stages = _stages(work, encoding)
@@ -459,7 +461,7 @@ def write_in_parts(
 
 
 class _PartWriter:
-    """Write the parts of an export, stage by stage."""
+    """A writer of the parts of an export, stage by stage."""
 
     def __init__(
         self,
@@ -487,7 +489,7 @@ class _PartWriter:
         if missing and stage is not READING:
             self._encoding.load(work)
         clock = _Clock(work, stage, "" if stage is READING else self._encoding.progress_count, done)
-        # Close before an error propagates, so that no process goes on writing.
+        # Close the generator before an error propagates, so that no process continues to write.
         with closing(map_parts(_write_part, (work, self._encoding), missing)) as written:
             for part in parts:
                 if part in missing:
@@ -508,7 +510,7 @@ class _PartWriter:
 
 @declare
 def _write_part(shared: tuple[ExportWork, Encoding], part: ExportPart) -> dict[str, Any]:
-    """Write a part, and then its counts, without which the part counts as missing; return the counts."""
+    """Write a part, and then its counts, and return the counts. A part without counts is regarded as missing."""
     work, encoding = shared
     stage = _stages(work, encoding)[part.stage]
     pieces = _pieces(stage.pieces(work.study), part.after, part.last).values_list("pk", flat=True)

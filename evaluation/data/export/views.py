@@ -1,4 +1,4 @@
-"""Exports over HTTP and on a page, and single files of an archive."""
+"""Views of exports, for the HTTP interface and for a page, and of single files of an archive."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class ExportResource(Resource):
 
     @action(detail=True, methods=["get"])
     def download(self, request: Request, pk: str) -> HttpResponseBase:
-        """The bytes, as an attachment, or a range of them."""
+        """Return the bytes of the file, as an attachment, or a range of them."""
         wants = request.query_params.get("manifest", "false").lower()  # Python clients send True
         if wants not in ("true", "false"):
             raise serializers.ValidationError({"manifest": ["must be true or false."]})
@@ -117,7 +117,7 @@ class FileSerializer(serializers.Serializer[Any]):
 
 
 class FilesSerializer(serializers.Serializer[Any]):
-    """What an archive holds."""
+    """The list of the files in an archive."""
 
     files = FileSerializer(many=True)
 
@@ -145,13 +145,13 @@ def describe_files(resource: str, *, files: str, file: str, download: str) -> An
 
 
 class ArchiveFiles(ABC):
-    what: ClassVar[str]  # what a row is called in messages
+    what: ClassVar[str]  # name of a row in messages
     basename: str
     get_object: Any
 
     @abstractmethod
     def archive(self, row: Any) -> tuple[Path, str]:
-        """Return the path and the name of a row's archive. Raise ObjectNotFound."""
+        """Return the path and the name of a row's archive. Raise ObjectNotFound if the row has no stored archive."""
 
     @action(detail=True, methods=["get"])
     def download(self, request: Request, pk: str) -> HttpResponseBase:
@@ -183,7 +183,10 @@ class ArchiveFiles(ABC):
 
 
 def archived_file(request: HttpRequest, path: Path, name: str, *, what: str) -> HttpResponseBase:
-    """Return a file as an attachment, so that a browser never runs it as a page of this server."""
+    """Return a file of an archive as an attachment, so that a browser never runs it as a page of this server.
+
+    Raise ObjectNotFound if the archive has no such file.
+    """
     with ZipFile(path) as archive:
         if name not in archive.namelist():
             raise ObjectNotFound(f"The {what} has no file {name!r}.")

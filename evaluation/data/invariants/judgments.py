@@ -83,7 +83,7 @@ def a_worker_judges_a_unit_once() -> Sentences:
 
 
 def _kind_if_readable(study: Study) -> Kind | None:
-    """Return the study's kind with the options of its design; without them if the design is unreadable.
+    """Return the study's kind with the options of its design, or without options if the design is unreadable.
 
     Another check reports unreadable designs. Return None if the kind is not installed.
     """

@@ -63,7 +63,7 @@ def written_captions_have_their_writers() -> Sentences:
 
 
 def erasures_are_one_chain() -> Sentences:
-    """Check that each erasure names its predecessor, and has the digest of its content."""
+    """Check that each erasure names the erasure before it, and has the digest of its own content."""
     before = ""
     for row in Erasure.objects.select_related("study").order_by("pk"):
         if row.previous != before or row.digest != digest_of(row):

@@ -20,7 +20,7 @@ def sentences_about(rows: QuerySet[Any], problem: str, *, study: str = "study") 
     """Yield a sentence about each row.
 
     Args:
-        problem: what is wrong with a row; names in braces are replaced by its columns.
+        problem: what is wrong with a row; names in braces are replaced by the row's columns.
         study: lookup path from the row to its study.
     """
     sentence = f"Study {{{study}__slug}}: {problem}"

@@ -48,7 +48,7 @@ def generated_studies_have_hits() -> Sentences:
 def units_stand_in_one_hit() -> Sentences:
     """Check that each unit of a designed study is in exactly one HIT.
 
-    Quiz items, and control items withdrawn before the study opened, are in none; control items withdrawn later
+    Quiz items, and control items withdrawn before the study opened, are in no HIT. Control items withdrawn later
     remain. A judged unit of an arena is in every HIT that drew it.
     """
     arenas = SystemPair.objects.values("study")
@@ -108,7 +108,7 @@ def pairs_name_known_references() -> Sentences:
 
 
 def controls_know_their_answer() -> Sentences:
-    """Check that control items of designed studies have expected answers, except repeated items."""
+    """Check that control items of designed studies, except repeated items, have expected answers."""
     # JSON null and SQL NULL both mean no answer.
     nothing = Q(expected__isnull=True) | Q(expected=None)
     units = Unit.objects.filter(study__source=DESIGNED_SOURCE)

@@ -15,7 +15,7 @@ from judgments.studies.designs import stops_early
 def layouts_show_units_of_the_hit() -> Sentences:
     """Check that an assignment's order has only positions of its HIT, each at most once.
 
-    If sides are stored, there must be one for each position.
+    If sides are stored, there must be one side for each position.
     """
     sizes = dict(HITUnit.objects.values_list("hit").annotate(size=Count("pk")).order_by())
     work = Assignment.objects.filter(hit__isnull=False, study__source=DESIGNED_SOURCE)
@@ -35,7 +35,7 @@ def work_that_is_held_was_never_sent() -> Sentences:
 
 
 def slots_are_saved_where_studies_stop_early() -> Sentences:
-    """Check that slots are spared only if the study stops early, or if its log says that open slots expired."""
+    """Check that slots are saved only if the study stops early, or if its log says that open slots expired."""
     for study in Study.objects.filter(hits__spared__gt=0).distinct().order_by("slug"):
         if not stops_early(study) and not study.events.filter(what="slots-expired").exists():
             count = HIT.objects.filter(study=study, spared__gt=0).count()
@@ -43,7 +43,10 @@ def slots_are_saved_where_studies_stop_early() -> Sentences:
 
 
 def slots_match_assignments() -> Sentences:
-    """Check that live assignments, open and saved slots of a HIT add up, and that no two assignments share a slot."""
+    """Check the slots of each HIT.
+
+    Its live assignments, open slots and saved slots must add up, and no two assignments may share a slot.
+    """
     hits = (
         HIT.objects.filter(study__source=DESIGNED_SOURCE)
         .annotate(live=Count("assignments", filter=Q(assignments__state__in=LIVE_STATES)))
@@ -61,10 +64,10 @@ def slots_match_assignments() -> Sentences:
 
 
 def hits_ask_for_what_the_design_says() -> Sentences:
-    """Check that HITs want ``judgments_per_unit`` workers plus extensions.
+    """Check that HITs ask for ``judgments_per_unit`` workers plus extensions.
 
-    They may want more if slots can be refilled (docs/stopping.md) or a crowd can admit a person without a free slot: in
-    studies that stop early, have exclusions, or were published.
+    They may ask for more if slots can be refilled (docs/stopping.md) or a crowd can admit a person without a free slot:
+    in studies that stop early, have exclusions, or were published.
     """
     for study in Study.objects.filter(source=DESIGNED_SOURCE).order_by("slug"):
         wanted = study.design.get("judgments_per_unit")

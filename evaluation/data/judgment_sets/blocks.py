@@ -1,6 +1,7 @@
 """Columns of judgments and units, stored in Arrow blocks, so that only newer rows are read one by one.
 
-The digests of a stored consensus say which of its rows change."""
+Digests of a stored consensus are also stored, by which a later analysis finds the rows of the consensus that change.
+"""
 
 from __future__ import annotations
 
@@ -23,13 +24,13 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 FIRST_LEFT, SECOND_LEFT = 1, 2
-SET_ASIDE, OPEN = 3, 6  # flags added to the side in one number
+SET_ASIDE, OPEN = 3, 6  # flags that are added to the side, so that one number stores all of them
 FLAGS = 16  # more than the sum of a side, SET_ASIDE and OPEN
 NO_VALUE = -1e9
-ID_SPAN = 100_000  # a block is added after so many row ids, those of other studies included
+ID_SPAN = 100_000  # a block is added after this many row ids, including those of other studies
 UNITS_AT_ONCE = 20_000
-MOST_ROWS = 250_000  # rows in a block
-FORMAT = 3  # of COLUMNS and digests: a change of names, types or meanings takes the next number
+MOST_ROWS = 250_000  # largest number of rows in a block
+FORMAT = 3  # format of COLUMNS and digests; increase it when names, types or meanings change
 MODELS: Mapping[str, type[Model]] = {ColumnBlock.Kind.UNITS: Unit, ColumnBlock.Kind.JUDGMENTS: Judgment}
 COLUMNS: Mapping[str, Mapping[str, str]] = {
     ColumnBlock.Kind.UNITS: {
@@ -59,9 +60,9 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {
 
 
 def judgment_columns(study: Study) -> pa.Table:
-    """Return the columns of all judgments, revised and excluded ones included, in no order.
+    """Return the columns of all judgments, including revised and excluded ones, in no order.
 
-    Missing ``value`` and ``seconds`` are nan, a missing ``replaces`` is 0. ``flags`` is the sum of the option on the
+    A missing ``value`` or ``seconds`` is nan, a missing ``replaces`` is 0. ``flags`` is the sum of the option on the
     left (0 for none), SET_ASIDE and OPEN.
     """
     return _read_columns(study, ColumnBlock.Kind.JUDGMENTS, COLUMNS[ColumnBlock.Kind.JUDGMENTS])
@@ -70,7 +71,7 @@ def judgment_columns(study: Study) -> pa.Table:
 def unit_columns(study: Study, names: Collection[str], *, stored: bool = True) -> pa.Table:
     """Return columns of all units, in no order, from blocks and newer rows, or from rows only if not ``stored``.
 
-    ``pair``, ``reference``, ``first``, ``second`` and ``expected``, a text of JSON, are null if missing.
+    ``pair``, ``reference``, ``first``, ``second`` and ``expected`` are null if missing. ``expected`` is JSON text.
     """
     if not stored:
         return _read_rows(study, ColumnBlock.Kind.UNITS, 0, None).select(names)
@@ -78,7 +79,7 @@ def unit_columns(study: Study, names: Collection[str], *, stored: bool = True) -
 
 
 def newest_judgment(study: Study) -> int:
-    """Return an upper bound of the row ids of the study's judgments; 0 without judgments.
+    """Return an upper bound of the row ids of the study's judgments, or 0 without judgments.
 
     The bound for the rows in blocks is stored with them, so only newer rows are read.
     """
@@ -91,7 +92,7 @@ def extend_blocks(study: Study) -> None:
     """Store new rows as a block if there are enough of them, and rebuild incomplete blocks."""
     for what, model in MODELS.items():
         newest = model._default_manager.aggregate(last=Max("pk"))["last"] or 0
-        # Check without the lock, for which submissions would have to wait.
+        # Check without the lock, because submissions would have to wait for it.
         if newest < ID_SPAN or newest - (stored := _read_stored(study, what)).last < ID_SPAN:
             continue
         last = stored.last if _are_complete(study, what, stored) else 0
@@ -129,7 +130,7 @@ def extend_blocks(study: Study) -> None:
 
 
 def _workers_are_present(study: Study, table: pa.Table) -> bool:
-    """Return whether all workers of the rows still have work in the study; a worker who was erased has none."""
+    """Return whether all workers of the rows still have work in the study. Workers who were erased have none."""
     if "worker" not in table.column_names:
         return True
     workers = Assignment.objects.filter(study=study).order_by().values_list("worker_id", flat=True).distinct()
@@ -142,9 +143,9 @@ def forget_blocks(study: Study) -> None:
 
 
 def read_digests(study: Study, rows: int) -> dict[int, bytes]:
-    """Return the digests of the stored consensus by the first unit of each batch.
+    """Return the digests of the stored consensus, by the first unit of each batch.
 
-    Return {} if the consensus had another number of rows than ``rows``.
+    Return {} if the number of rows of the stored consensus is not ``rows``.
     """
     stored = _blocks(study, ColumnBlock.Kind.CONSENSUS).filter(rows=rows).first()
     if stored is None:
@@ -206,7 +207,7 @@ def _equal_columns(column: pa.ChunkedArray, other: pa.ChunkedArray) -> bool:
 
 
 def _last_row(model: type[Model]) -> int | None:
-    """Return the highest row id below which no row can be added; None while a long transaction is writing."""
+    """Return the highest row id below which no row can be added, or None while a long transaction is writing."""
     try:
         return last_row(model)
     except OperationalError as error:
@@ -217,7 +218,7 @@ def _last_row(model: type[Model]) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class _Stored:
-    """The last row id in a study's blocks, and their number of rows."""
+    """The last row id in a study's blocks, and the number of rows in them."""
 
     last: int
     rows: int
@@ -265,7 +266,7 @@ def deserialize_table(columns: bytes | memoryview, fields: list[int] | None = No
 
 
 def _read_columns(study: Study, what: str, names: Collection[str]) -> pa.Table:
-    """Return columns from the blocks, if these leave no gap, and from newer rows. Rows in blocks are not counted."""
+    """Return columns from the blocks, if these have no gap, and from newer rows. Rows in blocks are not counted."""
     import pyarrow as pa
 
     fields = [at for at, name in enumerate(COLUMNS[what]) if name in ("pk", *names)]
@@ -301,7 +302,7 @@ def _rows_after(study: Study, what: str, after: int) -> QuerySet[Any]:
     owner = "study" if of_units else "assignment__study"
     if not after:
         return rows.filter(**{owner: study})
-    # Adding 0 keeps the database from using the index of the owner: it must go by row id.
+    # Adding 0 keeps the database from using the index of the owner, so that it uses the row ids.
     return rows.annotate(owner=F(f"{owner}_id") + 0).filter(pk__gt=after, owner=study.pk)
 
 
@@ -334,7 +335,7 @@ def _judgment_parts(rows: QuerySet[Any]) -> Iterator[list[Any]]:
     value = Coalesce(F("value"), SQLValue(NO_VALUE), output_field=FloatField())
     seconds = Coalesce(F("seconds"), SQLValue(-1.0))
     replaces = Coalesce(F("replaces_id"), SQLValue(0))
-    # Reading a number takes time, so read two as one.
+    # Reading a number takes time, so read both as one number.
     both = F("assignment__worker_id") * FLAGS + flags
     columns = rows.values_list(F("pk"), F("unit_id"), both, value, seconds, replaces)
     types = COLUMNS[ColumnBlock.Kind.JUDGMENTS].values()

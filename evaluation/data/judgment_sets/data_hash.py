@@ -1,4 +1,4 @@
-"""Hash judgments as lines of JSON, one by one or as columns."""
+"""Hash judgments as lines of JSON, which are added one by one or as columns."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class DataHash:
     Row ids and times are not hashed.
 
     Args:
-        into: called with the lines instead of hashing them, for ``hash_of_files``.
+        into: a function that is called with the lines instead of hashing them, for ``hash_of_files``.
     """
 
     def __init__(self, into: Callable[[bytes], object] | None = None) -> None:
@@ -69,7 +69,10 @@ class DataHash:
 
 
 def joined_lines(*parts: tuple[pa.Array, Ints] | str) -> memoryview:
-    """Return the bytes of N lines. A part is an array of texts with (N,) positions in it, or a text for all lines."""
+    """Return the bytes of N lines, which are joined from parts.
+
+    A part is an array of texts with (N,) positions in it, or one text for all lines.
+    """
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -83,8 +86,8 @@ def joined_lines(*parts: tuple[pa.Array, Ints] | str) -> memoryview:
 
 
 def text_column(values: Iterable[str]) -> pa.Array:
-    """Return an Arrow column, built in chunks, as millions of Python strings would take four times the memory."""
-    import pyarrow as pa  # loaded when it is first used, as most web processes never need its 40 MB
+    """Return an Arrow column, built in chunks, because millions of Python strings would take four times the memory."""
+    import pyarrow as pa  # imported late, because most web processes never need its 40 MB
 
     stream, parts = iter(values), [pa.array([], pa.large_string())]
     while some := list(islice(stream, LINES_AT_ONCE)):
@@ -99,7 +102,7 @@ def line_beginnings(
 ) -> pa.Array:
     """Return the beginning of each unit's lines, ``["key", ``.
 
-    ``encode`` writes a text as JSON; ``escaped`` is a pattern of the characters that it changes.
+    ``encode`` writes a text as JSON. ``escaped`` is a pattern of the characters that it changes.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -122,10 +125,10 @@ def hash_of_files(paths: Iterable[Path]) -> str:
 
 
 def hash_with(data_hash: str, others: Mapping[str, Any]) -> str:
-    """Return the SHA-256 of a data hash and other data, the latter as JSON with sorted keys."""
+    """Return the SHA-256 of a data hash and of other data, which are encoded as JSON with sorted keys."""
     return hashlib.sha256(f"{data_hash}{json.dumps(others, sort_keys=True)}".encode()).hexdigest()
 
 
 def hash_with_winners(data_hash: str, winners: Mapping[str, int]) -> str:
-    """Return the hash of judgments together with winners published without votes, by pair key."""
+    """Return the hash of judgments together with winners that were published without votes, by pair key."""
     return hash_with(data_hash, winners) if winners else data_hash

@@ -1,4 +1,4 @@
-"""Read judgments files as columns for agreement. Pure: no database, no Django.
+"""Read judgments files as columns for agreement, without a database or Django.
 
 A judgments file is a table with the columns `unit`, `worker` and `value` or `answer` (docs/exports.md). Rows with
 `used` false, with `control` true, or without a value are left out.
@@ -39,10 +39,10 @@ from quorum.numeric.names import nearest_name
 from quorum.statistics.aggregation.pair_answers import MUCH
 from quorum.statistics.inputs import LARGEST
 
-DEFAULT_LEVEL = "nominal"  # of answers whose protocol is unknown
+DEFAULT_LEVEL = "nominal"  # the level of answers whose protocol is unknown
 REASONS = ("not used", "control items", "without a value")
-MOST_LABELS = 10_000  # most different texts that are compared for lookalikes
-_STEP = 1000  # rows between two calls of `progress`
+MOST_LABELS = 10_000  # largest number of different texts that are compared for similar ones
+_STEP = 1000  # number of rows between two calls of `progress`
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +50,10 @@ class FileJudgments:
     """N included judgments of a file, and counts of the rows left out.
 
     units, workers: (N,) positions in `unit_names` and `worker_names`. values: (N,) float64, or objects if one is a
-    text. protocol: its name in the rows, or None. left_out: number of rows by reason. contents: what `read_content`
-    returned for each unit, if it was given. similar_labels: warnings about labels that differ only in type, case or
-    blanks. items: (U,) the unit's item: its image, or the first image of its document; empty if a row has none.
+    text. protocol: its name in the rows, or None. left_out: number of rows by reason. contents: the results of
+    `read_content` for each unit, if it was given. similar_labels: warnings about labels that differ only in type,
+    case or blanks. items: (U,) the unit's item: its image, or the first image of its document; empty if a row has
+    none.
     """
 
     units: NDArray[np.int64]
@@ -70,7 +71,7 @@ class FileJudgments:
 
     @property
     def anonymous(self) -> bool:
-        """Return whether worker names are places in published totals (``anon-1``) instead of people."""
+        """Whether worker names are those of published totals (``anon-1``), which do not identify people."""
         return any(ANONYMOUS.fullmatch(name) for name in self.worker_names)
 
     @property
@@ -120,7 +121,8 @@ def read_judgment_table(
     `numeric` refuses values that are not numbers. `read_content` is called with the first record of each unit.
     `mapping` names the columns of a table in any format. `progress` is called with line numbers.
 
-    Raise ImportProblem, also if a worker judged a unit twice, and for mixed protocols.
+    Raise ImportProblem if the file is not such a table, if it has no judgments or several protocols, or if a worker
+    judged a unit twice.
     """
     units, workers, lines = array("q"), array("q"), array("q")
     unit_index: dict[str, int] = {}
@@ -179,7 +181,7 @@ def read_judgment_table(
 def _included_records(
     records: Iterable[Record], numeric: bool, left_out: Counter[str], progress: Callable[[int], None] | None
 ) -> Iterator[tuple[Record, str, str, float | str]]:
-    """Yield the records that count, with unit, worker and value; count the others in ``left_out`` by reason."""
+    """Yield the records that count, with unit, worker and value. Count the others in ``left_out`` by reason."""
     for number, record in enumerate(records, 1):
         if progress is not None and number % _STEP == 0:
             progress(record.line or 0)
@@ -197,7 +199,7 @@ def _included_records(
 def included_rows(
     rows: Iterable[JudgmentRow], left_out: Counter[str], progress: Callable[[int], None] | None
 ) -> Iterator[JudgmentRow]:
-    """Yield the used rows that are not control items; count the others in ``left_out`` by reason."""
+    """Yield the used rows that are not control items. Count the others in ``left_out`` by reason."""
     for number, row in enumerate(rows, 1):
         if progress is not None and number % _STEP == 0:
             progress(number)
@@ -208,7 +210,7 @@ def included_rows(
 
 
 def clusters_of_images(images: Sequence[str | None], document_of: Mapping[str, str]) -> list[str]:
-    """Return each row's cluster: its image, or the first image of its document; [] if a row has no image."""
+    """Return each row's cluster, which is its image, or the first image of its document; [] if a row has no image."""
     documents = first_of_documents(document_of.items())
     return [] if None in images else [documents.get(image, image) for image in images if image is not None]
 
@@ -228,7 +230,10 @@ def read_open_judgments(
     encoding: str | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> OpenJudgments:
-    """Read a judgments file of open answers as the codes of their kind. Raise ImportProblem."""
+    """Read a judgments file of open answers as the codes of their kind.
+
+    Raise ImportProblem if an answer is not of the kind.
+    """
     own_page = None
     if design is not None:
         kind = kind.for_design(design)
@@ -269,13 +274,16 @@ def checked_kind(path: Path, table: FileJudgments, kind: Kind) -> Kind:
 
 
 def read_document(record: Record) -> str:
-    """Return the document of a record's item as text, "" for none. Documents are only compared for equality."""
+    """Return the document of a record's item as text, or "" if it has none.
+
+    Documents are only compared for equality.
+    """
     document = record.get("document")
     return "" if document is None else str(document).strip()
 
 
 def _without_types(values: Sequence[float | str]) -> tuple[list[float | str], list[str]]:
-    """Return the values, with texts replaced by equal numbers that other rows have, and warnings.
+    """Return the values, with texts replaced by equal numbers if other rows have such numbers, and warnings.
 
     The warnings are about these texts, and about labels that differ only in case or blanks.
     """

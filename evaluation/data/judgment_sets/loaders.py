@@ -1,6 +1,6 @@
 """Load stored judgments as arrays and records.
 
-All are ordered by unit, then by worker name, so that the order does not depend on the database.
+All are ordered by unit, and then by worker name, so the order does not depend on the database.
 """
 
 from __future__ import annotations
@@ -64,9 +64,9 @@ def is_anonymous(study: Study) -> bool:
 
 
 def control_records_of(study: Study, *, moment: Snapshot | None = None) -> dict[int, ControlRecord]:
-    """Return the workers' results on control items, by row id.
+    """Return the workers' results on control items, by the worker's row id.
 
-    They decide which judgments count, except in imports, which state for each judgment whether it is used.
+    The results decide which judgments count, except in imports, which state for each judgment whether it is used.
     """
     return _control_records(
         study, control_tallies(study) if moment is None else tallies_of_snapshot(study, moment)
@@ -74,7 +74,7 @@ def control_records_of(study: Study, *, moment: Snapshot | None = None) -> dict[
 
 
 def rule_of_controls(study: Study) -> Controls:
-    """Return the study's rule on control items; for an import, a rule that excludes nobody."""
+    """Return the study's rule on control items. The rule of an import excludes nobody."""
     return Controls(threshold=0.0) if study.source == Study.Source.IMPORTED else design_of(study).controls
 
 
@@ -116,7 +116,7 @@ def excluded_workers(study: Study, *, moment: Snapshot | None = None) -> frozens
 
 
 def unconfirmed_work(study: Study) -> QuerySet[Assignment]:
-    """Return paid work that the crowd platform has not confirmed; none if the platform cannot list its work.
+    """Return paid work that the crowd platform has not confirmed, or none if the platform cannot list its work.
 
     Anybody can open a task page with invented ids, so such answers count only after confirmation.
     """
@@ -126,9 +126,10 @@ def unconfirmed_work(study: Study) -> QuerySet[Assignment]:
 
 
 def by_unit_and_name(rows: Iterator[tuple[Any, ...]], *, unit: int, worker: int) -> Iterator[tuple[Any, ...]]:
-    """Sort ``rows`` by unit and worker name; in Python, because the collations of databases differ.
+    """Yield ``rows`` sorted by unit and worker name.
 
-    ``unit`` and ``worker`` are positions of columns.
+    They are sorted in Python, because the collations of databases differ. ``unit`` and ``worker`` are positions of
+    columns.
     """
     for _, group in groupby(rows, key=itemgetter(unit)):
         yield from sorted(group, key=itemgetter(worker))
@@ -136,7 +137,7 @@ def by_unit_and_name(rows: Iterator[tuple[Any, ...]], *, unit: int, worker: int)
 
 @dataclass(frozen=True, slots=True)
 class StudyUnits:
-    """All units of a study in order, control items included; ``control`` and ``withdrawn`` are (U,) bool."""
+    """All units of a study in order, including control items. ``control`` and ``withdrawn`` are (U,) bool."""
 
     all: Units
     control: Flags
@@ -148,7 +149,7 @@ class StudyUnits:
 
 
 def study_units(study: Study) -> StudyUnits:
-    import pyarrow as pa  # here, as it loads slowly
+    import pyarrow as pa  # imported late, because it loads slowly
 
     table = unit_columns(study, ("pk", "key", "kind", "pair", "position", "control"))
     pk = table["pk"].to_numpy()
@@ -168,7 +169,7 @@ def load_judgments(
     units: StudyUnits | None = None,
     rule: Controls | None = None,
 ) -> JudgmentTable:
-    """Load all judgments of ``study``.
+    """Return all judgments of ``study``.
 
     Args:
         newest: last row id of judgments to include.
@@ -184,7 +185,7 @@ def load_judgments(
             "pk", "name"
         )
     )
-    # Sort by name in Python, as the collations of databases differ.
+    # Sort by name in Python, because the collations of databases differ.
     people = np.array(sorted(names, key=names.__getitem__), dtype=np.int64)
     people_names = [names[worker_id] for worker_id in people.tolist()]
     order = _positions_of_current(study, rows, newest)
@@ -279,7 +280,7 @@ def _hash_judgments(
 def counted_answers(study: Study, moment: Snapshot) -> Iterator[tuple[int, list[Any]]]:
     """Yield unit row ids in order, each with the answers included at ``moment``, ordered by worker name.
 
-    Control items are omitted, and so are units without judgments. A unit of which no judgment is included may have an
+    Control items are omitted, and so are units without judgments. A unit whose judgments are all excluded may have an
     empty list.
     """
     rows = (
@@ -320,7 +321,8 @@ def judged_answers(study: Study, table: JudgmentTable) -> list[IncludedJudgment]
 def work_times(study: Study, workers: Collection[int]) -> dict[int, list[float]]:
     """Return the wall time of the workers' finished assignments, as seconds per judgment, by worker's row id.
 
-    All judgments of an assignment count, so use it only for ``workers_without_times``. Imports without times have none.
+    All judgments of an assignment count, so use the times only for ``workers_without_times``. Imports without times
+    have none.
     """
     rows = (
         Assignment.objects.filter(study=study, worker__in=workers)
@@ -347,7 +349,7 @@ def unit_rows(study: Study) -> Units:
 def documents_of(study: Study) -> dict[int, int]:
     """Return ``first_of_documents`` of the study's items by row id."""
     rows = Item.objects.filter(dataset=study.dataset_id).exclude(fields=[]).order_by("position", "pk")
-    if not rows.exists():  # most datasets have no documents; finding the study's items takes long
+    if not rows.exists():  # most datasets have no documents, and finding the study's items takes long
         return {}
     units = Unit.objects.filter(study=study).exclude(control_kind=Unit.ControlKind.QUIZ)
     pairs = CandidatePair.objects.filter(study=study)
@@ -355,13 +357,13 @@ def documents_of(study: Study) -> dict[int, int]:
 
 
 def documents_of_items(items: QuerySet[Item], only: Container[int] | None = None) -> dict[int, int]:
-    """Return ``first_of_documents`` of items in order, restricted to the row ids ``only``, if given."""
+    """Return ``first_of_documents`` of items in order. If ``only`` is given, it has the row ids of the items to use."""
     rows = items.values_list("pk", "fields").iterator(ROWS_AT_ONCE)
     return first_of_documents((pk, document_in(fields)) for pk, fields in rows if only is None or pk in only)
 
 
 def clusters_of_items(study: Study, items: Ints | Sequence[int]) -> Ints:
-    """Return the (N,) clusters of items, as row ids: the first item of an item's document, else the item."""
+    """Return the (N,) clusters of items, as row ids: the first item of the item's document, or else the item."""
     documents, pks = documents_of(study), np.asarray(items, dtype=np.int64)
     if not documents:
         return pks
@@ -371,7 +373,8 @@ def clusters_of_items(study: Study, items: Ints | Sequence[int]) -> Ints:
 def clusters_of_units(study: Study, units: Sequence[UnitRow]) -> Ints:
     """Return ``clusters_of_items`` for the units' items."""
     units = Units.of(units)
-    by_pair = len(units) > 0 and bool((units.pair >= 0).all())  # fewer rows, if every unit has a pair
+    # If every unit has a pair, fewer rows are read by pair.
+    by_pair = len(units) > 0 and bool((units.pair >= 0).all())
     pairs = CandidatePair.objects.filter(study=study).values_list("pk", "item_id")
     items = Unit.objects.filter(study=study, control=False).values_list("pk", "item_id")
     rows = (pairs if by_pair else items).order_by().iterator(ROWS_AT_ONCE)
@@ -381,7 +384,7 @@ def clusters_of_units(study: Study, units: Sequence[UnitRow]) -> Ints:
 
 
 def units_by_filter(study: Study) -> tuple[set[int], set[int]]:
-    """Return the row ids of judged units that passed the filter, and of audited ones, which it had rejected."""
+    """Return the row ids of judged units that passed the filter, and of audited units, which it had rejected."""
     rows = Unit.objects.filter(study=study, control=False, filtered=False).values_list("pk", "audited")
     by_audit: tuple[set[int], set[int]] = set(), set()
     for pk, audited in rows.iterator(ROWS_AT_ONCE):
@@ -390,9 +393,9 @@ def units_by_filter(study: Study) -> tuple[set[int], set[int]]:
 
 
 def weights_of_units(study: Study) -> dict[int, float]:
-    """Return the weights of audited units: the number of rejected captions that each represents.
+    """Return the weights of audited units, by row id.
 
-    Other units have the weight 1.
+    The weight is the number of rejected captions that the unit represents. Other units have the weight 1.
     """
     notes = study.notes
     audited = units_by_filter(study)[1] if notes.get("audited") else set()
@@ -400,7 +403,7 @@ def weights_of_units(study: Study) -> dict[int, float]:
 
 
 def full_depth_units(study: Study) -> set[int] | None:
-    """Return the row ids of units that early stopping did not end; None without early stopping."""
+    """Return the row ids of units that early stopping did not end, or None if the study does not stop early."""
     if not stops_early(study):
         return None
     return set(OutcomeBounds.objects.filter(unit__study=study, full_depth=True).values_list("pk", flat=True))
@@ -423,7 +426,7 @@ def pair_rows(study: Study) -> list[PairRow]:
 
 
 def systems_of_pairs(study: Study) -> dict[str, tuple[str, str]]:
-    """Return the systems of both captions of each pair ('people' if none), by pair key."""
+    """Return the systems of both captions of each pair, by pair key. A caption without a system has 'people'."""
     rows = CandidatePair.objects.filter(study=study).values_list(
         "key", "first_system__name", "second_system__name"
     )
@@ -436,7 +439,7 @@ class ReferenceSet:
 
     Attributes:
         of_item: (key, text) of the image's references in order, by image row id.
-        splits: names of the splits; [""] without splits.
+        splits: names of the splits; [""] if there are none.
     """
 
     of_item: dict[int, list[tuple[str, str]]]
@@ -480,7 +483,7 @@ def caption_units(study: Study) -> list[tuple[int, int, str, str]]:
 
 
 def systems_of_units(study: Study) -> dict[int | None, list[Any]]:
-    """Return ``Unit.systems`` of the judged units for which a file names systems, by row id."""
+    """Return ``Unit.systems`` by row id, for judged units for which a file names systems."""
     rows = Unit.objects.filter(study=study, control=False).exclude(systems=[])
     return dict(rows.order_by().values_list("pk", "systems"))
 
@@ -490,7 +493,8 @@ def included_votes(
 ) -> Iterator[tuple[int, int, str, Any]]:
     """Yield (unit, worker, worker's name, answer) of the judgments that count in consensus and agreement.
 
-    They are ordered by unit and worker name. Every judgment is added to ``tally``. ``units`` are row ids to read.
+    The votes are ordered by unit and worker name. Every judgment is added to ``tally``. ``units`` are row ids of
+    the units to read.
     """
     if moment is None:
         unused, gone = excluded_workers(study), frozenset[UUID]()

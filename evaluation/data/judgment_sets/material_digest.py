@@ -1,4 +1,7 @@
-"""The digest of a study's units and references, computed from rows or, with the same result, from stored columns."""
+"""The digest of a study's units and references.
+
+It can be computed from rows or, with the same result, from stored columns.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +49,10 @@ CAPTION_COLUMNS = {"item__name": _as_text, "text": _as_text}
 
 
 def digest_of_material(study: Study, stored: bool) -> str:
-    """Hash units and references as lines of JSON; units are read from ``stored`` blocks or from their rows."""
+    """Return a hash of units and references as lines of JSON.
+
+    Units are read from ``stored`` blocks or from their rows.
+    """
     units = Unit.objects.filter(study=study)
     references = Caption.objects.filter(item__in=units.order_by().values("item"), role=Caption.Role.REFERENCE)
     if stored:
@@ -63,7 +69,7 @@ def digest_of_material(study: Study, stored: bool) -> str:
 
 
 def _lines_of_rows(rows: QuerySet[Any], columns: Mapping[str, Callable[[Any], str]]) -> Iterator[bytes]:
-    """Yield the lines of rows; they are encoded column by column, as encoding whole rows takes twice as long."""
+    """Yield the lines of rows. They are encoded column by column, because encoding whole rows takes twice as long."""
     for some in batched(plain_rows(rows.values_list(*columns)), ROWS_AT_ONCE):
         texts = map(map, columns.values(), zip(*some, strict=True))
         lines = "]\n[".join(map(", ".join, zip(*texts, strict=True)))
@@ -73,7 +79,7 @@ def _lines_of_rows(rows: QuerySet[Any], columns: Mapping[str, Callable[[Any], st
 def _lines_of_columns(
     study: Study, units: QuerySet[Unit], references: QuerySet[Caption]
 ) -> Iterator[memoryview]:
-    """Yield the lines of all units and references, as ``_lines_of_rows`` would; each text is read and encoded once."""
+    """Yield the same lines as ``_lines_of_rows`` for all units and references. Each text is read and encoded once."""
     import pyarrow as pa
 
     names = ("pk", "key", "position", "control", "item", *CAPTIONS, "expected", "has_content")
@@ -125,7 +131,7 @@ def _parts(rows: int) -> Iterator[slice]:
 
 
 def _rows_in(model: type[Model], named: Iterable[tuple[Ints, QuerySet[Any]]]) -> QuerySet[Any]:
-    """Return a queryset with at least the named rows.
+    """Return a queryset that has at least the named rows.
 
     Each set of rows is named twice: by an array of row ids (0 for none), and by a queryset.
     """
@@ -137,7 +143,7 @@ def _rows_in(model: type[Model], named: Iterable[tuple[Ints, QuerySet[Any]]]) ->
 
 
 def _texts_of(rows: QuerySet[Any], **fields: tuple[Callable[[Any], str], str]) -> tuple[Any, ...]:
-    """Return (N,) row ids, and for each field its (N + 1,) values as JSON, of which the first is for a missing row.
+    """Return (N,) row ids, and (N + 1,) JSON values of each field. The first value is for a missing row.
 
     ``fields`` are pairs of a function that encodes a value, and the text for a missing row.
     """

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 NO_PAIR = -1
 
-# With more values, exact agreement cannot be expected, and only alpha is meaningful.
+# If there are more values, exact agreement cannot be expected, and only alpha is meaningful.
 MOST_VALUES = 10
 UNITS_AT_ONCE = 20_000
 
@@ -35,7 +35,7 @@ class JudgmentTable:
         unit, worker: (N,) int64 row ids.
         value: (N,) float64, for the unit's order of options; nan for open answers; for two candidates only the side.
         full_value: (N,) float64, the value with strength and confidence (preferences.py).
-        answer: N open answers for the unit's order of options, None for values; () if all are values.
+        answer: N open answers for the unit's order of options, None where the answer is a value; () if all are values.
         control: (N,) bool, whether the unit is a control item.
         used: (N,) bool, false if excluded by an import or by the rule on control items.
         side: (N,) int8, the option shown on the left, 1 or 2; 0 without sides.
@@ -61,26 +61,26 @@ class JudgmentTable:
 
     @property
     def counted(self) -> Flags:
-        """Return (N,) bool: judgments that are used and not on control items."""
+        """(N,) flags of judgments that are used and not on control items."""
         return self.used & ~self.control
 
     @property
     def sided(self) -> Flags:
-        """Return (N,) bool: judgments that chose one of two sides."""
+        """(N,) flags of judgments that chose one of two sides."""
         return (self.side > 0) & ((self.value == FIRST) | (self.value == SECOND))
 
     @property
     def left(self) -> Flags:
-        """Return (N,) bool: judgments that chose the option on the left."""
+        """(N,) flags of judgments that chose the option on the left."""
         return (self.side > 0) & (self.value == self.side)
 
     @property
     def order(self) -> Floats:
-        """Return (N,): 1 if the first option was on the left, -1 if the second was, 0 without sides."""
+        """(N,) numbers: 1 if the first option was on the left, -1 if the second was, 0 without sides."""
         return (self.side == FIRST) * 1.0 - (self.side == SECOND)
 
     def answers_of(self, keep: Flags) -> list[Any]:
-        """Return the answers of the rows that ``keep`` marks: numbers or open answers."""
+        """Return the answers, numbers or open answers, of the rows for which ``keep`` is true."""
         return [
             self.answer[row] if np.isnan(self.full_value[row]) else plain_number(self.full_value[row])
             for row in np.flatnonzero(keep).tolist()
@@ -103,13 +103,13 @@ class UnitRow(NamedTuple):
 
 
 class Units(Sequence[UnitRow]):
-    """Judged units as columns; row objects are created on access.
+    """Judged units as columns. Row objects are created on access.
 
     Attributes:
         pk: (U,) row ids.
         key: (U,) strings of Arrow.
         kind: (U,) positions in ``kinds``.
-        pair: (U,) row ids; NO_PAIR without one.
+        pair: (U,) row ids of pairs; NO_PAIR if the unit has none.
     """
 
     def __init__(self, pk: Ints, key: pa.Array, kind: Ints, kinds: Sequence[str], pair: Ints) -> None:
@@ -119,7 +119,7 @@ class Units(Sequence[UnitRow]):
     def of(cls, rows: Sequence[UnitRow]) -> Units:
         if isinstance(rows, Units):
             return rows
-        import pyarrow as pa  # here, as most web processes never need its 40 MB
+        import pyarrow as pa  # imported late, because most web processes never need its 40 MB
 
         pk, key, kind, pair = zip(*rows, strict=True) if rows else ((), (), (), ())
         columns = (
@@ -132,7 +132,7 @@ class Units(Sequence[UnitRow]):
 
     @classmethod
     def of_columns(cls, table: pa.Table) -> Units:
-        """Return the units of a table with the same column names; ``kind`` is text, a missing ``pair`` is null."""
+        """Return the units of a table with the same column names. ``kind`` must be text; a missing ``pair`` is null."""
         kind = table["kind"].cast("string").combine_chunks().dictionary_encode()
         return cls(
             table["pk"].to_numpy(),
@@ -180,8 +180,8 @@ def texts_of_column(column: pa.Array) -> Iterator[str]:
 class Decision:
     """An adjudication.
 
-    value: the decision, for the unit's order of options. at: time in ISO 8601. votes: number of votes by answer at
-    that time.
+    value: the decision, for the unit's order of options. at: time in ISO 8601. votes: number of votes for each
+    answer at that time.
     """
 
     value: float

@@ -1,6 +1,6 @@
 """Judgment signatures, which state how judgments were made (docs/signatures.md).
 
-They are for judgments what sacrebleu's signature is for scores (Post 2018, "A Call for Clarity in Reporting BLEU
+They are to judgments what sacrebleu's signature is to scores (Post 2018, "A Call for Clarity in Reporting BLEU
 Scores").
 """
 
@@ -20,7 +20,7 @@ DIGITS_OF_HASH = 16  # 64 bits, enough to distinguish data, and short enough for
 
 @dataclass(frozen=True, slots=True)
 class MaterialCounts:
-    """The judged material, without control items.
+    """Counts of the judged material, without control items.
 
     Attributes:
         pairs: number of candidate pairs; None if units are single.
@@ -34,7 +34,7 @@ class MaterialCounts:
 
 
 def range_value(low: int, high: int) -> Value:
-    """Return ``3``, or ``2-5`` for a range."""
+    """Return ``3`` if both ends are 3, or ``2-5`` for a range."""
     return low if low == high else f"{low}-{high}"
 
 
@@ -85,7 +85,7 @@ class Difference:
 
 
 def differences(stated: Signature, current: Signature) -> list[Difference]:
-    """Return the fields that differ, protocol and version included, in the order of ``stated``."""
+    """Return the fields in which two signatures differ, including protocol and version, in the order of ``stated``."""
     stated_fields = {"protocol": stated.name, **stated.fields, "v": stated.version}
     current_fields = {"protocol": current.name, **current.fields, "v": current.version}
     return [

@@ -1,4 +1,4 @@
-"""The judgment signature of a study: the questions, the material, and the answers (docs/signatures.md)."""
+"""The judgment signature of a study: its questions, its material, and the answers (docs/signatures.md)."""
 
 from __future__ import annotations
 
@@ -39,7 +39,10 @@ UNASKED_PARTS = {
 
 
 def signature_of_study(study: Study, *, table: JudgmentTable | None = None) -> Signature:
-    """Return the current signature. If ``table`` is given, compute it from that and from stored blocks of units."""
+    """Return the current signature.
+
+    If ``table`` is given, compute it from the table and from stored blocks of units.
+    """
     if table is None:
         return signature_from(study, material_of(study), votes_of(study), uncommon_fields(study))
     material, others = material_of(study, stored=True), uncommon_fields(study, stored=True)
@@ -68,7 +71,7 @@ def compare_signature(study: Study, stated: Signature) -> list[Difference]:
 
 
 def material_of(study: Study, *, stored: bool = False) -> MaterialCounts:
-    """Count the judged material, from ``stored`` blocks of units or from their rows."""
+    """Return counts of the judged material, read from ``stored`` blocks of units or from their rows."""
     import pyarrow.compute as pc
 
     units = unit_columns(study, ("pair", "item", "reference", "control"), stored=stored)
@@ -88,7 +91,7 @@ def material_of(study: Study, *, stored: bool = False) -> MaterialCounts:
 
 
 def votes_of(study: Study) -> Votes:
-    """Return the counts over all judgments."""
+    """Return the counts and the hash of all judgments of the study."""
     tally = JudgmentTally()
     for _ in included_votes(study, None, tally):
         continue
@@ -124,9 +127,9 @@ def control_rule(study: Study) -> Value:
 def uncommon_fields(
     study: Study, *, moment: Snapshot | None = None, stored: bool = False
 ) -> dict[str, Value]:
-    """Return the signature fields that not every study has, with digests of design and material, now or at ``moment``.
+    """Return the signature fields that not every study has, now or at ``moment``.
 
-    Units are read from ``stored`` blocks, or from their rows.
+    They include digests of the design and of the material. Units are read from ``stored`` blocks, or from their rows.
     """
     asked = {name: value for name, value in study.design.items() if name not in UNASKED_PARTS}
     fields: dict[str, Value] = {

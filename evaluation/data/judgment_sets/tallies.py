@@ -1,4 +1,4 @@
-"""Counts and hashes of judgments, added in the order of their units."""
+"""Counts and hashes of judgments, which are added in the order of their units."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FIRST_LEFT = "first-left"
 
 @dataclass(slots=True)
 class JudgmentTally:
-    """Count and hash judgments, which must be added in the order of unit and worker name."""
+    """A tally that counts and hashes judgments, which must be added in the order of unit and worker name."""
 
     counted: int = 0
     sided: int = 0
@@ -28,11 +28,14 @@ class JudgmentTally:
 
     @classmethod
     def writing_to(cls, write: Callable[[bytes], object]) -> JudgmentTally:
-        """Return a tally for some of the units; it passes the lines to hash to ``write`` (see ``add_votes``)."""
+        """Return a tally for some of the units. It passes the lines to hash to ``write`` (see ``add_votes``)."""
         return cls(_hash=DataHash(write))
 
     def add(self, unit: str, worker: str, answer: Any, *, used: bool, control: bool, presented: str) -> None:
-        """Add a judgment. ``answer`` is for the unit's order of options; ``presented`` is '' without sides."""
+        """Add a judgment.
+
+        ``answer`` is for the unit's order of options; ``presented`` is '' if the kind has no sides.
+        """
         self._hash.add(unit, worker, answer, used)
         if control or not used:
             return
@@ -68,12 +71,13 @@ class JudgmentTally:
 
 @dataclass(frozen=True, slots=True)
 class Votes:
-    """Vote counts.
+    """Counts of votes.
 
     Attributes:
         units: number of units with an included vote.
         least, most: fewest and most included votes of such a unit.
-        sided, first_left: number of included votes on units with two sides, and with the first option on the left.
+        sided: number of included votes on units with two sides.
+        first_left: number of these votes with the first option on the left.
         data_hash: hash of all judgments, included or not.
         counted: number of included votes.
     """
@@ -88,7 +92,7 @@ class Votes:
 
 
 def add_votes(parts: Sequence[Votes], data_hash: str) -> Votes:
-    """Return the sums of counts of disjoint sets of units, with the given hash of all."""
+    """Return the sums of the counts of disjoint sets of units. ``data_hash`` is the hash of all of them."""
     judged = [part for part in parts if part.units]
     return Votes(
         units=sum(part.units for part in judged),

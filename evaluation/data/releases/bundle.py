@@ -19,7 +19,7 @@ SUMS = "SHA256SUMS"
 MANIFEST = "manifest.json"
 LEVEL = 6
 CHUNK = 1 << 20
-LONGEST_LINE = 16 << 20  # most bytes of a line
+LONGEST_LINE = 16 << 20  # largest number of bytes of a line
 UNREADABLE = (BadZipFile, EOFError, NotImplementedError, RuntimeError, zlib.error)
 
 
@@ -69,7 +69,7 @@ def _sums(hashes: Mapping[str, str]) -> str:
 
 
 class BundleReader:
-    """Read a bundle. Raise VerificationError for any defect."""
+    """A reader of a bundle. Its methods raise VerificationError if the bundle is defective."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -139,7 +139,10 @@ class BundleReader:
             raise VerificationError(f"{name} of {self.path} is not JSON.") from None
 
     def rows(self, name: str) -> Iterator[dict[str, Any]]:
-        """Yield the rows of a JSON lines file; none if it is missing."""
+        """Yield the rows of a JSON lines file, or none if it is missing.
+
+        Raise VerificationError if a line is not a JSON object.
+        """
         if name not in self.names:
             return
         number = 0

@@ -27,7 +27,7 @@ TEMPLATES = text_templates(FOLDER / "templates")
 # A JSON string is also a YAML string.
 TEMPLATES.filters["json"] = lambda text: json.dumps(text, ensure_ascii=False)
 
-# SPDX identifier -> name of the licence and address of its text.
+# Name of the licence and address of its text, by SPDX identifier.
 LICENCES: dict[str, dict[str, str]] = tomllib.loads((FOLDER / "licences.toml").read_text(encoding="utf-8"))
 _FILES: dict[str, Any] = tomllib.loads((FOLDER / "files.toml").read_text(encoding="utf-8"))
 CONTEXT: dict[str, Any] = json.loads((FOLDER / "croissant_context.json").read_text(encoding="utf-8"))
@@ -54,7 +54,10 @@ class About:
 
 
 def check_licence(name: str) -> str:
-    """Return the SPDX identifier of a licence. Raise ReleaseError for an unknown one, with the nearest known."""
+    """Return the SPDX identifier of a licence.
+
+    Raise ReleaseError if the licence is unknown; the message suggests the nearest known one.
+    """
     by_lower = {known.lower(): known for known in LICENCES}
     if name.lower() in by_lower:
         return by_lower[name.lower()]

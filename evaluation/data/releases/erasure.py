@@ -1,6 +1,6 @@
 """The effects of an erasure on results, exports and releases.
 
-That the rows of an earlier release existed can still be proved (`origin`).
+It can still be proved that the rows of an earlier release existed (`origin`).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ FILE_JOBS = ("export", "report", "release")
 def forget_person(*, study: Study, replacements: Mapping[str, str], **_signal: Any) -> None:
     """Rename the person in stored results, and delete caches, in the transaction of the erasure.
 
-    Results stay as they are, marked as older than the data, until they are recomputed.
+    Results are not recomputed. Until they are, pages mark them as older than the data.
     """
     forget_columns(study=study)
     for analysis in Analysis.objects.filter(study=study).iterator(1):
@@ -36,7 +36,7 @@ def forget_person(*, study: Study, replacements: Mapping[str, str], **_signal: A
 
 
 def describe_computed_results(*, study: Study, **_signal: Any) -> str:
-    """Return a sentence on why the study's units must stay (imported predictions, a release), or ""."""
+    """Return a sentence on why the study's units must be kept (imported predictions, a release), or ""."""
     about = {"slug": study.slug}
     if Prediction.objects.filter(study=study).exists():
         return (
@@ -65,10 +65,10 @@ def remove_files(*, study: Study, withdraw: bool, **_signal: Any) -> None:
     """Remove the study's exports and reports, which name people and can be made again. Idempotent.
 
     Args:
-        withdraw: whether to remove the files of releases too; their rows, with version and SHA-256, stay.
+        withdraw: whether to remove the files of releases too; their rows, with version and SHA-256, are kept.
 
     Raises:
-        ServiceBusy: such a file is being written.
+        ServiceBusy: a job is writing a file of the study.
     """
     jobs = Job.objects.filter(args__study=study.slug)
     if jobs.filter(kind__in=FILE_JOBS, state=Job.State.RUNNING).exists():
@@ -87,7 +87,7 @@ def precedes_erasure(analysis: Analysis) -> bool:
 
 
 def remove_written(stem: str) -> None:
-    """Remove the files that the job of an export or report wrote, parts included."""
+    """Remove the files that the job of an export or report wrote, including parts."""
     folder = Path(settings.EXPORT_ROOT)
     for path in (*folder.glob(f"{stem}.*"), *folder.glob(f".{stem}.*")):
         if path.is_dir():

@@ -1,4 +1,4 @@
-"""Find what became of a bundle's judgments: still in the study, erased and proved by receipts, or neither."""
+"""Find out how many judgments of a bundle are still in the study, and how many receipts prove to be erased."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ROWS = "judgments.jsonl"
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What became of a bundle's judgments.
+    """The result of comparing a bundle's judgments with the study.
 
     Attributes:
         version: the release whose file has the bundle's SHA-256, or "".
@@ -68,7 +68,10 @@ class Origin:
 
 
 def origin_of(*, study: Study, bundle: Path, receipts: Collection[str] = ()) -> Origin:
-    """Compare a bundle's judgments with the study's rows and the commitments of erasures. Raise VerificationError."""
+    """Compare a bundle's judgments with the study's rows and the commitments of erasures.
+
+    Raise VerificationError if the bundle is defective.
+    """
     left = Counter(_row_key(row) for row in JudgmentRows(study, take_snapshot(study)))
     erasures = Erasure.objects.filter(study=study)
     known = Counter(digest for erasure in erasures for digest in erasure.content.get("commitments", ()))

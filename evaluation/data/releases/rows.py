@@ -1,4 +1,4 @@
-"""Collect the rows of a release compactly, to compute its results.
+"""Collect the rows of a release in little memory, to compute its results.
 
 Units, pairs and people are numbered in the order of the bundle, so results do not depend on the database.
 """
@@ -27,9 +27,9 @@ from judgments.kinds import KINDS, IncludedJudgment, Kind
 from quorum.statistics.aggregation.pair_answers import FIRST, SECOND
 
 ANONYMOUS = "anon-"  # prefix of pseudonyms for raters of published totals
-USED, SIDE = 1, 2  # one number for whether a judgment counts, and for the option on the left
+USED, SIDE = 1, 2  # parts of one number: whether a judgment counts, and the option on the left
 Row = Mapping[str, Any]
-# Columns of units; texts only if answers are compared with them.
+# Columns of units. Texts are read only if answers are compared with them.
 OF_UNIT = ("unit", "image", "reference", "first", "second", "pair", "kind", "control", "control_kind", "expected",
            "repeats", "struck", "filtered", "audited", "full_depth", "decided", "content")  # fmt: skip
 TIMES = ("accepted_at", "submitted_at")
@@ -42,7 +42,7 @@ OF_PROPOSAL = ("system", "task", "image", "caption", "query", "rank", "original"
 OF_CONTENT = ("system", "image", "names")
 # Columns missing in bundles from before systems ranked images for captions.
 OLD_PROPOSAL = {"task": ANNOTATION, "query": None, "original": None}
-UNIQUE_COLUMNS = frozenset({"unit", "text", *TEXTS})  # not interned, as they are unique in each row
+UNIQUE_COLUMNS = frozenset({"unit", "text", *TEXTS})  # not interned, because each row has its own value
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +51,8 @@ class Settings:
 
     Attributes:
         controls, others: fields of the judgment signature.
-        full_depth: whether agreement is only over units that early stopping did not end.
-        evaluation: how metrics were compared, or ``why_not``.
+        full_depth: whether agreement uses only units that early stopping did not end.
+        evaluation: how metrics were compared with people, or ``why_not``.
         filter: number of image-caption ``pairs``, and of those that ``passed``; {} without an audit.
         asked: the part of the design that answers depend on (``Kind.setting``); usually empty.
         cut_times: whether times are cut to the minute, so that there are no durations; false before 0.6.
@@ -97,7 +97,7 @@ class Settings:
 
 
 class CompactRow(tuple[Any, ...]):
-    """A row with access by column, in a quarter of the memory of a dict."""
+    """A row with access by column, which needs a quarter of the memory of a dict."""
 
     __slots__ = ()
     places: Mapping[str, int] = {}
@@ -114,7 +114,7 @@ def _make_row_class(*names: str) -> type[CompactRow]:
 
 @dataclass(slots=True)
 class CompactRows:
-    """Rows of a table; repeated strings are interned."""
+    """Rows of a table, in which repeated strings are interned."""
 
     table: type[CompactRow]
     interned: dict[str, str]
@@ -130,7 +130,7 @@ class CompactRows:
         return self.rows[number]
 
     def append(self, row: Row) -> None:
-        """Add a row. Raise KeyError for a missing column."""
+        """Add a row. Raise KeyError if the row lacks a column."""
         self.rows.append(self.table([self._shared(name, row[name]) for name in self.table.places]))
 
     def extend(self, rows: Iterable[Row]) -> None:
@@ -157,8 +157,9 @@ class _Work:
 class ReleasedRows:
     """The rows of a bundle. Add units, pairs, scores, captions and proposals before judgments.
 
-    first_with_text: by unit number, the first caption id with the same words. credits: by unit number, the systems that
-    a file credits with its text, or with each of its options. document_of: documents of images, if files name them.
+    first_with_text: by unit number, the first caption id with the same words. credits: by unit number, the systems
+    that a file credits with the unit's text, or with each of its options. document_of: documents of images, if
+    files name them.
     """
 
     settings: Settings
@@ -208,7 +209,7 @@ class ReleasedRows:
 
     @property
     def documents(self) -> dict[str, str]:
-        """Return ``first_of_documents`` for the images."""
+        """The result of ``first_of_documents`` for the images."""
         return first_of_documents(self.document_of.items())
 
     def add_unit(self, row: Row) -> None:
@@ -227,7 +228,7 @@ class ReleasedRows:
         self.proposals.append({**OLD_PROPOSAL, **row})
 
     def add_judgment(self, row: Row) -> None:
-        """Add a judgment; invalidated judgments are only counted."""
+        """Add a judgment. Invalidated judgments are only counted."""
         self.judgments += 1
         if row["invalidated"]:
             self.invalidated += 1
@@ -284,9 +285,9 @@ class ReleasedRows:
         return sorted(people, key=lambda row: row.name)
 
     def wall_times(self) -> dict[int, list[float]]:
-        """Return for each worker the seconds per judgment of the worker's assignments.
+        """Return, for each worker, the seconds per judgment of the worker's assignments.
 
-        Assignments of unknown duration are left out, and all are if times are cut to the minute.
+        Assignments of unknown duration are left out. If times are cut to the minute, all durations are unknown.
         """
         times: dict[int, list[float]] = {}
         if self.settings.cut_times:

@@ -47,7 +47,10 @@ def place_for_release(*, study: Study, version: str, job_id: int, run: str) -> P
 
 
 def release_file(release: Release) -> Path:
-    """Return the path of the release's bundle in the export folder. Raise ObjectNotFound."""
+    """Return the path of the release's bundle in the export folder.
+
+    Raise ObjectNotFound if the file is not stored there.
+    """
     if not is_stored(release):
         raise ObjectNotFound(
             _(
@@ -77,7 +80,7 @@ def release_name(study: Study, version: str) -> str:
 
 
 def record_release(*, study: Study, bundle: WrittenBundle, file: str = "") -> Release:
-    """Record the release in a row and in the log. Raise ReleaseError if the version exists by now."""
+    """Record the release in a row and in the log. Raise NotReleasable if the version already exists."""
     about, by = bundle.about, acting_person()
     try:
         with transaction.atomic():

@@ -19,7 +19,7 @@ NEWEST = 100  # number of recent releases from which the next version is derived
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """The version, title and terms of a release; an empty title stands for the study's name."""
+    """The version, title and terms of a release. If the title is empty, the study's name is used."""
 
     version: str
     licence: str
@@ -30,7 +30,7 @@ class Terms:
 
 
 def next_version(study: Study) -> str:
-    """Return the free version after the highest recent one: 1.0, 1.1, ..."""
+    """Return the version after the highest of the recent ones: 1.0, 1.1, and so on."""
     newest = study.releases.order_by("-pk").values_list("version", flat=True)[:NEWEST]
     known = [tuple(map(int, version.split("."))) for version in newest]
     if not known:
@@ -42,7 +42,11 @@ def next_version(study: Study) -> str:
 
 
 def check_terms(study: Study, terms: Terms) -> None:
-    """Raise ReleaseError if the study cannot be released on these terms."""
+    """Raise ReleaseError if the terms are invalid or the study cannot be released.
+
+    It cannot be released if it is not closed, has no judgments, or was released as this version before; nor without
+    texts if its answers are texts.
+    """
     if not VERSION.fullmatch(terms.version) or len(terms.version) > LONGEST_VERSION:
         raise ReleaseError(
             _("%(version)r is not a version; expected numbers such as 1.0 or 1.1.")

@@ -1,6 +1,6 @@
 """Shared parts of plots: colours, axes, rows of dots, and SVG.
 
-The SVG has text as text, takes colours from the page, and has equal bytes for equal numbers.
+The SVG has text as text, uses the colours of the page, and has equal bytes for equal numbers.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
-# Process-wide settings: keep text as text, and give the same ids in every run.
+# Settings of the whole process: keep text as text, and use the same ids in every run.
 mpl.rcParams["svg.fonttype"] = "none"
 mpl.rcParams["svg.hashsalt"] = "quorum"
 
-# On a page this black is replaced by the text colour, for light and dark pages.
+# Pages replace this black by their text colour, which may be light or dark.
 INK = "#000001"
 SOFT_OPACITY, LINE_OPACITY, FAINT_OPACITY = 0.68, 0.5, 0.22
 # Both colours are readable on white and on the dark background, also with red-green colour blindness.
@@ -35,16 +35,17 @@ WIDTH = 7.2  # inches, of 72 drawing units each
 COLUMN = 3.4  # inches, the width of a paper's column
 ROW = 0.27  # inches, the height of a row of dots
 SMALL, NORMAL = 9.0, 10.0  # type sizes in points
-LONGEST_LABEL = 34  # most characters of a label
+LONGEST_LABEL = 34  # largest number of characters of a label
 DASH = (0, (2, 2.5))
 SIMULATED = "Simulated answers, not people's. "  # beginning of the description of a plot of simulated answers
-SOFT: dict[str, Any] = {"fontsize": SMALL, "color": INK, "alpha": SOFT_OPACITY}  # of axis names and notes
+# Style of axis names and notes.
+SOFT: dict[str, Any] = {"fontsize": SMALL, "color": INK, "alpha": SOFT_OPACITY}
 LEVEL: dict[str, Any] = {"color": INK, "alpha": 0.55, "linewidth": 1}  # style of a line for comparison
 
 
 @dataclass(frozen=True, slots=True)
 class Dot:
-    """An estimate with its interval, in a row of a plot; a value None is drawn as a dash."""
+    """An estimate with its interval, in a row of a plot. The value None is drawn as a dash."""
 
     label: str
     value: float | None
@@ -62,7 +63,7 @@ def metric_label_of(metric: str) -> str:
 
 
 def new_figure(height: float, width: float = WIDTH) -> Figure:
-    """Return an empty transparent figure; text has the same size in narrow figures, which are for half a page."""
+    """Return an empty transparent figure. Text has the same size in narrow figures, which are for half a page."""
     figure = Figure(figsize=(width, height))
     figure.patch.set_alpha(0.0)
     FigureCanvasSVG(figure)
@@ -115,7 +116,7 @@ def draw_dots(axes: Axes, dots: Sequence[Dot], *, named: bool = True) -> None:
         return
     axes.set_yticks(range(len(dots)), [dot.label for dot in dots])
     for label, accent in zip(axes.get_yticklabels(), accents, strict=True):
-        label.set_parse_math(False)  # the name of a worker may contain $, and invalid math raises an error
+        label.set_parse_math(False)  # a worker's name may contain $, and invalid math raises an error
         label.set_color(ACCENT if accent else INK)
 
 
@@ -150,7 +151,7 @@ def draw_coefficients(dots: Sequence[Dot], label: str, *, height: float, left: f
 
 
 def tick_of(value: float) -> str:
-    """Format a coefficient for an axis as in texts: .2, -.05 or 1."""
+    """Return a coefficient as text for an axis, in the same form as in reports: .2, -.05 or 1."""
     text = f"{value:.4g}"
     return text.replace("0.", ".", 1) if text.lstrip("-").startswith("0.") else text
 
@@ -160,7 +161,7 @@ def to_svg(figure: Figure, name: str, title: str, description: str, *, simulated
 
     Args:
         name: prefix of all ids, so that they are unique on a page with several plots.
-        title, description: for screen readers.
+        title, description: texts for screen readers.
     """
     if simulated:
         figure.text(
@@ -191,7 +192,7 @@ def to_svg(figure: Figure, name: str, title: str, description: str, *, simulated
 
 
 def wrap_signature(stamp: str, width: int) -> list[str]:
-    """Wrap a signature at ``width`` characters, preferably after a bar (|)."""
+    """Return the lines of a signature, wrapped at ``width`` characters, preferably after a bar (|)."""
     lines = [""]
     for part in re.findall(r"[^|]*\|?", stamp):
         if len(lines[-1]) + len(part) > width and lines[-1]:
@@ -201,7 +202,7 @@ def wrap_signature(stamp: str, width: int) -> list[str]:
 
 
 def _as_attributes(match: re.Match[str]) -> str:
-    """Return a style as attributes, since the page's content security policy forbids inline styles."""
+    """Return a style as attributes, because the page's content security policy forbids inline styles."""
     attributes: dict[str, str] = {}
     for declaration in match.group(1).split(";"):
         key, _, value = (part.strip() for part in declaration.partition(":"))

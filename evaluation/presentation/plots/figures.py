@@ -1,6 +1,6 @@
 """Plots of a report as SVG, PDF and PNG, in the colours of Okabe and Ito: dots in rows, curves, specification curves.
 
-Equal numbers give equal bytes: files contain no times and no program names, and ids come from a fixed salt.
+Equal numbers give equal bytes, because files contain no times and no program names, and ids come from a fixed salt.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ from evaluation.presentation.plots.canvas import (
 from evaluation.presentation.plots.heat import heat_figure, is_narrow
 
 OKABE_ITO = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8F7700", "#7F7F7F")
-LineEnd = tuple[float, str, str, str]  # y of the line's end, its name, colour and marker
+LineEnd = tuple[float, str, str, str]  # the y coordinate of the line's end, its name, colour and marker
 SIGN = 11  # points from the plot to a curve's marker
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 LINE = 9  # points between lines of text above a panel
@@ -87,7 +87,7 @@ def draw_plot(plot: Plot, *, stamp: str) -> Canvas:
             figure = specifications_figure(drawing, foot)
     height = figure.get_size_inches()[1]
     for index, line in enumerate(lines):
-        figure.text(  # the gid is for page_svg
+        figure.text(  # page_svg finds this text by its gid
             0.01,
             (0.04 + STAMP_LINE * (len(lines) - 1 - index)) / height,
             line,
@@ -102,7 +102,7 @@ def draw_plot(plot: Plot, *, stamp: str) -> Canvas:
 
 
 def page_svg(svg: str, stamp: str) -> str:
-    """Return the SVG without signature and note on simulated answers, which a page shows only once."""
+    """Return the SVG without the signature and the note on simulated answers, which a page shows only once."""
     height = re.search(r' height="(\d+)" viewBox="0 0 (\S+) (\S+)"', svg)
     if height is None:
         return svg
@@ -179,7 +179,7 @@ def _curve_panel(axes: Axes, panel: CurvePanel, log: bool, *, single: bool) -> N
         axes.axhline(level.value, **style, zorder=1)
     ends = _draw_panel_lines(axes, panel, label_length=20 if single else 16)
     if any(curve.x[0] > curve.x[-1] for curve in panel.curves if curve.x):
-        axes.invert_xaxis()  # so that labels are at the strictest threshold, where curves are farthest apart
+        axes.invert_xaxis()  # labels are then at the strictest threshold, where curves are farthest apart
     ends += [(level.value, shorten(level.label, 18), INK, "") for level in panel.levels]
     label_ends(axes, ends)
 
@@ -236,7 +236,7 @@ def _thin_ticks(ticks: Sequence[float]) -> list[str]:
 
 
 def label_ends(axes: Axes, ends: list[LineEnd]) -> None:
-    """Label the ends of lines without overlap; markers distinguish curves in print without colour."""
+    """Label the ends of lines without overlap. Markers distinguish curves in print without colour."""
     low, high = axes.get_ylim()
     gap = (high - low) * 0.088
     ordered = sorted(ends)
@@ -327,7 +327,7 @@ def _draw_x_ticks(axes: Axes, drawing: DotPlot, *, narrow: bool) -> None:
 
 
 def _draw_levels(axes: Axes, levels: Sequence[Level], *, first: bool, last: bool, narrow: bool) -> None:
-    """Draw levels. Dashed ones are labelled in the first panel, human levels in the last, above the panel."""
+    """Draw levels. Dashed levels are labelled in the first panel, human levels above the last panel."""
     line = 2
     for level in levels:
         if level.low is not None and level.high is not None:
@@ -441,7 +441,7 @@ def _draw_matrix(axes: Axes, drawing: Specifications, inches: float, left: float
 
 
 def _draw_marks(axes: Axes, positions: Sequence[int], middle: float) -> None:
-    """Draw a short vertical line at each position; all lines are one path, to keep the file small."""
+    """Draw a short vertical line at each position. All lines are one path, to keep the file small."""
     across: list[float] = []
     up: list[float] = []
     for position in positions:

@@ -1,6 +1,7 @@
 """Plots of matrices with numbers in cells, on a colour scale with reference levels.
 
-A single matrix has the width of a paper's column if its numbers are readable; of several, two are in a row.
+A single matrix has the width of a paper's column if its numbers are readable. Several matrices are drawn in rows of
+two.
 """
 
 from __future__ import annotations
@@ -31,22 +32,24 @@ from evaluation.presentation.plots.canvas import (
 LONGEST_TICK = 16
 LETTER = 0.0078  # inches, the width of an average letter at a type size of one point
 DARK, LIGHT = "#111111", "#ffffff"
-LETTERS_SIDE_BY_SIDE = 60  # most letters of all names below the columns that fit without being turned
+# Largest number of letters of all names below the columns that fit without rotation.
+LETTERS_SIDE_BY_SIDE = 60
 EQUAL_CONTRAST = 0.19  # the luminance at which black and white text have equal contrast
 # Colours from low to high, distinguishable with red-green colour blindness (Brewer's Blues and Purple-Orange).
 SEQUENTIAL_COLOURS = ("#f7fbff", "#c6dbef", "#6baed6", "#2171b5", "#08306b")
 DIVERGING_COLOURS = ("#b35806", "#fdb863", "#f7f7f7", "#b2abd2", "#542788")
 SMALLEST_CELL, LARGEST_CELL = 0.29, 0.42  # inches; in the smallest cell two-digit numbers are readable
-SMALLEST_NUMBER = 4.8  # points; smaller numbers are not drawn, as the data file has them
+SMALLEST_NUMBER = 4.8  # points; smaller numbers are not drawn, because the data file has them
 ROW_GAP = 0.35  # height, in cells, of the gap before the separate rows
 BAR, BAR_STEPS = 0.07, 48  # height in inches of the colour scale, and its number of steps
-HEAD, AXIS_NAME, LINE = 0.32, 0.2, 0.135  # inches: above a matrix, for an axis name, for a line of text
+# Heights in inches: above a matrix, of an axis name, of a line of text.
+HEAD, AXIS_NAME, LINE = 0.32, 0.2, 0.135
 NOTE_INCHES = 0.16  # inches for the note on simulated answers, at the top
 
 
 @dataclass(frozen=True, slots=True)
 class _Sizes:
-    """Sizes that all panels share, in inches; ``tick`` and ``number`` are type sizes in points."""
+    """Sizes that all panels share, in inches. ``tick`` and ``number`` are type sizes in points."""
 
     width: float
     across: int
@@ -170,7 +173,7 @@ def _draw_matrix(axes: Axes, panel: HeatPanel, drawing: Heatmap, sizes: _Sizes) 
 
 def _draw_cells(axes: Axes, cells: Sequence[tuple[float, float, float, str]]) -> None:
     """Draw cells of height 1, given as (left, top, width, colour)."""
-    # Use one artist: one for each cell takes many times as long.
+    # Use a single artist, because one for each cell takes many times as long.
     corners = [[(x, y), (x + wide, y), (x + wide, y + 1), (x, y + 1)] for x, y, wide, _ in cells]
     colours = [colour for *_, colour in cells]
     axes.add_collection(PolyCollection(corners, facecolors=colours, linewidths=0), autolim=False)

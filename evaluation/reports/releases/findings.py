@@ -128,7 +128,7 @@ def inputs_of_rows(rows: ReleasedRows) -> ReportInputs:
 
 
 def _images(rows: ReleasedRows, consensus: StudyConsensus) -> Ints | None:
-    """Return the (U,) codes of the units' documents or images; None if the bundle takes judgments as independent."""
+    """Return the (U,) codes of the units' documents or images, or None if judgments of the bundle are independent."""
     if not rows.settings.clustered:
         return None
     images, documents = [rows.units[unit.pk]["image"] for unit in consensus.units], rows.documents
@@ -164,7 +164,7 @@ def _content_of_systems(
 ) -> tuple[dict[str, Any], SystemsVerdict | None]:
     if not rows.contents:  # bundles from before 0.6 have none
         return {}, None
-    # Import here, as the machine code of the metrics would take memory in every web process.
+    # Import late, because the machine code of the metrics would take memory in every web process.
     from evaluation.results.system_content.scoring import content_of_systems
 
     item = {judgment.unit.item.name: judgment.unit.item_id for judgment in judged}
@@ -248,7 +248,7 @@ def _rankings(
 ) -> dict[str, dict[str, Any]]:
     """Return the rankings of systems.
 
-    Those of old bundles lack lists of one caption, intervals of shares, and ``system_orders``.
+    The rankings of old bundles lack lists of one caption, intervals of shares, and ``system_orders``.
     """
     relevance = rows.settings.kind.relevance
     if proposals is None or relevance is None:
@@ -401,7 +401,10 @@ def _caption_inputs(
 def _scores_of_captions(
     rows: ReleasedRows, judged: Sequence[IncludedJudgment], captions: Sequence[tuple[str, str]]
 ) -> list[CaptionScore]:
-    """Return people's scores of captions. A text of several systems has one for each, in the order of its units."""
+    """Return people's scores of captions.
+
+    A text of several systems has one score for each, in the order of its units.
+    """
     results = rows.settings.kind.results
     images = list(dict.fromkeys(row["image"] for row in rows.units))  # numbered as in the judged units
     scores_of: defaultdict[tuple[str, str], list[CaptionScore]] = defaultdict(list)
@@ -467,7 +470,7 @@ class Findings:
         }
 
     def consensus(self) -> Iterator[dict[str, Any]]:
-        """Yield the rows of ``consensus.jsonl``: first units, then pairs."""
+        """Yield the rows of ``consensus.jsonl``, first units, then pairs."""
         consensus = self.inputs.consensus
         for unit in consensus.units:
             outcome, row = consensus.of_unit.get(unit.pk, EMPTY_CONSENSUS), self.rows.units[unit.pk]
@@ -514,13 +517,14 @@ def compute_findings(rows: ReleasedRows, registered: RegisteredPlan | None = Non
     return Findings(rows, rows.signature(), inputs, sections, outcomes)
 
 
-RELEASE = "release"  # setting of a report that repeats the manifest, so that a change of one of them is found
+# Setting of a report that repeats the manifest, so that a change in either of them is found.
+RELEASE = "release"
 
 
 def report_of_rows(
     manifest: Mapping[str, Any], findings: Findings, methods: Sequence[str], citations: Sequence[str]
 ) -> Report:
-    """Return the report of a release. ``methods`` and ``citations`` are given, as they depend on the study."""
+    """Return the report of a release. ``methods`` and ``citations`` are arguments, because they depend on the study."""
     inputs, evaluation = findings.inputs, findings.inputs.evaluation
     return Report(
         **{name: manifest[name] for name in ("study", "title", "simulated", "versions")},

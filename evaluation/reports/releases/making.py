@@ -1,6 +1,6 @@
 """Make a release: a frozen, versioned bundle with pseudonymous rows, without identifying text.
 
-The operations that make, verify and compare releases are at the end.
+The operations that make, verify and compare releases are at the end of the module.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ ADDRESS = re.compile(r"(?:https?://|www\.)\S+", re.IGNORECASE)
 NUMBER = re.compile(r"\+?\d[\d \-/()]{4,}\d")
 SCRUBBED_TEXT = "[…]"
 
-# Column of units.jsonl and pairs.jsonl -> field that stores it.
+# The field that stores a column of units.jsonl and pairs.jsonl, by column.
 STORED_UNIT = {
     "unit": "key",
     "kind": "kind",
@@ -127,7 +127,10 @@ STORED_PAIR = {
 @declare
 @dataclass(frozen=True, slots=True)
 class Pseudonyms:
-    """Map names to pseudonyms: the same ones for the same names in a release, irreversible without the salt."""
+    """A mapping from names to pseudonyms.
+
+    Within a release, a name always has the same pseudonym. A pseudonym cannot be traced to the name without the salt.
+    """
 
     salt: bytes
 
@@ -151,7 +154,7 @@ def scrub_comment(comment: str, name: str) -> str:
 def released_judgments(
     study: Study, pseudonyms: Pseudonyms, *, texts: bool, comments: bool
 ) -> Iterator[dict[str, Any]]:
-    """Yield the current judgments, ordered by unit and pseudonym, an order that reveals nothing about people."""
+    """Yield the current judgments, ordered by unit and pseudonym, which reveals nothing about people."""
     anonymous = set(Worker.objects.filter(study=study, anonymous=True).values_list("name", flat=True))
     release = partial(
         _released_judgment, pseudonyms=pseudonyms, anonymous=anonymous, texts=texts, comments=comments
@@ -187,9 +190,9 @@ def _released_judgment(
     row["comment"] = scrub_comment(row["comment"], name) if comments and row["comment"] else None
     if not texts:
         row |= dict.fromkeys(TEXTS)
-    row.pop("content", None)  # is in units.jsonl
-    row.pop("answers", None)  # is in the settings of the bundle
-    row.pop("systems", None)  # are in pairs.jsonl and proposals.jsonl
+    row.pop("content", None)  # units.jsonl has it
+    row.pop("answers", None)  # the settings of the bundle have it
+    row.pop("systems", None)  # pairs.jsonl and proposals.jsonl have them
     return row
 
 
@@ -228,7 +231,7 @@ def released_units(study: Study, *, texts: bool) -> Iterator[dict[str, Any]]:
 
 
 def _names_of_systems(systems: Sequence[Any], names: Mapping[int, str]) -> list[Any]:
-    """Return ``Unit.systems`` with names instead of row ids; None if a text has no system."""
+    """Return ``Unit.systems`` with names instead of row ids. A text without a system has None."""
     return [_names_of_systems(row, names) if isinstance(row, list) else names.get(row) for row in systems]
 
 
@@ -245,7 +248,7 @@ def released_pairs(study: Study) -> Iterator[dict[str, Any]]:
 
 
 def released_captions(study: Study) -> Iterator[dict[str, Any]]:
-    """Yield judged captions and references, sorted by id; for pairs, all references of the judged splits."""
+    """Yield judged captions and references, sorted by id. For pairs, yield all references of the judged splits."""
     compares = KINDS[study.protocol].compares_pairs
     splits = load_references(study).splits if compares else []
     images = Q(item__split__in=splits, dataset=study.dataset_id)
@@ -279,7 +282,7 @@ def released_scores(study: Study, evaluated: EvaluationInputs) -> Iterator[dict[
             CandidatePair.objects.filter(study=study) if compares else Unit.objects.filter(study=study)
         )
         keys = dict(rows.values_list("pk", "key"))
-    # In the order in which metrics were requested; tied metrics keep it in all tables.
+    # Use the order in which metrics were requested, which tied metrics keep in all tables.
     order = {name: position for position, name in enumerate(evaluated.evaluation.settings["metrics"])}
     for metric in sorted(evaluated.scores, key=lambda name: (order.get(name, len(order)), name)):
         for index, row in enumerate(evaluated.scores[metric].tolist()):
@@ -335,7 +338,10 @@ def release_study(
     on: date | None = None,
     progress: Progress = no_progress,
 ) -> tuple[Release, Path]:
-    """Write a bundle to ``output``, and record the release. Raise ReleaseError."""
+    """Write a bundle to ``output``, and record the release.
+
+    Raise ReleaseError if the study cannot be released on these terms, or if ``output`` already exists.
+    """
     bundle = write_release(study=study, terms=terms, path=output, salt=salt, on=on, progress=progress)
     try:
         release = record_release(study=study, bundle=bundle)
@@ -355,11 +361,14 @@ def write_release(
     on: date | None = None,
     progress: Progress = no_progress,
 ) -> WrittenBundle:
-    """Write a bundle without recording the release. Raise ReleaseError.
+    """Write a bundle without recording the release.
 
     Args:
         salt: salt of the pseudonyms, which is never stored; by default a random one.
         on: the release date; by default today.
+
+    Raises:
+        ReleaseError: the study cannot be released on these terms, or the path already exists.
     """
     licence = check_licence(terms.licence)
     check_terms(study, terms)
@@ -508,7 +517,7 @@ def _facts(study: Study) -> Mapping[str, Any]:
     work = Assignment.objects.filter(study=study).finished()
     times = work.aggregate(Min("submitted_at"), Max("submitted_at"))
     first, last = times["submitted_at__min"], times["submitted_at__max"]
-    # Use the database, as the released times are cut to the minute.
+    # Use the times in the database, because the released times are cut to the minute.
     known = work.filter(submitted_at__gt=F("accepted_at"), judgments__isnull=False).distinct()
     minutes = [
         (submitted - accepted).total_seconds() / 60
@@ -585,7 +594,10 @@ class ReleaseRequest(Parameters):
     once="always",
 )
 def start_release(*, study: Study, version: str = "", **terms: Any) -> dict[str, Any]:
-    """Starts making a release of a closed study, as its owner; follow `state`, then list and download."""
+    """Start to make a release of a closed study, of which you must be the owner.
+
+    Follow `state` until the job is done, then list and download.
+    """
     release_terms = terms_of(study, version, **terms)
     check_terms(study, release_terms)
     return asdict(release_terms)
@@ -596,7 +608,7 @@ def terms_of(study: Study, version: str = "", **terms: Any) -> Terms:
 
 
 class VerifyRequest(Parameters):
-    """Which release."""
+    """The version of the release to verify."""
 
     version = serializers.CharField()
 
@@ -605,6 +617,6 @@ class VerifyRequest(Parameters):
     "verify-release", "Verify a release", parameters=VerifyRequest, job="verify_release", scope="exports"
 )
 def verify(*, study: Study, version: str) -> dict[str, Any]:
-    """Computes every figure of a release again from its rows."""
+    """Compute every figure of a release again from its rows, and report the differences."""
     release_file(find_release(study, version))
     return {"version": version}

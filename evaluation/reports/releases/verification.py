@@ -1,4 +1,4 @@
-"""Compare a bundle with results computed from its rows, and statements about studies with the rows in the database."""
+"""Compare a bundle with results computed from its rows, and statements about studies with rows in the database."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ MOST_DIFFERENCES = 50
 # Errors that malformed rows may raise.
 MALFORMED_ROW_ERRORS = (KeyError, TypeError, ValueError, AttributeError, IndexError)
 
-# Keys that bundles of earlier versions lack; these stay valid.
+# Keys that bundles of earlier versions lack. Such bundles are valid.
 ADDED_KEYS = frozenset({"coefficients", "orders", "pearson", "scope", "side_bias"})
 TABLES_ADDED = frozenset({"rank-correlations"})  # tables that reports of wording 0 lack
 
-# Texts of reports of wording 0 -> replacement, applied to stated and to computed reports.
+# Replacements by text of reports of wording 0, applied to stated and to computed reports.
 REWORDED_PATTERNS = {
     r"\b([Ii])mage(s?)\b": r"\1tem\2",
     r"\bpicture(s?)\b": r"item\1",
@@ -64,7 +64,7 @@ REWORDED_PATTERNS = {
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """The result of a verification. differences: sentences on the first of ``count`` differences."""
+    """The result of a verification. ``differences`` are sentences on the first of ``count`` differences."""
 
     what: str
     checked: int
@@ -84,7 +84,10 @@ class ReadBundle:
 
 
 def read_bundle(reader: BundleReader) -> ReadBundle:
-    """Read a bundle's rows, and compute its results. Raise VerificationError."""
+    """Read a bundle's rows, and compute its results.
+
+    Raise VerificationError if the file is not a release bundle of a known format, or if its rows are malformed.
+    """
     manifest = reader.json(MANIFEST)
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise VerificationError(f"{reader.path} is no release bundle of format {FORMAT} by its {MANIFEST}.")
@@ -190,9 +193,9 @@ def _verify(reader: BundleReader) -> Verification:
 
 
 def _check_manifest(reader: BundleReader, bundle: ReadBundle, report: Any) -> list[str]:
-    """Compare the manifest with the files, with computed values, and with the settings that the report repeats.
+    """Return differences of the manifest from the files, from computed values, and from the settings in the report.
 
-    Older reports repeat no settings.
+    Older reports do not repeat settings.
     """
     manifest = bundle.manifest
     files: dict[str, dict[str, Any]] = {}
@@ -212,7 +215,7 @@ def _check_manifest(reader: BundleReader, bundle: ReadBundle, report: Any) -> li
 
 
 def _render_again(reader: BundleReader, bundle: ReadBundle, stated: Any) -> tuple[Report, dict[str, str]]:
-    """Return the report computed from the rows, with methods as ``stated``, and the content of text files by name."""
+    """Return the report computed from the rows, with the stated methods, and the content of text files by name."""
     manifest, findings = bundle.manifest, bundle.findings
     try:
         report = report_of_rows(manifest, findings, stated["methods"], stated["citations"])
@@ -234,7 +237,7 @@ def _render_again(reader: BundleReader, bundle: ReadBundle, stated: Any) -> tupl
 
 
 def _compare_rows(reader: BundleReader, name: str, rows: Iterable[Any]) -> tuple[int, list[str]]:
-    """Compare a file with ``rows``; return the number of compared values and the differences."""
+    """Compare a file with ``rows``. Return the number of compared values and the differences."""
     checked = stated = computed = 0
     others: list[str] = []
     for index, (recorded, row) in enumerate(zip_longest(reader.rows(name), rows)):
@@ -296,7 +299,7 @@ def scalars_in(value: Any) -> Iterator[Any]:
 
 
 def describe_differences(stated: Any, computed: Any, where: str) -> list[str]:
-    """Return sentences on the differences of two JSON values; numbers may differ by ``RELATIVE_TOLERANCE``."""
+    """Return sentences on the differences between two JSON values. Numbers may differ by ``RELATIVE_TOLERANCE``."""
     if isinstance(stated, dict) and isinstance(computed, dict):
         keys = [key for key in dict.fromkeys((*stated, *computed)) if key in stated or key not in ADDED_KEYS]
         return [
@@ -325,7 +328,7 @@ def _is_same_value(stated: Any, computed: Any) -> bool:
 
 
 def verify_signature(*, text: str, study: Study) -> Verification:
-    """Compare a stated judgment signature with the study's rows. Raise VerificationError."""
+    """Compare a stated judgment signature with the study's rows. Raise VerificationError if it is not a signature."""
     try:
         stated = parse(text)
     except BadSignature as error:
@@ -335,7 +338,7 @@ def verify_signature(*, text: str, study: Study) -> Verification:
 
 
 def verify_study(*, study: Study, progress: Progress = no_progress) -> Verification:
-    """Compare the newest stored aggregation with the study's rows. Raise VerificationError without one."""
+    """Compare the newest stored aggregation with the study's rows. Raise VerificationError if none is stored."""
     stored = Analysis.objects.newest(study, Analysis.Kind.AGGREGATION)
     if stored is None:
         raise VerificationError(f"Study {study.slug!r} has no stored results to verify; compute them first.")

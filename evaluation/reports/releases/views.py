@@ -1,4 +1,4 @@
-"""Releases in the API, and the page "Releases"."""
+"""Releases in the HTTP interface, and the page "Releases"."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class ReleasesPart:
 
     Attributes:
         section: template of a section; ``stored_versions`` are the versions whose file is on this server.
-        context: called with the study and the releases shown; returns the context of the templates.
+        context: function of the study and the releases shown, which returns the context of the templates.
         of_release: template for each ``release``, if any.
     """
 

@@ -1,4 +1,4 @@
-"""Sections of the report on agreement between people, and of every two workers."""
+"""Sections of the report on agreement between people, and on the agreement of every two workers."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def agreement_section(inputs: ReportInputs) -> Section:
 
 
 def _agreement_of_workers_plot(inputs: ReportInputs) -> Plot | None:
-    """Return a plot of the agreement of every two workers; those after the fortieth share one row."""
+    """Return a plot of the agreement of every two workers. Workers after the fortieth share one row."""
     agreement = inputs.aggregation.result["agreement"]
     if not agreement["per_worker"]["available"] or inputs.kind.is_open:
         return None

@@ -24,7 +24,7 @@ from quorum.statistics.correlation import correlation
 
 PEOPLE_LABEL = "people"  # name for the mean of all judges
 
-# Coefficient -> suffix of its plot's name, its name, and its index in a row of the table.
+# Suffix of the plot's name, name, and index in a row of the table, by coefficient.
 COEFFICIENT_NAMES = {
     R: ("r", "Pearson's r", 4),
     RHO: ("rho", "Spearman's rho", 3),
@@ -34,7 +34,7 @@ Rows = list[tuple[Any, ...]]
 
 
 def between_metrics_section(inputs: ReportInputs, one_judge: JudgeEstimates) -> Section | None:
-    """Return the section: r, rho and tau-b of every two metrics, and for captions of metrics with people."""
+    """Return the section on r, rho and tau-b of every two metrics. For captions, people are added as a metric."""
     if len(inputs.scores) < 2:
         return None
     flat = {name: scores.ravel() for name, scores in inputs.scores.items()}

@@ -17,8 +17,8 @@ from quorum.statistics.correlation import CorrelationResult, correlation
 from quorum.statistics.meta import wilson_interval
 
 SPLITS = 100
-LEAST_JUDGMENTS = 2  # fewest judgments that have others on their unit
-MEAN_TOLERANCE = 1e-9  # so that a mean of thirds reaches its nominal threshold
+LEAST_JUDGMENTS = 2  # smallest number of judgments of a unit that gives each judgment others
+MEAN_TOLERANCE = 1e-9  # allowance with which a mean of thirds reaches its nominal threshold
 
 
 def agreement_of_halves(
@@ -26,9 +26,9 @@ def agreement_of_halves(
 ) -> dict[str, Estimate]:
     """Return how often two random halves of people agree on a pair's winner, by pair kind, with "all".
 
-    V15 §7.4 splits the references of a pair. This splits the units of a pair, or if all pairs have a single unit, its
-    votes. A half's winner wins most of its units (or votes); a pair with a tied or empty half is left out. The value
-    is the mean over ``SPLITS`` splits, with Wilson's interval for the mean number of pairs.
+    V15 §7.4 splits the references of a pair. This function splits the units of a pair, or its votes if all pairs
+    have a single unit. The winner of a half wins most of its units (or votes). A pair with a tied or empty half is
+    left out. The value is the mean over ``SPLITS`` splits, with Wilson's interval for the mean number of pairs.
     """
     pair_of = {row.pk: row.pair for row in units if row.pair is not None}
     kind_of = {row.pair: row.kind for row in units}
@@ -52,7 +52,7 @@ def agreement_of_halves(
     generator = np.random.default_rng(seed)
     same: dict[str, list[tuple[int, int]]] = {name: [] for name in rows_of_kind}
     for _ in range(SPLITS):
-        # Halves of each pair: the first half in a random order, and the rest.
+        # Split each pair: one half is the first half of a random order, the other half is the rest.
         order = np.lexsort((generator.random(len(parts)), group))
         starts = np.searchsorted(group[order], np.arange(len(pairs)))
         sizes = np.bincount(group, minlength=len(pairs))
@@ -129,7 +129,7 @@ def _estimate_of(result: AgreementResult | CorrelationResult, n: int) -> Estimat
 def _means_of_others(
     unit: Ints, value: Floats, clusters: Mapping[str, Ints]
 ) -> tuple[dict[str, Ints], Floats, Floats]:
-    """Return clusters, value, and mean of the unit's other judgments, for each judgment whose unit has others."""
+    """Return clusters, values, and means of the unit's other judgments, for the judgments whose unit has others."""
     _, rows = np.unique(unit, return_inverse=True)
     counts, sums = np.bincount(rows), np.bincount(rows, weights=value)
     with_others = counts[rows] > 1

@@ -1,4 +1,4 @@
-"""The report section on correlations of metrics with people on single captions, and of one judge with the others."""
+"""The report section on correlations of metrics, and of one judge, with people on single captions."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from evaluation.results.metric_figures import heads_of, readings_tables, within_
 from evaluation.results.standings import compared_table
 
 TAU, RHO, R = COEFFICIENTS = ("kendall-tau-b", "spearman", "pearson")
-JudgeEstimates = Mapping[str, Estimate]  # coefficient -> its value for one judge
+JudgeEstimates = Mapping[str, Estimate]  # the value for one judge, by coefficient
 ONE_JUDGE_LABEL = "one judge"
-UNDEFINED_SORT_KEY = -2.0  # sorts undefined coefficients below all others
+UNDEFINED_SORT_KEY = -2.0  # places undefined coefficients below all others
 
 FULL_AGREEMENT = Level("full agreement", 1.0, dashed=False)
 
 
 def people_against_others(inputs: ReportInputs) -> JudgeEstimates:
-    """Return correlations of one judge with the mean of the unit's others; {} if answers have no means."""
+    """Return correlations of one judge with the mean of the unit's other judges, or {} if answers have no means."""
     if inputs.kind.is_open or inputs.kind.compares_pairs:
         return {}
     judged = inputs.table

@@ -43,14 +43,14 @@ FEWEST_REFERENCES = 5
 SIZES = (1, 2, 3, 5, 10, 20, 30, 48)
 MOST_DRAWS, TEXTS_SCORED = 20, 40_000
 MOST_CURVES = 8
-# Pair kind ("all" for all pairs) -> name of the human level, and the level.
+# Name of the human level, and the level, by pair kind ("all" for all pairs).
 Ceilings = Mapping[str, tuple[str, Estimate]]
 MOST_SHOWN = 40
 HUMAN = ("people", "human")  # names of the "system" of people's captions, here and in PASCAL-50S
 
 
 def human_levels(inputs: ReportInputs) -> Ceilings:
-    """Return human levels, which reports from before 0.6 draw with accuracy; {} for later ones."""
+    """Return the human levels that reports from before 0.6 draw with accuracy; {} for later reports."""
     if inputs.clustered:
         return {}
     counted = inputs.table.counted
@@ -300,7 +300,7 @@ def systems_section(inputs: ReportInputs) -> Section | None:
 
 
 def _decided_comparisons(inputs: ReportInputs) -> list[tuple[int, str, str, int]]:
-    """Return (row id, first system, second system, winner) of pairs of two systems; the winner 0 is a tie."""
+    """Return (row id, first system, second system, winner) of pairs of two systems. A tie has the winner 0."""
     rows = []
     for pair in inputs.consensus.pairs:
         system, other = inputs.systems[pair.key]

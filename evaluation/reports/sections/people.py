@@ -12,7 +12,7 @@ from quorum.statistics.meta import wilson_interval
 
 MOST_WORKERS = 40
 
-# Row of the table -> key of the counts; the first rows are shown even if they are 0.
+# The key of the counts, by row of the table. The first rows are shown even if they are 0.
 COUNT_ROWS = {
     "units": "units",
     "units with a consensus": "units_with_consensus",
@@ -39,7 +39,7 @@ LEFT_SIDE = 6  # index of the column that studies without sides lack
 
 def collection_section(inputs: ReportInputs) -> Section:
     counts = inputs.aggregation.result["counts"]
-    # Published totals name no people, only places in a list of votes.
+    # Published totals do not name people, only positions in a list of votes.
     anonymous = not inputs.aggregation.result["agreement"]["per_worker"]["available"]
     left_out = {"workers"} if anonymous and inputs.wording else set()
     rows = [
@@ -53,7 +53,7 @@ def collection_section(inputs: ReportInputs) -> Section:
 
 
 def rank_workers(inputs: ReportInputs) -> list[Mapping[str, Any]]:
-    """Return the workers sorted by number of judgments; the report names them W1, W2, ... in this order."""
+    """Return the workers sorted by number of judgments. The report names them W1, W2, ... in this order."""
     rows = inputs.aggregation.result["workers"]
     return sorted(rows, key=lambda row: (-(row["judgments"] + row["controls_seen"]), row["worker"]))
 
@@ -106,11 +106,11 @@ def workers_section(inputs: ReportInputs) -> Section:
 
 
 def _chance_accuracy(inputs: ReportInputs) -> float | None:
-    """Return the expected share of right answers to control items by guessing; None for open answers."""
+    """Return the expected share of right answers to control items by guessing, or None for open answers."""
     kind, records = inputs.kind, inputs.table.records.values()
     if not kind.values:
         return None
-    if not inputs.wording:  # old reports took all control items to expect the kind's first usual answer
+    if not inputs.wording:  # in old reports, all control items expect the kind's first usual answer
         return kind.count_right(kind.expectations[0]) / len(kind.values)
     seen = sum(record.seen for record in records)
     return sum(record.right_values for record in records) / (len(kind.values) * seen)

@@ -24,7 +24,10 @@ MEANS = "interval"  # level of answers that have means
 
 
 def grades_section(inputs: ReportInputs) -> Section | None:
-    """Return the section on first captions: shares that reach mean grades, and systems that differ (H13 table 1)."""
+    """Return the section on first captions.
+
+    It has the shares of captions that reach mean grades, and the systems that differ (H13 table 1).
+    """
     cuts = sorted(inputs.kind.comparison.cuts, reverse=True)
     proposals = inputs.proposals
     if not cuts or inputs.kind.aggregation.level != MEANS or proposals is None:
@@ -83,9 +86,11 @@ def grades_section(inputs: ReportInputs) -> Section | None:
 def _shares_in_pool(judged: JudgedOutputs, cuts: list[float]) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Return two shares of images for each threshold.
 
-    They are the shares on which a random judged caption, and on which the best judged caption, reaches the threshold.
+    The first is the share of images on which a random judged caption reaches the threshold, and the second the share on
+    which the best judged caption does.
     """
-    _, starts = np.unique(judged.keys // judged.width, return_index=True)  # starts of images, as keys ascend
+    # The starts of images in the keys, which ascend.
+    _, starts = np.unique(judged.keys // judged.width, return_index=True)
     of_image = np.split(judged.of_text, starts[1:])
     reach = [[_reaches_cut(values, cut) for values in of_image] for cut in cuts]
     return (

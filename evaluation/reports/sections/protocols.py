@@ -49,14 +49,14 @@ def protocol_sections(inputs: ReportInputs) -> list[Section]:
 
 
 def _leave_one_out_section(figures: Mapping[str, Any]) -> Section:
-    """Return the section on scores of each caption against the others of its image (WG16 §4)."""
+    """Return the section on scores of each caption against the other captions of its image (WG16 §4)."""
     bounds = figures["leave_one_out"]
     if not bounds["metrics"]:
         return section("leave-one-out", empty=bounds["reason"])
     data, *orders = leave_one_out_tables(bounds)
     sentence = render_sentence("leave-one-out", captions=bounds["captions"])
     plots: list[Plot] = []
-    # Metrics have different scales; plot only those from 0 to 1, on one axis.
+    # Metrics have different scales. Plot only scores from 0 to 1, on one axis.
     rows = [
         (str(name), mean, floor)
         for name, mean, floor, *_ in data.rows
@@ -75,7 +75,7 @@ def _leave_one_out_section(figures: Mapping[str, Any]) -> Section:
 
 
 def _panels_with_floor(people: DotPanel, floor: DotPanel) -> tuple[DotPanel, ...]:
-    """Return both panels, or only that of people if no floor was measured."""
+    """Return both panels, or only the panel of people if no floor was measured."""
     return (people, floor) if any(cell.value is not None for cell in floor.estimates) else (people,)
 
 
@@ -111,7 +111,7 @@ def _keywords_section(figures: Mapping[str, Any]) -> Section:
 
 
 def _content_section(figures: Mapping[str, Any]) -> Section:
-    """Return the section on people's content selection, by leave-one-out (WG15 §5)."""
+    """Return the section on people's content selection, which compares each description with the others (WG15 §5)."""
     selection = figures["content_selection"]
     bounds = selection["upper_bound"]
     if all(bound["value"] is None for bound in bounds.values()):

@@ -1,7 +1,7 @@
 """Registered plans in reports and releases: outcomes of their hypotheses, and deviations from the plan.
 
-Only registering a plan needs a feature (``Feature.registered_plans``). This module does not, because releases can be
-verified in any installation.
+To register a plan, a feature is needed (``Feature.registered_plans``). This module needs no feature, because releases
+can be verified in any installation.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def plan_hash(content: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Deviation:
-    """A deviation from the plan; ``quoted`` if its words are quoted from the log."""
+    """A deviation from the plan. ``quoted`` says whether its words are quoted from the log."""
 
     what: str
     words: str
@@ -72,7 +72,7 @@ class HypothesisOutcome:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Return Wilson's 95 % interval of first_only / (first_only + second_only)."""
+        """Wilson's 95 % interval of first_only / (first_only + second_only)."""
         return wilson_interval(self.first_only, self.differing)
 
     def as_json(self) -> dict[str, Any]:
@@ -88,7 +88,7 @@ class HypothesisOutcome:
 
 @dataclass(frozen=True, slots=True)
 class RegisteredPlan:
-    """A registered plan and its deviations; ``sha256`` is that of ``content``, which has the plan and the design."""
+    """A registered plan and its deviations. ``content`` has the plan and the design, and ``sha256`` is its hash."""
 
     plan: RegistrationPlan
     content: Mapping[str, Any]
@@ -100,7 +100,7 @@ class RegisteredPlan:
 def find_registered(study: Study, *, with_sentences: bool = True) -> RegisteredPlan | None:
     """Return the plan that a feature registered, or None.
 
-    Without ``with_sentences``, deviations quote nothing from the log, where people may be named.
+    If ``with_sentences`` is false, deviations quote nothing from the log, which may name people.
     """
     plans = (find(study, with_sentences=with_sentences) for find in of_features("registered_plans"))
     return next((plan for plan in plans if plan is not None), None)
@@ -113,7 +113,7 @@ def check_hypotheses(
 
     Args:
         named: by metric, the (N,) winners that it names.
-        people: people's (N,) winners; None before there are any.
+        people: people's (N,) winners; None if there are none yet.
         kinds: (N,) kinds of the pairs.
     """
     tested: list[tuple[int, int, int, float]] = []

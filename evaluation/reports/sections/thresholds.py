@@ -92,6 +92,6 @@ def _grid(name: str, cells: Sequence[Mapping[str, Any]], people: Mapping[float, 
 
 
 def exact_cut(cut: float) -> float:
-    """Return the exact threshold that a printed one stands for: 3.66 is 3 2/3, a mean of three grades."""
+    """Return the exact threshold for a printed one. For example, 3.66 is 3 2/3, a mean of three grades."""
     whole = int(cut)
     return whole + THIRDS.get(round(cut - whole, 2), cut - whole)

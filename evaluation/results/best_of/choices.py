@@ -21,7 +21,7 @@ from quorum.numeric.arrays import Ints
 from quorum.statistics.aggregation import LuceResult, luce_choice
 from quorum.statistics.crossed import CONFIDENCE, NAIVE, share_of_rows
 
-PEOPLE = "people"  # name of the "system" of captions that no system gave
+PEOPLE = "people"  # name of the "system" that stands for captions by people
 NO_CAPTIONS_OF_TWO = gettext_noop(
     "No judgment of study %(slug)r that results use compares captions of two different systems."
 )
@@ -39,8 +39,8 @@ class OfferedCaption(NamedTuple):
 class Choices:
     """People's choices of the best of several captions, and the strengths of systems.
 
-    shown, winners: for each choice, the captions shown, and the systems of the best one. owners: systems of each
-    caption. items: number of images.
+    shown: for each choice, the captions that were shown. winners: for each choice, the systems of the best caption.
+    owners: systems of each caption. items: number of images.
     """
 
     strengths: LuceResult
@@ -51,7 +51,7 @@ class Choices:
     items: int
 
     def shares(self) -> dict[str, dict[str, Any]]:
-        """Return, by system, the number of lists with a caption of it, and the share in which that was the best."""
+        """Return, by system, the number of lists with one of its captions, and the share in which that was the best."""
         shares = {}
         systems_of_rows = [{name for option in row for name in self.owners[option]} for row in self.shown]
         for name in self.strengths.items.tolist():

@@ -18,7 +18,10 @@ from quorum.statistics.meta import PeoplesWinners
 
 
 def standings_of_choices(choices: Choices) -> Standings:
-    """Compare systems by the strengths fitted to choices, or if these are unknown by how often each is the best."""
+    """Compare systems by the strengths fitted to choices.
+
+    If strengths are unknown, compare how often each is the best.
+    """
     fit, shares = choices.strengths, choices.shares()
     names = [str(name) for name in fit.items.tolist()]
     figures = {
@@ -31,14 +34,14 @@ def standings_of_choices(choices: Choices) -> Standings:
 
     strength = fit.log_strength
     contrasts = with_parts_of(contrasts_of_fit(strength, fit.covariance, fit.freedom), compare)
-    if fit.reason:  # strengths are infinite (a system is always the best) or have no standard errors
+    if fit.reason:  # strengths are infinite, because a system is always the best, or have no standard errors
         strength = np.array([figures[name]["value"] for name in names])
         contrasts = contrasts_where_compared(strength, compare)
     return Standings(BEST, names, figures, strength, contrasts, choices.items, fit.clusters.get(RATER))
 
 
 def _compare_two(choices: Choices, first: str, second: str) -> Contrast:
-    """Compare with 1/2 how often the first system is the best, among lists in which one of both is."""
+    """Compare with 1/2 the share of the first system, among lists in which one of the two systems is the best."""
     rows = np.array([(first in best) != (second in best) for best in choices.winners])
     if not rows.any() or not choices.clusters:
         return NO_CONTRAST

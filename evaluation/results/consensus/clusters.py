@@ -16,19 +16,22 @@ from quorum.statistics.correlation import means_without_raters
 from quorum.statistics.crossed import FEWEST, ITEM, NAIVE, RATER, RaterDeletions
 from quorum.statistics.inputs import encode
 
-# How intervals and tests cluster rows; the first is the default.
+# The ways in which intervals and tests cluster rows. The first is the default.
 CLUSTERED = ("item-and-rater", NAIVE)
 
 ITEMS_AND_PEOPLE, THESE_PEOPLE = "items and people", "these people"
 
 
 def scope_of(raters: int | None) -> str:
-    """Return the population to which intervals and tests generalise: with two known raters, other people too."""
+    """Return the population to which intervals and tests generalise.
+
+    With two known raters, it includes other people.
+    """
     return ITEMS_AND_PEOPLE if (raters or 0) >= FEWEST else THESE_PEOPLE
 
 
 def scope_sentence(result: Mapping[str, Any]) -> str:
-    """Return a sentence that intervals and tests hold only for these people; "" if they generalise to others.
+    """Return a sentence that intervals and tests hold only for these people, or "" if they generalise to other people.
 
     Results of earlier versions have only the number of raters.
     """
@@ -46,7 +49,7 @@ def rater_deletions(
         unit, worker, side: (N,) judgments; units have codes from 0.
         leads: (U,) winners of units: 1 the first, -1 the second, 0 none.
         pair: (U,) codes of the units' pairs; -1 for none.
-        pair_leads: (P,) number of units that the first won minus those that the second won.
+        pair_leads: (P,) number of units that the first won minus the number that the second won.
         decided: (U,) whether the unit was adjudicated, so that votes do not matter.
     """
     others = majority_of_others(unit, side)
@@ -79,7 +82,7 @@ def clusters_of_captions(
 
     Args:
         units: (N,) row ids of the captions' units; empty if several units judge a caption.
-        ratings: in that case, (worker, rating) pairs of each caption.
+        ratings: (worker, rating) pairs of each caption, for the case that several units judge a caption.
         decided: row ids of adjudicated units.
     """
     if anonymous:

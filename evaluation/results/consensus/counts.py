@@ -25,7 +25,7 @@ SYSTEM_COUNTS = ("pairs", "wins", "losses", "ties")
 
 
 def unused_answers(study: Study, table: JudgmentTable) -> dict[str, Any]:
-    """Count unused answers by reason, without those on control items.
+    """Return counts of unused answers by reason, without answers to control items.
 
     ``answers`` is the number of all answers, used or not.
     """
@@ -46,7 +46,7 @@ def unused_answers(study: Study, table: JudgmentTable) -> dict[str, Any]:
 
 
 def unused_sentence(counts: Mapping[str, Any]) -> str:
-    """Return a sentence on unused answers; "" if there are none."""
+    """Return a sentence on unused answers, or "" if there are none."""
     below, excluded, other = counts["below"], counts["excluded"], counts["other"]
     unused = below["answers"] + excluded["answers"] + other
     if not unused:
@@ -84,7 +84,7 @@ def unused_sentence(counts: Mapping[str, Any]) -> str:
 
 
 def unused_context(result: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the template context on unused answers; {} for results of earlier versions."""
+    """Return the template context on unused answers, or {} for results of earlier versions."""
     counts = result.get("unused")
     if not counts:
         return {}
@@ -135,7 +135,7 @@ def worker_figures(
 ) -> list[dict[str, Any]]:
     """Return a row for each worker, sorted by name, without anonymous workers.
 
-    ``seconds`` is the median time for a unit, as measured by the page, else by wall time.
+    ``seconds`` is the median time for a unit, as measured by the page, or by wall time if the page has no times.
     """
     rows = []
     order = order_of(table.worker)
@@ -174,7 +174,7 @@ def worker_figures(
 
 
 def system_tallies(consensus: StudyConsensus, systems: Mapping[str, tuple[str, str]]) -> list[dict[str, Any]]:
-    """Count how often each system beat another (V15 §7.3); people are a system too.
+    """Count how often each system beat another (V15 §7.3). People count as a system too.
 
     ``systems`` has the systems of both captions, by pair key.
     """

@@ -11,13 +11,13 @@ from evaluation.results.consensus.study import StudyConsensus, values_at
 from judgments.kinds import Kind
 from quorum.numeric.arrays import Floats, Ints, pairs_of_equal, places_in
 
-# A function of (K,) groups, (K,) positions of their units, and the number G of groups, which returns (G,) values of
-# groups, nan if missing.
+# A function of (K,) groups, (K,) positions of their units, and the number G of groups. It returns the (G,) values of
+# the groups, nan if missing.
 GroupValues = Callable[[Ints, Ints, int], Floats]
 
 
 def first_of_groups(values: Floats, group: Ints, unit: Ints, groups: int) -> Floats:
-    """Return for each group the value of its first unit, from (U,) values of units. See ``GroupValues``."""
+    """Return the value of the first unit of each group, from (U,) values of units. See ``GroupValues``."""
     known = ~np.isnan(values[unit])
     members, first = np.unique(group[known], return_index=True)
     taken = np.full(groups, np.nan)
@@ -34,9 +34,10 @@ def consensus_of_groups(
     unit: Ints,
     groups: int,
 ) -> Floats:
-    """Return the consensus of all judgments of each group, or of its unit if that is the only one. See ``GroupValues``.
+    """Return the consensus of all judgments of each group. See ``GroupValues``.
 
-    The judgments of an adjudicated unit are replaced by the decision.
+    If a group has a single unit, its consensus is that of the unit. The judgments of an adjudicated unit are
+    replaced by the decision.
     """
     of_units, values = values_at(consensus.of_unit, units)[0], np.full(groups, np.nan)
     alone = np.bincount(group, minlength=groups)[group] == 1

@@ -1,4 +1,4 @@
-"""Store a study's consensus as rows, and only what changed."""
+"""Store a study's consensus as rows. Only rows that changed are written."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CONSENSUS_FIELDS = (
 ADJUDICATED, JUDGMENTS = Consensus.Source.ADJUDICATED.value, Consensus.Source.JUDGMENTS.value
 JSON_FIELDS = ("answer", "votes")
 ROWS_AT_ONCE = 5_000
-DIGESTED_FROM = 100_000  # units: the rows of fewer are compared within a second
+DIGESTED_FROM = 100_000  # number of units; the rows of fewer units are compared within a second
 
 
 def store_consensus(study: Study, consensus: StudyConsensus, figures: KindResults) -> None:
@@ -54,11 +54,11 @@ def store_consensus(study: Study, consensus: StudyConsensus, figures: KindResult
 
 
 def _store_changes(study: Study, field: str, pks: Sequence[int], rows: list[tuple[Any, ...]]) -> None:
-    """Store ``rows`` with CONSENSUS_FIELDS for these units or pairs; write only what changed.
+    """Store ``rows`` with CONSENSUS_FIELDS for these units or pairs. Write only what changed.
 
     Args:
         field: the field of the unit or pair.
-        pks: their row ids, ascending; those without a row in ``rows`` have no consensus.
+        pks: row ids of the units or pairs, ascending; those without a row in ``rows`` have no consensus.
     """
     index = CONSENSUS_FIELDS.index(field)
     # Do not filter by study, for which SQLite would read all rows of the study at each call.
@@ -91,7 +91,7 @@ def _comparison_key(row: Sequence[Any]) -> tuple[Any, ...]:
 
 @lru_cache(ROWS_AT_ONCE)
 def _sort_names(text: str | None) -> str | None:
-    """Return JSON with sorted keys, because PostgreSQL orders them otherwise."""
+    """Return JSON with sorted keys, because PostgreSQL stores keys in another order."""
     return None if text is None else json.dumps(json.loads(text), sort_keys=True)
 
 
@@ -104,13 +104,13 @@ def _unit_rows(
 ) -> Iterator[tuple[list[int], list[tuple[Any, ...]]]]:
     """Yield batches of unit row ids, each with CONSENSUS_FIELDS of its units that have a consensus.
 
-    Fill ``digests``, by a batch's first unit, with those of batches whose consensus consists only of columns. Skip such
-    a batch if its digest in ``before`` is the same.
+    Fill ``digests``, by a batch's first unit, with digests of the batches whose consensus consists only of columns.
+    Skip such a batch if its digest in ``before`` is the same.
     """
     columns, single = columns_and_others(consensus.of_unit)
     pks = np.sort(consensus.units.pk)
     positions = np.full(len(pks), -1) if columns is None else places_in(columns.unit, pks)
-    rows_differ = np.isin(pks, list(single)) | bool(figures.units)  # from the columns
+    rows_differ = np.isin(pks, list(single)) | bool(figures.units)  # rows that differ from the columns
     for start in range(0, len(pks), ROWS_AT_ONCE):
         batch, rows = slice(start, start + ROWS_AT_ONCE), []
         in_columns = positions[batch] >= 0
@@ -125,7 +125,7 @@ def _unit_rows(
             judged = pks[batch][in_columns].tolist()
             answers = [_as_text(figures.units.get(pk)) for pk in judged] if figures.units else repeat(None)
             common = repeat(study.pk), judged, repeat(None), repeat(JUDGMENTS)
-            # The shortest column ends the rows, as repeated cells are infinite.
+            # The shortest column ends the rows, because repeated cells are infinite.
             rows = list(zip(*common, n, value, answers, *outcomes, votes, strict=False))
         others = [pk for pk in pks[batch][~in_columns].tolist() if pk in single] if single else []
         for pk in others:

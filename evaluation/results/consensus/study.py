@@ -37,7 +37,7 @@ class PairConsensus:
     """The consensus on a pair.
 
     value: the winner: 1, 2, or None. wins, losses, ties: number of judged units that the first candidate won, lost or
-    tied. published: the winner was published without judgments.
+    tied. published: whether the winner was published without judgments.
     """
 
     value: int | None
@@ -56,7 +56,7 @@ class StudyConsensus:
         units, pairs: units and pairs in order.
         of_unit: consensus of the judged units, by row id.
         of_pair: consensus of pairs, by row id.
-        decisions: adjudicated decisions by unit row id; ``of_unit`` has them, too.
+        decisions: adjudicated decisions by unit row id, which are also in ``of_unit``.
     """
 
     units: Units
@@ -80,12 +80,12 @@ class StudyConsensus:
 def columns_and_others(
     consensus: Mapping[int, Consensus],
 ) -> tuple[ConsensusColumns | None, Mapping[int, Consensus]]:
-    """Return the part of the consensus that is stored as columns, if any, and the rest by unit."""
+    """Return the part of the consensus that is stored as columns, or None, and the other part by unit."""
     return (consensus, consensus.overrides) if isinstance(consensus, ConsensusColumns) else (None, consensus)
 
 
 def values_at(consensus: Mapping[int, Consensus], units: Ints) -> tuple[Floats, Flags]:
-    """Return the (U,) consensus values of units, nan for a tie, and (U,) flags of units with a consensus."""
+    """Return the (U,) consensus values of units, nan for a tie, and (U,) flags of units that have a consensus."""
     values, has_consensus = np.full(len(units), np.nan), np.zeros(len(units), dtype=np.bool_)
     columns, single = columns_and_others(consensus)
     if columns is not None:
@@ -111,7 +111,7 @@ def unit_consensus(kind: Kind, table: JudgmentTable) -> Mapping[int, Consensus]:
 def with_decisions(
     consensus: Mapping[int, Consensus], decisions: Mapping[int, Decision]
 ) -> Mapping[int, Consensus]:
-    """Return the consensus with the values of adjudicated units replaced by the decisions; counts of votes stay."""
+    """Return the consensus, in which decisions replace the values of adjudicated units. Counts of votes are kept."""
     decided = {
         unit: replace(consensus.get(unit, EMPTY_CONSENSUS), value=decision.value, tie=False)
         for unit, decision in decisions.items()
@@ -127,10 +127,10 @@ def pair_consensus(
     of_unit: Mapping[int, Consensus],
     triplet_ties: str = "set-aside",
 ) -> dict[int, PairConsensus]:
-    """Return the consensus of pairs by row id: the winner is the candidate that wins more of the triplets (V15 §3).
+    """Return the consensus of pairs by row id. The winner is the candidate that wins more of the triplets (V15 §3).
 
-    A tied triplet does not count, unless ``triplet_ties`` is "count" (see ``pair_winners``); with equal wins there is
-    no winner. A pair without judged units has its published winner, or none.
+    A tied triplet does not count, unless ``triplet_ties`` is "count" (see ``pair_winners``). If both candidates win
+    equally many triplets, there is no winner. A pair without judged units has its published winner, or none.
     """
     units = Units.of(units)
     values, judged = values_at(of_unit, units.pk)
@@ -154,7 +154,7 @@ def pair_consensus(
 
 
 def consensus_of(study: Study, table: JudgmentTable, judged: Units | None = None) -> StudyConsensus:
-    # Import here, so that files can be compared without a database.
+    # Import late, so that files can be compared without a database.
     from evaluation.data.judgment_sets import loaders
     from judgments.studies.designs import kind_of
 

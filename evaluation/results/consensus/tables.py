@@ -22,7 +22,7 @@ MEANS = {"mean": "fixed", "yes": "coefficient", "z": "coefficient", "describes":
 
 
 def consensus_tables(result: Mapping[str, Any]) -> list[Table]:
-    """Return the tables of a stored aggregation; a table of single pairs only if the result contains them."""
+    """Return the tables of a stored aggregation. There is a table of single pairs only if the result contains them."""
     bounds = result.get("figures", {}).get("leave_one_out", {})
     tables = [*_pairs_tables(result.get("pairs", ())), *_systems_tables(result.get("systems", ()))]
     if result.get("rankings"):
@@ -89,7 +89,10 @@ def workers_report_table(workers: Iterable[Mapping[str, Any]]) -> Table:
 
 
 def leave_one_out_tables(bounds: Mapping[str, Any]) -> list[Table]:
-    """Return the tables of people's leave-one-out scores, and since version 0.6 of metrics' rankings within items."""
+    """Return the table of people's leave-one-out scores.
+
+    Results of version 0.6 or later also have the table of how metrics rank within items.
+    """
     rows = [
         (name, Estimate(figures["macro"], figures["low"], figures["high"], bounds["images"]),
          Estimate(figures.get("floor"), figures.get("floor_low"), figures.get("floor_high")),
@@ -137,7 +140,10 @@ def content_table(content: Mapping[str, Any]) -> Table:
 
 
 def captions_table(rows: Iterable[Mapping[str, Any]], *, ends: int) -> Table:
-    """Return the table of captions' scores, best first; of many, only the first and the last ``ends``."""
+    """Return the table of captions' scores, best first.
+
+    If there are many, it has only the first and the last ``ends``.
+    """
     ordered = sorted(rows, key=lambda row: (-row["score"], row["image"], row["text"]))
     shown = ordered if len(ordered) <= 2 * ends else ordered[:ends] + ordered[-ends:]
     with_worst = all("worst" in row for row in ordered)
@@ -151,7 +157,7 @@ def captions_table(rows: Iterable[Mapping[str, Any]], *, ends: int) -> Table:
 
 
 def questions_tables(questions: Iterable[Mapping[str, Any]]) -> list[Table]:
-    """Return the tables on a form's questions: agreement, votes, numbers and texts, without empty tables."""
+    """Return the tables on a form's questions: agreement, votes, numbers and texts. Empty tables are left out."""
     listed = list(questions)
     agreement = [
         (

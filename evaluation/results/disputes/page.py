@@ -1,4 +1,4 @@
-"""The page "Disputes" of a study, from which units are sent to adjudicators or get more votes."""
+"""The page "Disputes" of a study, on which units are sent to adjudicators or get more votes."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def show_disputes(request: HttpRequest, study: Study, context: Context) -> HttpR
     form = DisputeForm(request.GET if "show" in request.GET else {"show": "close"})
     wanted = form.cleaned_data if form.is_valid() else {"show": "close", "unit": ""}
     sent = Adjudication.objects.filter(study=study).select_related("study", "unit", "adjudicator", "sent_by")
-    # sort and page only row ids, as an open study has many units with small margins
+    # sort and page only row ids, because an open study has many units with small margins
     pages = DisputesPaginator(_disputed_units(study, wanted["show"], wanted["unit"]).values("pk"), ON_A_PAGE)
     page = pages.get_page(request.GET.get("page"))
     context |= {

@@ -30,7 +30,7 @@ MARGIN = 0.34  # a unit is uncertain if its winner leads by at most this share o
 class ReopeningReason(StrEnum):
     TIED = "tied"  # two answers have the most votes
     UNCERTAIN = "uncertain"  # the winner's lead is small
-    SHORT = "short"  # votes are missing, as judgments were invalidated or workers excluded
+    SHORT = "short"  # votes are missing, because judgments were invalidated or workers excluded
 
 
 def units_in_need(study: Study, need: ReopeningReason, *, margin: float = MARGIN) -> list[str]:
@@ -40,7 +40,7 @@ def units_in_need(study: Study, need: ReopeningReason, *, margin: float = MARGIN
         margin: largest lead of the winner of an uncertain unit, as a share of its votes.
 
     Raises:
-        WrongState: ``need`` requires answers with a winner, and those of the study have none.
+        WrongState: ``need`` requires answers with a winner, and the answers of the study have none.
     """
     kind = KINDS[study.protocol]
     if need != ReopeningReason.SHORT and kind.aggregation.level != "nominal":
@@ -70,7 +70,7 @@ def units_in_need(study: Study, need: ReopeningReason, *, margin: float = MARGIN
 
 
 class ReopenRequest(Reason):
-    """More votes for units: those named, or those in need."""
+    """The units that get more votes, by name or by need, and the number of votes."""
 
     one_of = (("need", "units"),)
 
@@ -114,7 +114,7 @@ def reopen(
     need: str = "",
     units: Collection[str] = (),
 ) -> Outcome:
-    """Offer the HITs that hold the units to more workers."""
+    """Offer the HITs that have the units to more workers."""
     chosen = units_in_need(study, ReopeningReason(need), margin=margin) if need else units
     if not chosen:
         raise WrongState(

@@ -1,8 +1,8 @@
 """Baselines that name boxes or keywords for images without seeing the images, in the form of a system's output.
 
 Boxes are ranked by size, by their distance from the centre relative to the image's sides, and by how often people name
-their labels (WG15 section 4); the number of boxes named is people's mean. Keywords come from the texts (MC12 section
-4). Priors are fitted on one half of the images for the other half; a document is in one half.
+their labels (WG15 section 4). The number of boxes named is people's mean. Keywords come from the texts (MC12 section
+4). Priors are fitted on one half of the images for the other half; all images of a document are in the same half.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from quorum.numeric.arrays import Ints
 from quorum.numeric.signatures import Value, parse
 
 ROLES = SYSTEM, PEOPLE, BASELINE = gettext_noop("system"), gettext_noop("people"), gettext_noop("baseline")
-DRAWS = 20  # draws of random boxes
+DRAWS = 20  # number of draws of random boxes
 # Baselines that rank by a prior, alone or averaged with the ranks by distance from the centre (WG15 section 5.1).
 PRIORS: dict[str, tuple[Any, Any, bool]] = {
     gettext_noop("labels that people name often"): (unigram_ranks, UnigramPrior, False),
@@ -53,11 +53,12 @@ PRIORS: dict[str, tuple[Any, Any, bool]] = {
 }
 SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
 Selections = Sequence[Sequence[Any]]
-People = Sequence[Sequence[Sequence[Any]]]  # by image, what each description, or person, names
+# By image, the boxes or keywords that each description or person names.
+People = Sequence[Sequence[Sequence[Any]]]
 
 
 class SelectionSource(NamedTuple):
-    """A source of boxes or keywords for each image: system, people or baseline. A random one has several draws."""
+    """A source of boxes or keywords for each image: system, people or baseline. A random source has several draws."""
 
     who: str
     name: str
@@ -66,7 +67,7 @@ class SelectionSource(NamedTuple):
 
 
 def boxes_of_people(people: People) -> int:
-    """Return the mean number of boxes that a description names, rounded, at least 1."""
+    """Return the mean number of boxes that a description names, rounded, and at least 1."""
     return max(1, round(float(np.mean([len(boxes) for image in people for boxes in image if boxes]))))
 
 

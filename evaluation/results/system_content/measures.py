@@ -31,12 +31,13 @@ from quorum.numeric.arrays import Floats, Ints, ratio
 Answers = Iterable[tuple[Any, Sequence[Any]]]  # units with the answers of people
 Scores = list[Floats]  # for each measure, (images,) scores, nan if undefined
 
-MODES = BEST_MODE, OOT_MODE = "best-mode", "oot-mode"  # the share of images whose most frequent tag is named
+# Measures that are the share of images whose most frequent tag is named.
+MODES = BEST_MODE, OOT_MODE = "best-mode", "oot-mode"
 
 
 class BoxMeasures:
     measures, decides = ("precision", "recall", F1), F1
-    means = False  # no mean over people, as a description is the majority of its raters
+    means = False  # no mean over people, because a description is the majority of its raters
     baselines = staticmethod(box_baselines)
 
     def people(self, kind: Kind, answers: Answers) -> list[list[int]]:
@@ -84,7 +85,7 @@ class KeywordMeasures:
 
     def scores(self, selections: Selections, people: People) -> Scores:
         credits, overlap = self._measured(selections, people)
-        # A list without keywords has no precision; count it as 0.
+        # A list without keywords has no precision, which counts as 0.
         silent = ~np.isnan(overlap.image_recall) & np.isnan(overlap.image_precision)
         shares = (overlap.image_precision, overlap.image_recall, overlap.image_f1)
         return [*(score.images for score in credits), *(np.where(silent, 0.0, share) for share in shares)]
@@ -103,7 +104,7 @@ class KeywordMeasures:
         return credits, keyword_f1(selections, tags)
 
     def scores_of_people(self, people: People) -> Scores:
-        """Score each person's keywords against those of the others, and average over the people of an image."""
+        """Return the scores of each person's keywords against the others', averaged over the people of an image."""
         rows = [
             (image, keywords, [*lists[:number], *lists[number + 1 :]])
             for image, lists in enumerate(people)

@@ -1,6 +1,6 @@
-"""Score the boxes or keywords that systems name for images against people's, with people and baselines for comparison.
+"""Score the boxes or keywords that systems name for images against people's, and compare with people and baselines.
 
-Images for which people name nothing do not count; a system that names nothing for an image has the score 0. Boxes are
+Images for which people name nothing do not count. A system that names nothing for an image has the score 0. Boxes are
 scored by precision, recall and F of content selection (WG15 eq. 1-3), keywords by best, oot and their mode variants
 (MC12 section 6.2), and by precision, recall and F1 of the first ten. Intervals of means cluster by document (or
 image) and by person.
@@ -32,11 +32,12 @@ CONTENTS: dict[str, Content] = {"boxes": BoxMeasures(), "keywords": KeywordMeasu
 
 @dataclass(frozen=True, slots=True)
 class Gold:
-    """Boxes or keywords that people name for N images, and those that remain if one person is left out.
+    """Boxes or keywords that people name for N images, and those that the other people name if one person is left out.
 
-    units: (N,) a unit of each image. cluster: (N,) codes of the documents, or of the images. people: (N,) what people
-    name. image, rater: (V,) positions of images, and row ids of people to leave out. leave_one_out: (V,) what the
-    other people name. left_out: number of images for which nobody names anything.
+    units: (N,) a unit of each image. cluster: (N,) codes of the documents, or of the images. people: (N,) boxes or
+    keywords that people name. image, rater: (V,) positions of images, and row ids of people to leave out.
+    leave_one_out: (V,) boxes or keywords that the other people name. left_out: number of images for which nobody
+    names anything.
     """
 
     units: Sequence[Any]
@@ -57,12 +58,12 @@ def content_of_systems(
     anonymous: bool,
     seed: int,
 ) -> tuple[dict[str, Any], SystemsVerdict | None]:
-    """Return figures as JSON, and the verdict on systems by the deciding measure, None for fewer than two systems.
+    """Return figures as JSON, and the verdict on systems by the deciding measure, or None for fewer than two systems.
 
     Figures are {} if no system names anything for a judged item.
 
     Args:
-        contents: (system, row id of an item, what the system names for it).
+        contents: (system, row id of an item, boxes or keywords that the system names for it).
         documents: ``first_of_documents`` of the items.
         anonymous: whether people cannot be distinguished.
     """
@@ -157,7 +158,7 @@ def _sources(
 
 
 def _scores_of(content: Content, gold: Gold, source: SelectionSource) -> Floats:
-    """Return (measures, N + V) scores of a source: against all people, then with one person left out."""
+    """Return (measures, N + V) scores of a source, first against all people, then with one person left out."""
     people, image = [*gold.people, *gold.leave_one_out], [*range(len(gold.people)), *gold.image.tolist()]
     if source.who == PEOPLE:
         return np.array(content.scores_of_people(people))
@@ -166,7 +167,7 @@ def _scores_of(content: Content, gold: Gold, source: SelectionSource) -> Floats:
 
 
 def _outputs(content: Content, gold: Gold, scores: Sequence[Floats], measure: int) -> Outputs:
-    """Return the scores by a measure as outputs of systems, which are named by the positions of the sources."""
+    """Return the scores by a measure as outputs of systems, whose names are the positions of the sources."""
     images = len(gold.units)
     of_measure = np.array([score[measure] for score in scores])
     system, item = np.nonzero(~np.isnan(of_measure[:, :images]))

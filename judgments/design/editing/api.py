@@ -1,4 +1,4 @@
-"""Designs and presets over HTTP."""
+"""The API views of designs and presets."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ IF_MATCH = OpenApiParameter(
 
 
 class PlanSerializer(serializers.Serializer[Any]):
-    """What a design comes to, counted on a real draw."""
+    """The numbers of units, control items, HITs, judgments and hours of a design, counted on a real draw."""
 
     units = serializers.IntegerField()
     controls = serializers.IntegerField()
@@ -52,7 +52,7 @@ class PlanSerializer(serializers.Serializer[Any]):
 
 
 class PresetSerializer(serializers.Serializer[Any]):
-    """A protocol as published."""
+    """A preset that ships with Quorum: a protocol as its paper describes it."""
 
     name = serializers.CharField()
     title = serializers.CharField()
@@ -89,7 +89,7 @@ class DesignView(APIView):
         summary="A study's design",
     )
     def get(self, request: Request, slug: str) -> Response:
-        """The study file, complete, with an ETag to change it by."""
+        """Return the complete study file, with an ETag that a change of it must send."""
         return _design_response(study_for(request, slug))
 
     @extend_schema(
@@ -100,7 +100,7 @@ class DesignView(APIView):
         summary="Replace the design of a draft",
     )
     def put(self, request: Request, slug: str) -> Response:
-        """A whole study file, as JSON or TOML. A changed slug changes the study's address."""
+        """Replace the study file by another one, as JSON or TOML. A new slug changes the study's address."""
         study = study_for(request, slug, Right.CHANGE)
         body = body_of(request)
         toml = toml_of(body)
@@ -115,7 +115,7 @@ class DesignView(APIView):
         summary="Change some keys of a draft's design",
     )
     def patch(self, request: Request, slug: str) -> Response:
-        """RFC 7396: the keys named change, tables key by key; null takes a key back to its default."""
+        """Change some keys of the study file (RFC 7396). Tables are changed key by key; null restores the default."""
         study = study_for(request, slug, Right.CHANGE)
         design = make_design(_apply_patch(study.design, body_of(request)))
         return _design_response(_change(request, study, design))
@@ -126,7 +126,7 @@ class PlanView(APIView):
 
     @extend_schema(responses=PlanSerializer, operation_id="studies_numbers", summary="What a design comes to")
     def get(self, request: Request, slug: str) -> Response:
-        """Units, control items, HITs, judgments and hours, as generating would draw them."""
+        """Return the numbers of units, control items, HITs, judgments and hours that generating would draw."""
         study = study_for(request, slug)
         plan = plan_study(design_of(study), study.dataset, maker=study.created_by_id)
         return Response(PlanSerializer(plan).data)
@@ -141,7 +141,7 @@ class PresetsView(APIView):
         responses=PresetSerializer(many=True), operation_id="presets_list", summary="The published protocols"
     )
     def get(self, request: Request) -> Response:
-        """Each as a ready design, without pages: there are few."""
+        """Return all presets, each as a complete design. The list has no pages, since presets are few."""
         return Response([{"name": name, **asdict(preset)} for name, preset in PRESETS.items()])
 
 
@@ -166,7 +166,7 @@ def _change(request: Request, study: Study, design: StudyDesign) -> Study:
 
 
 def _apply_patch(design: dict[str, Any], change: dict[str, Any]) -> dict[str, Any]:
-    """Apply a JSON Merge Patch (RFC 7396)."""
+    """Return the design with a JSON Merge Patch applied to it (RFC 7396)."""
     result = dict(design)
     for key, value in change.items():
         below = result.get(key)
@@ -180,7 +180,7 @@ def _apply_patch(design: dict[str, Any], change: dict[str, Any]) -> dict[str, An
 
 
 class SavedPresetSerializer(serializers.ModelSerializer[SavedPreset]):
-    """A design to begin others with."""
+    """A saved preset: a design from which other designs begin."""
 
     values = serializers.DictField(read_only=True, help_text="Keys of the study file.")
     made_by = serializers.CharField(source="made_by.username", default=None, allow_null=True, read_only=True)
@@ -212,7 +212,7 @@ class SavedPresetSerializer(serializers.ModelSerializer[SavedPreset]):
     ),
 )
 class SavedPresetResource(Resource):
-    """Presets of this installation; those that ship are at `presets/`."""
+    """Presets that were saved on this installation. The presets that ship with Quorum are at `presets/`."""
 
     queryset = SavedPreset.objects.select_related("made_by")
     serializer_class = SavedPresetSerializer
@@ -226,7 +226,7 @@ class SavedPresetResource(Resource):
         return queryset if staff_of(request).has_perm("judgments.add_study") else queryset.none()
 
     def create(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        """Save one."""
+        """Save a study's design as a preset."""
         study = named_study(request, Right.CHANGE)
         preset = save_preset.run(study, save_preset.read(request.data), by=staff_of(request)).value
         address = reverse("api:saved-presets-detail", args=[preset.slug], request=request)
@@ -235,7 +235,7 @@ class SavedPresetResource(Resource):
         )
 
     def partial_update(self, request: Request, slug: str) -> Response:
-        """Rename."""
+        """Change a preset's title and description."""
         preset = self.get_object()
         changes = {"title": preset.title, "description": preset.description}
         changes |= RenamePresetRequest.read(request.data)
@@ -243,6 +243,6 @@ class SavedPresetResource(Resource):
         return Response(self.get_serializer(changed).data)
 
     def destroy(self, request: Request, slug: str) -> Response:
-        """Delete."""
+        """Delete a preset."""
         delete_preset(slug=self.get_object().slug, by=staff_of(request))
         return Response(status=status.HTTP_204_NO_CONTENT)

@@ -1,4 +1,4 @@
-"""Fit a design to what its dataset has, in one of several ways."""
+"""Fit a design to the contents of its dataset, in one of several ways."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ from judgments.models import Dataset
 from judgments.studies.generation.batches import divide_for_quiz
 from judgments.studies.generation.material import load_material
 
-ROUNDS = 3  # judgments of each pair that an arena is opened for
-ALIKE = 0.5  # least share of repeated items that are answered alike
-MOST_CAPTIONS = 200_000  # captions of a dataset from which a draw is quick enough for a request
+ROUNDS = 3  # judgments of each pair for which an arena is opened
+ALIKE = 0.5  # least share of repeated items that must get the same answer
+MOST_CAPTIONS = 200_000  # captions of a dataset; sampling from more is too slow for a request
 PAIR_WORDS = {
     "HC": gettext_noop("two people's texts for an item"),
     "HI": gettext_noop("two people's texts, one of them for another item"),
@@ -71,7 +71,7 @@ class DesignFitter:
     Attributes:
         checks: number of check questions that a page should have.
         asked: number of judged items; 0 if the design cannot be drawn.
-        lasts: number of pages that a worker can do before a check question is repeated.
+        lasts: number of pages that a worker can do before a check question repeats.
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class DesignFitter:
                 self.fit_to_material()
 
     def has_enough_checks(self) -> bool:
-        """Return whether a participant gets enough check questions to distinguish care from guessing."""
+        """Return whether a participant gets enough check questions to distinguish careful answers from guesses."""
         rule = Controls(**self.values["controls"])
         each = self.values["captions_per_image"] if KINDS[self.values["protocol"]].grouped else 1
         return self.lasts * rule.per_hit * each >= max(rule.least, usual_least(rule.threshold))
@@ -130,7 +130,7 @@ class DesignFitter:
         )
 
     def fit_source(self) -> None:
-        """If the items have only source texts and no pictures, set what is judged, and show the source texts."""
+        """If the items have source texts and no pictures, set the type of judged text and show the source texts."""
         kind = KINDS[self.values["protocol"]]
         if (
             self.values["judged"] != CAPTION
@@ -154,10 +154,13 @@ class DesignFitter:
         )
 
     def fit_purpose(self, per_hit: int | None) -> int:
-        """Set the number of answers and check questions for the study's purpose; return the check questions per page.
+        """Set the numbers of answers and check questions for the study's purpose.
 
         Args:
-            per_hit: the number of check questions per page, instead of the purpose's; None to use the purpose's.
+            per_hit: the number of check questions per page; None for the purpose's number.
+
+        Returns:
+            The number of check questions per page.
         """
         purpose, kind, controls = (
             PURPOSES.get(self.purpose),
@@ -219,24 +222,24 @@ class DesignFitter:
         rest, _ = divide_for_quiz(design, material)
         images = divide_images(design, rest).judged
         sampling = self.values["sampling"]
-        bare = KINDS[design.protocol].page.shows_picture
+        shows_picture = KINDS[design.protocol].page.shows_picture
         requested = {str(name): count for name, count in design.sampling.pairs.items() if count}
         if self.purpose in ("systems", "ranking") and contests_of_systems(images):
             requested = {"MM": contests_of_systems(images)}
         wanted = requested or dict.fromkeys(PAIR_WORDS, DEFAULT_PER_KIND)
         if not rest.published or sampling["source"] == "references":
-            wanted = _one_an_image(wanted, requested, images, systems_meet=bare)
+            wanted = _one_an_image(wanted, requested, images, systems_meet=shows_picture)
         references = design.sampling.references
         drawing: dict[str, Any] = {
             "source": design.sampling.source,
             "seed": design.seed,
-            "allow_no_references": bare,
+            "allow_no_references": shows_picture,
         }
-        there = count_pairs(rest, images, wanted=wanted, references=references, **drawing)
-        if references != "all" and sum(there.values()) < sum(wanted.values()):
+        available = count_pairs(rest, images, wanted=wanted, references=references, **drawing)
+        if references != "all" and sum(available.values()) < sum(wanted.values()):
             whole = count_pairs(rest, images, wanted=wanted, references="all", **drawing)
-            if sum(whole.values()) > sum(there.values()):
-                there, sampling["references"] = whole, "all"
+            if sum(whole.values()) > sum(available.values()):
+                available, sampling["references"] = whole, "all"
                 self.sentences.append(
                     gettext(
                         "Each pair is compared with all other references of its item. The preset "
@@ -244,22 +247,22 @@ class DesignFitter:
                     )
                     % {"references": references}
                 )
-        if not any(there.values()):
+        if not any(available.values()):
             return
-        if self.purpose == "ranking" and there["MM"] and draws_arenas():
-            sampling["pairs"] = {"MM": there["MM"]}
-            pages = -(-ROUNDS * there["MM"] // self.values["units_per_hit"])
+        if self.purpose == "ranking" and available["MM"] and draws_arenas():
+            sampling["pairs"] = {"MM": available["MM"]}
+            pages = -(-ROUNDS * available["MM"] // self.values["units_per_hit"])
             self.values["arena"] = {"pages": pages, "even": Arena().even}
             return
         named = {str(name) for name in design.sampling.pairs}
         sampling["pairs"] = {
-            name: there.get(name, 0) for name in PAIR_WORDS if name in named or there.get(name)
+            name: available.get(name, 0) for name in PAIR_WORDS if name in named or available.get(name)
         }
-        if any(there[name] < count for name, count in requested.items()):
-            self.sentences.append(_pairs_sentence(requested, there))
+        if any(available[name] < count for name, count in requested.items()):
+            self.sentences.append(_pairs_sentence(requested, available))
 
     def fit_captions(self, material: Material) -> None:
-        """If the dataset lacks the captions to be judged, choose others: those of systems, or else people's.
+        """If the dataset lacks the captions to judge, choose captions of systems or, if it has none, of people.
 
         Also switch the filter off if some items have no references.
         """
@@ -316,7 +319,7 @@ class DesignFitter:
         for _ in range(self.checks + 2):
             design = self.design()
             if not (design.filter.bleu_pre or needs_split(design)):
-                self.values["filter"]["fill_to"] = 0  # without controls, groups need not be alike
+                self.values["filter"]["fill_to"] = 0  # without controls, groups need not have the same size
                 design = self.design()
             try:
                 kind = KINDS[design.protocol].for_design(design)
@@ -345,12 +348,12 @@ class DesignFitter:
 def _one_an_image(
     wanted: Mapping[str, int], requested: Mapping[str, int], images: Sequence[Image], *, systems_meet: bool
 ) -> dict[str, int]:
-    """Return the numbers of pairs, limited to one per image for each kind, so that no kind outweighs the others.
+    """Return the number of pairs of each kind, at most one per image, so that no kind outweighs the others.
 
-    If ``systems_meet``, MM keeps enough pairs for every two systems to be compared on every image.
+    If ``systems_meet``, MM keeps enough pairs to compare every two systems on every image.
     """
     pairs = {name: min(count, max(1, len(images))) for name, count in wanted.items()}
-    if "MM" in pairs and systems_meet:  # they already meet on all images
+    if "MM" in pairs and systems_meet:  # all systems are already compared on all images
         contests = contests_of_systems(images)
         pairs["MM"] = min(requested.get("MM", contests), contests)
     return pairs

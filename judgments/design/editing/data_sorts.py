@@ -13,10 +13,10 @@ from judgments.design.wordings import CAPTION
 from judgments.kinds import KINDS, Kind
 from judgments.models import Caption, Dataset, Output
 
-LOOKED_AT = 200  # texts of a dataset by which their sort is guessed
-MOST_SHARED = 0.4  # of a translation's words that its source holds, too, as names do
+LOOKED_AT = 200  # texts of a dataset from which the type of its texts is guessed
+MOST_SHARED = 0.4  # share of a translation's words that its source also has, such as names
 LONGEST_SUMMARY = 0.6  # length of a summary as a fraction of its source, in characters
-# A word of some length, or a sign of a script without blanks: short words are those of many languages.
+# A word of at least four letters, since many languages share short words; or a character of a script without blanks.
 WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W\d_]{4,}")
 
 
@@ -62,9 +62,9 @@ def card_title(preset: Preset, judged: str) -> str:
 
 
 def preset_titles(judged: str) -> dict[str, str]:
-    """Return preset name -> title, worded for the type of judged text.
+    """Return the titles of presets by name, worded for the type of judged text.
 
-    For texts other than captions, presets whose page needs pictures are left out.
+    For texts other than captions, leave out presets whose page needs pictures.
     """
     return {
         name: card_title(preset, judged)

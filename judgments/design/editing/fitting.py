@@ -1,4 +1,4 @@
-"""Fit a new design to what its dataset has, so that it does not start with an error."""
+"""Fit a new design to the contents of its dataset, so that it does not start with an error."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from judgments.kinds import KINDS
 from judgments.models import Dataset
 
 CHECKS = 2  # check questions on a page
-RESERVED_OF = 10  # items, of which one may be left out for check questions that tell care from guessing
+RESERVED_OF = 10  # one in this many items may be left out for check questions
 RESERVE, REPEAT, OMIT = (
     "reserve",
     "repeat",
     "omit",
-)  # what check questions are made of: items left out, repeated, none
+)  # check questions come from items that are left out, or repeat items; or there are none
 TOO_FEW_TEXTS = {
     REPEAT: gettext_noop(
         "Check questions are repeated items, because the dataset has too few texts for other "
@@ -31,7 +31,7 @@ TOO_FEW_TEXTS = {
 
 @dataclass(frozen=True, slots=True)
 class ChecksQuestion:
-    """A question for the designer: may check questions use up items that would otherwise be judged?
+    """A question for the designer: may check questions use items that would otherwise be judged?
 
     Attributes:
         proposed: the proposed answer, a value of the argument ``checks`` of `fit_to_dataset`.
@@ -47,7 +47,7 @@ class ChecksQuestion:
 
 
 class FittedDesign(NamedTuple):
-    """A design fitted to its dataset, sentences about the changes, and a question that is left to decide."""
+    """A design fitted to its dataset, sentences about the changes, and a question for the designer or None."""
 
     values: dict[str, Any]
     sentences: list[str]
@@ -59,14 +59,14 @@ def fit_to_dataset(
 ) -> FittedDesign:
     """Fit a design to its dataset.
 
-    Rather than leaving out items for check questions, fewer check questions are asked, unless a tenth of the items
-    suffices for them.
+    Items are left out for check questions only if a tenth of the items suffices; otherwise, fewer check questions are
+    asked.
 
     Args:
         values: a complete design; name and slug may be empty.
         maker: row id of the study's author. Unpublished systems of others are not used.
         untouched: whether the values are those of a preset. If its paper does not state a number of check
-            questions, some are added where they suffice to distinguish care from guessing.
+            questions, some are added if they suffice to distinguish careful answers from guesses.
         checks: RESERVE, REPEAT or OMIT, as chosen by a person; "" to propose one.
     """
     reader = DatasetReader(dataset, maker)
@@ -83,10 +83,10 @@ def fit_to_dataset(
 def _keep_items(
     reserving: DesignFitter, values: dict[str, Any], reader: DatasetReader, checks: str
 ) -> FittedDesign:
-    """Return the fitted design that keeps the most judged items, if check questions would use up too many.
+    """Return the design that reserves items for check questions or, if these need too many, one that does not.
 
     Args:
-        reserving: the fitting that reserves items for check questions.
+        reserving: the way to fit that reserves items for check questions.
         checks: the designer's choice, as in `fit_to_dataset`.
     """
     controls = reserving.values["controls"]

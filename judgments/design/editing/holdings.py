@@ -1,4 +1,4 @@
-"""What a dataset holds, and whether it suffices for a preset."""
+"""Count the contents of a dataset, and say whether they suffice for a preset."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from judgments.models import Caption, Dataset, Item, Output, System
 
 @dataclass(frozen=True, slots=True)
 class Holdings:
-    """The counts of a dataset; ``systems`` are those that the person may use."""
+    """The counts of a dataset's contents. ``systems`` counts the systems that the person may use."""
 
     images: int
     pictures: int
@@ -33,7 +33,7 @@ class Holdings:
         return bool(self.images) and self.texts == self.images and not self.pictures
 
     def missing_for(self, preset: Preset) -> str:
-        """Return what a preset needs and the dataset lacks; "" if it lacks nothing."""
+        """Return a sentence about what a preset needs and the dataset lacks; "" if the dataset lacks nothing."""
         kind, shows_text = KINDS[preset.values["protocol"]], bool(preset.values.get("source", {}).get("show"))
         return self._missing_to_show(kind, shows_text) or self._missing_to_judge(kind)
 

@@ -8,9 +8,9 @@ from typing import Any
 from judgments.design.study_design import StudyDesign
 from judgments.drawing.keys import content_key
 
-PREVIEWS = "quorum-looks"  # of the session: preview key -> design
+PREVIEWS = "quorum-looks"  # the session's key of the designs, by preview key
 
-ROWS = "quorum-look-rows"  # preview key -> the row to show, for designs whose dataset does not exist yet
+ROWS = "quorum-look-rows"  # the session's key of rows to show, for designs whose dataset does not exist yet
 
 MOST_PREVIEWS = 4  # two open forms, with the previous preview of each
 

@@ -14,9 +14,9 @@ from django.utils.translation import gettext
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-MOST_ROWS = 60  # more rows must be edited in the study file, as each has several form fields
+MOST_ROWS = 60  # more rows must be edited in the study file, since a row has several fields
 BLANK = "__row__"  # number of the row that the button "Add" copies
-DETECTORS: dict[str, str] = {}  # name -> title, which annotation fills
+DETECTORS: dict[str, str] = {}  # titles by name; the app annotation fills it
 SETTING = re.compile(r"([A-Za-z_]+)\s*=\s*(\S.*)")
 LABELS = {
     "by": "Trait",

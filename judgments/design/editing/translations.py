@@ -1,6 +1,6 @@
 """Form fields for the texts of a study in other languages.
 
-A row is a language, an example or a question.
+Each row of the form is a language, a worked example or a question of the quiz.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class TranslationsField(forms.Field):
     widget: TranslationsWidget
 
     def __init__(self, **options: Any) -> None:
-        # Without scripts all rows are on the page, beside the study's own name.
+        # If scripts are off, the page shows all rows, next to the study's original name.
         texts = [
             replace(column, label="Name in this language") if column.key == "name" else column
             for column in row_columns_of(Texts)
@@ -142,7 +142,7 @@ class TranslationsField(forms.Field):
             ) from None
 
     def _numbered_rows(self, value: Any, part: str) -> dict[str, list[dict[str, Any]]]:
-        """Return language -> rows in the order of their numbers; an example without a row gets an empty one."""
+        """Return the rows of each language in the order of their numbers. Add empty rows for examples without rows."""
         by_language: dict[str, dict[int, dict[str, Any]]] = {}
         for row in self._read(value, part):
             language, number = row.pop("language"), row.pop("number")

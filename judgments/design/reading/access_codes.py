@@ -12,7 +12,7 @@ from judgments.design.tables.participants import SHORTEST_CODE, Access
 
 
 def refuse_guessable_code(access: Access) -> None:
-    """Check new designs; older studies keep their codes."""
+    """Raise DesignError if the access code of a new design can be guessed. Older studies keep their codes."""
     code = access.code.strip()
     if code and access.is_guessable:
         raise DesignError(

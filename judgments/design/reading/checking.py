@@ -23,7 +23,7 @@ def make_design(values: dict[str, Any], *, saved: Mapping[str, Preset] = NO_PRES
         saved: presets of this installation.
 
     Raises:
-        DesignError: with the dotted key in ``field``.
+        DesignError: a value is invalid; ``field`` is its dotted key.
     """
     try:
         design = StudyDesign.model_validate(complete_values(values, saved))
@@ -35,7 +35,7 @@ def make_design(values: dict[str, Any], *, saved: Mapping[str, Preset] = NO_PRES
 
 
 def problems_in(values: dict[str, Any]) -> list[DesignError]:
-    """Return all errors of ``make_design``, one for each key."""
+    """Return all errors of a design, at most one for each key; ``make_design`` raises only the first."""
     try:
         design = StudyDesign.model_validate(complete_values(values, NO_PRESETS))
     except ValidationError as error:
@@ -51,5 +51,5 @@ def problems_in(values: dict[str, Any]) -> list[DesignError]:
 
 
 def stored_design(values: dict[str, Any]) -> StudyDesign:
-    """Read a design that an earlier version stored, or one with a crowd that is off by now."""
+    """Return a stored design. An earlier version may have stored it, and its crowd may be disabled."""
     return StudyDesign.model_validate(with_pairs_from(values))

@@ -14,7 +14,7 @@ from judgments.design.study_design import StudyDesign
 
 @dataclass(frozen=True, slots=True)
 class DesignDifference:
-    """A key with two values as in a study file; '' if a side lacks it."""
+    """A key and its value in each of two designs, as in a study file; "" if a design lacks the key."""
 
     key: str
     this: str
@@ -23,7 +23,7 @@ class DesignDifference:
 
 @dataclass(frozen=True, slots=True)
 class DesignComparison:
-    """The differences by table ('' for top-level keys), and a unified diff of the study files."""
+    """The differences by table ("" for top-level keys), and a unified diff of the study files."""
 
     tables: dict[str, list[DesignDifference]]
     lines: list[str]

@@ -17,7 +17,7 @@ from judgments.design.tables.controls import Controls, usual_least
 from judgments.design.tables.sampling import CROSSED
 from judgments.kinds import KINDS
 
-# the tables of a design that Quorum wrote, which names every key of its version; nobody types all of them
+# A design that Quorum wrote has all keys of these tables. A study file by a person hardly ever has all of them.
 COMPLETE_TABLES = {
     "access", "controls", "crowd", "filter", "keywords", "panel", "quiz", "sampling", "stopping", "template",
     "workers",
@@ -71,13 +71,13 @@ def complete_values(values: dict[str, Any], saved: Mapping[str, Preset]) -> dict
 
 
 def _with_usual_least(values: dict[str, Any], preset: Preset | None) -> dict[str, Any]:
-    """Set the default of ``controls.least``, except if the paper states the control rule without such a minimum."""
+    """Set the default of ``controls.least``, unless the paper states the control rule without a minimum."""
     controls = values.get("controls", {})
     published = preset and "controls.threshold" not in preset.ours and preset.values.get("controls", {})
     if not isinstance(controls, dict) or (published and "threshold" in published):
         return values
     threshold = controls.get("threshold", Controls().threshold)
-    valid = type(threshold) in (float, int) and 0 <= threshold <= 1  # true is an int, and no share
+    valid = type(threshold) in (float, int) and 0 <= threshold <= 1  # true is an int, but not a share
     return values | {"controls": {"least": usual_least(threshold) if valid else 1} | controls}
 
 

@@ -1,4 +1,4 @@
-"""What contradicts itself in a design, by the rules of its kind."""
+"""Find contradictions in a design, by the rules of its kind."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from quorum.numeric.names import nearest_name
 
 
 def contradictions_of(design: StudyDesign) -> Iterator[str]:
-    """Yield the contradictions of a design; each clause begins with its key, or that in quotes."""
+    """Yield a clause about each contradiction in a design. It begins with a key, which may be in quotes."""
     kind = KINDS.get(design.protocol)
     if kind is None and isinstance(absent := KINDS[design.protocol], UnavailableKind) and absent.feature:
         yield gettext(

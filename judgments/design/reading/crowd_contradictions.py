@@ -1,4 +1,4 @@
-"""What contradicts the crowd of a design."""
+"""Find settings of a design that contradict its crowd."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What contradicts how items are drawn and decided."""
+"""Find contradictions in how a design draws items and decides their outcomes."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""Presets of study designs, each the protocol of a paper.
+"""Presets of study designs. Each is the protocol of a paper.
 
 A preset is a file in study_presets/ or in a feature's folder: a study file without ``name`` and ``dataset``. Its
-table ``[about]`` has the texts for lists. The key ``ours`` in it names the keys that the paper does not state, so
-that they are not cited as published.
+table ``[about]`` has the texts for lists of presets. The key ``ours`` of this table names the keys that the paper does
+not state, so that they are not cited as published.
 
-Most instructions are our own wording of what the paper says that its workers were told. Presets have no worked
-examples: no paper prints any, and an example teaches workers what to prefer.
+Most papers only describe their instructions, so we worded them. Presets have no worked examples, since no paper prints
+any, and since an example teaches workers what to prefer.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ class Preset:
 
     Attributes:
         ours: dotted keys whose values the paper does not state.
-        choose: when to choose it, as the end of a sentence.
-        suits: purpose -> rank among the presets that suit it; the lowest is the simplest choice.
+        choose: when to choose the preset, as the end of a sentence.
+        suits: the preset's rank among the presets that suit a purpose, by purpose; the lowest rank is the simplest.
     """
 
     title: str

@@ -12,7 +12,7 @@ from common.errors import DesignError
 from judgments.design.study_design import StudyDesign
 from quorum.numeric.names import nearest_name
 
-# where pydantic's own words speak of its insides
+# replacements of pydantic's messages that mention its internals
 PLAIN_WORDS = {
     "^([A-Z]{3})?$": "three capital letters, such as USD",
     "^[A-Z]{2}$": "two capital letters, such as DE",
@@ -25,23 +25,23 @@ LONGEST_QUOTATION = 200  # characters
 
 
 def design_errors(error: ValidationError) -> list[DesignError]:
-    # each is compared with all, and a body can hold a hundred thousand
+    # a body can have a hundred thousand errors, and each is compared with all others
     problems = error.errors(include_url=False)[:MOST_PROBLEMS]
     errors: list[DesignError] = []
     seen: set[tuple[str, ...]] = set()
     for problem in problems:
         path = _path(problem["loc"])
-        if problem["type"] == "extra_forbidden":  # a stranger's key may look like one of pydantic's marks
+        if problem["type"] == "extra_forbidden":  # an unknown key may look like one of pydantic's markers
             path = [*_path(problem["loc"][:-1]), str(problem["loc"][-1])]
         if tuple(path) in seen:
-            continue  # a key that takes 'all' or a number fails once for each
+            continue  # a key that accepts 'all' or a number has an error for each of the two
         seen.add(tuple(path))
         errors.append(_as_design_error(problem, path, problems))
     return errors
 
 
 def sentence_error(path: list[str], sentence: str) -> DesignError:
-    """Return an error with this message, about the key at ``path`` or, without a path, the key named in the message."""
+    """Return an error about the key at ``path`` or, if it is empty, about the key at the message's beginning."""
     key = ".".join(path)
     named = re.findall(r"^[“„]?([a-z_]+(?:\.[a-z_]+)?)", sentence)
     field = key or next((name for name in named if name.split(".")[0] in StudyDesign.model_fields), "")

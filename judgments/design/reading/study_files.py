@@ -22,7 +22,7 @@ def read_toml(
     """Return the design of TOML text.
 
     Raises:
-        DesignError: it is not TOML, or not a design.
+        DesignError: the text is not TOML, or not a valid design.
     """
     return make_design(toml_values(text, source=source), saved=saved)
 
@@ -30,7 +30,7 @@ def read_toml(
 def toml_values(text: str, *, source: str = "study file") -> dict[str, Any]:
     try:
         values = tomllib.loads(text)
-        # sentences quote values: here a number too long to be written fails, and too deep a table
+        # error messages quote values; raise here if a number is too long, or a table too deep, to be quoted
         repr(values)
     except (ValueError, RecursionError) as error:
         raise DesignError(
@@ -48,7 +48,7 @@ def dump_toml(values: Mapping[str, Any]) -> str:
 
 
 def line_of(text: str, key: str) -> int:
-    """Return the line, from 1, of a dotted key or of the nearest table around it; 0 if there is none."""
+    """Return the line number, from 1, of a dotted key, or else of the innermost table around it; 0 if it has none."""
     lines: dict[str, int] = {}
     table, inside = "", False
     for number, line in enumerate(text.splitlines(), start=1):
@@ -58,7 +58,7 @@ def line_of(text: str, key: str) -> int:
         elif not inside and (setting := re.match(r"\s*([\w.-]+)\s*=", line)):
             lines.setdefault(f"{table}.{setting[1]}" if table else setting[1], number)
         inside ^= line.count('"""') % 2 == 1
-    # rows of a table are numbered in the key of a problem, and have no number in the file
+    # the key of a problem has the number of a table's row; the file has no such numbers
     key = ".".join(part for part in key.split(".") if not part.isdecimal())
     while key and key not in lines:
         key = key.rpartition(".")[0]

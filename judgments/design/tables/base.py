@@ -13,7 +13,7 @@ Count = Annotated[int, Field(ge=0, le=10_000_000)]
 
 T = TypeVar("T")
 
-Listed = Annotated[tuple[T, ...], Field(strict=False)]  # files have lists
+Listed = Annotated[tuple[T, ...], Field(strict=False)]  # files have lists instead of tuples
 
 AllOrCount = Literal["all"] | Annotated[int, Field(ge=1, le=10_000_000)]
 Paragraph = Annotated[str, Field(max_length=2000)]

@@ -11,7 +11,8 @@ from pydantic import Field
 from judgments.design.scale import LARGEST
 from judgments.design.tables.base import Listed, Part
 
-# Accuracy of careful people, and of guessing between two answers; accepted loss of careful people.
+# The accuracy of careful people, the accuracy of guesses between two answers, and the probability with which the rule
+# may exclude a careful person.
 CAREFUL, GUESSING, LOST = 0.95, 0.5, 0.01
 MOST_CHECKS = 100
 
@@ -19,7 +20,7 @@ MOST_CHECKS = 100
 class KnownItem(Part):
     """An item whose right answer the designer knows.
 
-    Texts are given as shown to workers, an image by its name in the dataset. The used keys depend on the protocol.
+    Texts are as workers see them, and an image is its name in the dataset. The used keys depend on the protocol.
     """
 
     image: str = ""
@@ -33,7 +34,7 @@ class KnownItem(Part):
 
 
 class Controls(Part):
-    """Items whose right answer is known."""
+    """The settings of control items, whose right answer is known."""
 
     per_hit: Annotated[int, Field(ge=0, le=100)] = Field(
         0,
@@ -85,7 +86,7 @@ class Controls(Part):
     )
 
     def sets_aside(self, seen: int, right: int) -> bool:
-        """Return whether the rule excludes the answers of a worker with ``right`` of ``seen`` check questions right."""
+        """Return whether the rule excludes a worker who answered ``right`` of ``seen`` check questions right."""
         # the quotient is the double nearest to the true share, so 7 of 10 reaches a threshold of 0.7
         return seen >= self.least and right / seen < self.threshold
 
@@ -104,10 +105,10 @@ class Controls(Part):
 
 @cache
 def usual_least(threshold: float) -> int:
-    """Return the smallest number of check questions from which on the rule hardly ever excludes a careful worker.
+    """Return the smallest number of check questions after which the rule hardly ever excludes a careful worker.
 
-    The probability of an exclusion is at most ``LOST`` from that number up to ``MOST_CHECKS``. If there is no such
-    number, return 1, which protects nobody.
+    For every number from this one to ``MOST_CHECKS``, the probability of an exclusion is at most ``LOST``. If there is
+    no such number, return 1, which protects nobody.
     """
     rule = Controls(threshold=threshold)
     safe = MOST_CHECKS + 1
@@ -125,7 +126,7 @@ class RuleSetting(Part):
 
 
 class Writing(Part):
-    """What the page records of how answers are written (docs/honest-answers.md)."""
+    """The settings of what the page records while answers are written (docs/honest-answers.md)."""
 
     record: bool = Field(
         False,
@@ -144,7 +145,7 @@ class Writing(Part):
 
 
 class Stopping(Part):
-    """When to stop asking for judgments of a unit whose outcome is clear (docs/stopping.md)."""
+    """The settings of early stopping: no further judgments of a unit whose outcome is clear (docs/stopping.md)."""
 
     rule: Literal["none", "settled", "margin"] = Field(
         "none",

@@ -24,7 +24,7 @@ DEMOGRAPHICS = {
 
 
 class Crowd(Part):
-    """Where the workers come from, and how they are paid."""
+    """The crowd that the workers come from, and their pay."""
 
     backend: str = Field(
         "local",

@@ -23,7 +23,7 @@ def placeholders(address: str) -> set[str]:
 
 
 def checked_address(address: str) -> str:
-    """Return a return address that is https, or on this machine for trials. Raise ValueError for others."""
+    """Check a return address, and return it. Raise ValueError unless it is https, or of this machine for trials."""
     try:
         parts, names = urlsplit(address), placeholders(address)
         host = parts.hostname or ""
@@ -52,7 +52,7 @@ WebAddress = Annotated[str, Field(max_length=1000), AfterValidator(checked_addre
 
 
 def _keys_by_outcome(title: str, description: str) -> dict[str, Any]:
-    """Return outcome -> (title, description) for the form; only the first outcome has a description."""
+    """Return titles and descriptions for the form by outcome. Only the first outcome has a description."""
     outcomes = ("finished", "screened out", "timed out", "returned", "no place left")
     keys = zip(OUTCOMES, outcomes, strict=True)
     return {
@@ -61,7 +61,7 @@ def _keys_by_outcome(title: str, description: str) -> dict[str, Any]:
 
 
 class Panel(Part):
-    """How a panel sends participants, and how they return to it (docs/crowds)."""
+    """The settings of how a panel sends participants, and of how they return to it (docs/crowds)."""
 
     preset: Literal["plain", "prolific", "connect", "sona"] = Field(
         "plain",

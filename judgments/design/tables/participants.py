@@ -8,13 +8,13 @@ from pydantic import Field
 
 from judgments.design.tables.base import Paragraph, Part
 
-SHORTEST_CODE = 8  # characters; LIMIT_CODE refuses wrong codes alone
+SHORTEST_CODE = 8  # characters; the rate limit LIMIT_CODE alone would not protect a shorter code
 
 BoardAnswer = Annotated[Paragraph, Field(json_schema_extra={"rows": 3})]
 
 
 class Access(Part):
-    """Who may join the study."""
+    """The settings of who may join the study."""
 
     join: Literal["open", "code", "invited"] = Field(
         "open",
@@ -50,7 +50,7 @@ class Access(Part):
 
 
 class Erasing(Part):
-    """What participants can do themselves to have their data erased (docs/privacy.md)."""
+    """The settings of how participants can have their data erased (docs/privacy.md)."""
 
     offered: Literal["no", "on-request", "at-once"] = Field(
         "no",
@@ -77,7 +77,7 @@ class Erasing(Part):
 
 
 class Retention(Part):
-    """How long the data that identify participants are stored (docs/privacy.md)."""
+    """The times for which data that identify participants are stored (docs/privacy.md)."""
 
     identities_days: Annotated[int, Field(ge=0, le=3650)] = Field(
         0,
@@ -87,7 +87,7 @@ class Retention(Part):
 
 
 class Ethics(Part):
-    """What an ethics board asks and no other field states (contrib/ethics/README.md)."""
+    """Answers to questions of an ethics board that no other field answers (contrib/ethics/README.md)."""
 
     board: str = Field(
         "",

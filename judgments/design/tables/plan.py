@@ -1,4 +1,4 @@
-"""The study-file table about what is registered before the study opens."""
+"""The study-file table of the plan that is registered before the study opens."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CLAIM = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class HypothesisClaim:
-    """The claim that one metric agrees with people more often than another, on pairs of a kind or on all."""
+    """The claim that one metric agrees with people more often than another, on pairs of one kind or on all pairs."""
 
     better: str
     worse: str
@@ -36,7 +36,7 @@ def read_claim(text: str) -> HypothesisClaim:
 
 
 class Hypothesis(Part):
-    """An expectation in words and, if it can be tested automatically, as ``cider-d > rouge-l on HC``."""
+    """An expected result in words. A claim such as ``cider-d > rouge-l on HC`` makes it testable automatically."""
 
     text: Annotated[str, Field(min_length=1, max_length=2000)]
     claim: Paragraph = Field("", description="Checked by McNemar's test; empty: people judge it.")
@@ -50,7 +50,7 @@ class Hypothesis(Part):
 
 
 class RegistrationPlan(Part):
-    """What the operation `register` fixes by a hash before the study opens."""
+    """The plan of a study. The operation `register` fixes it by a hash before the study opens."""
 
     hypotheses: Listed[Hypothesis] = Field(min_length=1, max_length=100, description="What is expected.")
     exclusions: Paragraph = Field("", description="Whose answers will not count, in words.")

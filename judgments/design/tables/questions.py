@@ -1,4 +1,4 @@
-"""The tables of a study file about what participants are shown and asked."""
+"""The study-file tables about the page of work: what participants see, and what the page asks them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from quorum.numeric.names import nearest_name
 
 
 class AnswerOptions(Part):
-    """Optional parts of an answer: ties, strength and confidence for pairs, and the worst for lists."""
+    """Optional parts of an answer: ties, strength and confidence for pairs, and the worst text for lists."""
 
     no_difference: bool = Field(
         False,
@@ -51,7 +51,7 @@ class AnswerOptions(Part):
 
 
 class Example(Part):
-    """A worked example in the instructions: what is shown, the right answer, and the reason."""
+    """A worked example in the instructions: an item, its right answer, and the reason."""
 
     image: str = Field("", description="Name of an item of the dataset.")
     scene: str = Field(
@@ -65,7 +65,7 @@ class Example(Part):
 
 
 class Source(Part):
-    """The source text of an item, shown with what is judged."""
+    """The settings of the source text of an item, which is shown with the judged texts."""
 
     show: bool = Field(False, title="Show the source text", description="Every item must have a source text.")
     language: Annotated[str, Field(max_length=20, pattern=r"^[A-Za-z0-9-]*$")] = Field(
@@ -82,7 +82,7 @@ class Source(Part):
 
 
 def check_judged(value: Any) -> Any:
-    """Return a known type of text. For an unknown one, raise ValueError with the most similar name."""
+    """Check a type of judged text, and return it. Raise ValueError, with the most similar name, if it is unknown."""
     if value in JUDGED:
         return value
     near = nearest_name(value, JUDGED, cutoff=0.0)
@@ -93,7 +93,7 @@ def check_judged(value: Any) -> Any:
 
 
 class KeywordsPage(Part):
-    """What the page of keywords offers (MC12 §3.2)."""
+    """The phrases that a page of keywords offers (MC12 §3.2)."""
 
     titles: Listed[str] = Field(
         (),
@@ -106,7 +106,7 @@ class KeywordsPage(Part):
 
 
 class ErrorWeights(Part):
-    """The weights of the errors of a category, by severity."""
+    """The weights of one category's errors, by severity."""
 
     category: str = Field(
         "",

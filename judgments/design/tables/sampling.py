@@ -15,7 +15,7 @@ CROSSED = "crossed"
 
 
 class ItemSampling(Part):
-    """What is drawn from the dataset. ``split`` is ignored if no image of the dataset has a split."""
+    """The settings of what is drawn from the dataset. ``split`` is ignored if no image has a split."""
 
     pairs: dict[PairKind, Count] = Field(
         default_factory=dict,
@@ -139,7 +139,7 @@ class ItemSampling(Part):
 
 
 class Chosen(Part):
-    """How the items of ``sampling.only`` were selected, and with which probability each (docs/choosing.md).
+    """The rule that selected the items of ``sampling.only``, and the probability of each item (docs/choosing.md).
 
     The operation `select_items` writes this table. Results weight each item by the inverse of its probability.
     """
@@ -163,7 +163,7 @@ class Chosen(Part):
 
 
 class Arena(Part):
-    """Pairs of systems that are drawn from the answers so far, while people work (contrib/arena/README.md)."""
+    """The settings of an arena, which draws pairs of systems by the answers so far (contrib/arena/README.md)."""
 
     pages: Count = Field(
         0,
@@ -198,7 +198,7 @@ class HandChange(Part):
 
 
 class Filter(Part):
-    """H13's Bleu-pre filter: a pair below the threshold is judged only if it fills the last group."""
+    """The settings of H13's Bleu-pre filter: a pair below the threshold is judged only to fill the last group."""
 
     bleu_pre: Annotated[float, Field(ge=0, le=1)] = Field(
         0.0, title="Minimum score of judged texts", description="Between 0 and 1. 0: no filter."

@@ -1,4 +1,4 @@
-"""The study-file tables with its texts in other languages."""
+"""The study-file tables with the study's texts in other languages."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class _TranslatedTexts(Part):
 
 
 class ExampleTexts(_TranslatedTexts):
-    """The texts of a worked example, except for what it shows, which is judged and not translated."""
+    """The translated texts of a worked example. The item that it shows is not translated."""
 
     scene: str = Field("", max_length=500)
     answer: str = Field("", max_length=500)
@@ -39,7 +39,7 @@ class ExampleTexts(_TranslatedTexts):
 
 
 class QuestionTexts(_TranslatedTexts):
-    """A question of the quiz; its options are in the order of the design's options."""
+    """A translated question of the quiz. Its options are in the order of the design's options."""
 
     text: str = Field(min_length=1, max_length=1000)
     options: Listed[Annotated[str, Field(min_length=1, max_length=500)]]
@@ -47,7 +47,7 @@ class QuestionTexts(_TranslatedTexts):
 
 
 class Texts(Part):
-    """The texts of a study in one language; texts that are left out are not translated."""
+    """The texts of a study in one language. A text that is left out is shown in the original language."""
 
     name: str = Field("", max_length=200)
     description: str = Field(

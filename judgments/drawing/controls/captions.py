@@ -1,4 +1,4 @@
-"""Make captions for control items: damaged ones, and those of other images."""
+"""Make captions for control items: damaged captions, and captions of other images."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from judgments.drawing.material import Image, Text
 
 MOST_RIGHT = 3  # H13: one to three right captions among ten
 LEAST_EXCHANGED = 2
-SHARE_EXCHANGED = 0.5  # share of a text's content words to exchange for comparison with the intact text
-SHORT_WORD = 2  # words of so few letters say little
+SHARE_EXCHANGED = 0.5  # share of content words to exchange in a text that is compared with the intact text
+SHORT_WORD = 2  # letters of a word that is too short to be a content word
 MOST_DONORS = 40  # number of other images searched for words
 _WORD = re.compile(r"[^\W\d_]+")
 
@@ -38,13 +38,13 @@ def degraded_text(
 def degrade(
     text: str, *, references: Collection[str], donors: Sequence[str], rng: np.random.Generator, whole: bool
 ) -> str | None:
-    """Replace content words of ``text`` by those of ``donors``; return None if that is impossible.
+    """Return ``text`` with content words replaced by those of ``donors``; None if that is impossible.
 
     Args:
         references: every caption of the image; words that share a stem with them are never inserted.
         donors: captions of other images.
         whole: whether to replace every content word, so that the text describes another scene. Otherwise replace
-            half of them, at least two, so that the text is worse; shuffle a text that has too few.
+            half of them, at least two, so that the text is worse. Shuffle the words of a text with too few of them.
     """
     pieces = text.split()
     positions = [position for position, piece in enumerate(pieces) if _is_content(_word_of(piece))]
@@ -79,7 +79,7 @@ def _stems(tokens: Sequence[str]) -> list[str]:
 def _replacement_words(
     wanted: int, *, references: Collection[str], donors: Sequence[str], rng: np.random.Generator
 ) -> list[str]:
-    """Return content words with different stems."""
+    """Return up to ``wanted`` content words of ``donors``, with distinct stems that no reference has."""
     taken = set(_stems([word for text in references for word in _WORD.findall(text)]))
     spare: list[str] = []
     for donor in shuffled(donors, rng):
@@ -138,6 +138,6 @@ def foreign_captions(
 
 
 def right_caption_count(image: Image, group_size: int, rng: np.random.Generator) -> int:
-    """Draw how many captions of a group are right: one to three (H13), with at least one wrong caption left."""
+    """Draw the number of right captions in a group: one to three (H13), and at least one wrong caption."""
     most = min(MOST_RIGHT, len({text.text for text in image.references}), group_size - 1)
     return int(rng.integers(1, most + 1))

@@ -45,10 +45,11 @@ def control_dealer(
     known: Sequence[Known],
     shows_picture: bool,
 ) -> Dealer:
-    """Return a function (page number, page) -> groups of control items for the page.
+    """Return a function that returns the groups of control items for a page number and its page.
 
-    The seed draws the kind of control for each place, in equal shares. A page may get fewer items than requested: a
-    page with a single group cannot repeat it at a distance, and a known item is not put on a page with the same image.
+    The seed draws the kind of control item for each place, in equal shares. A page may get fewer items than requested:
+    a page with a single group cannot repeat it at a distance, and a page with the image of a known item does not get
+    this item.
 
     Args:
         images: the images of the control split.
@@ -75,10 +76,10 @@ def control_dealer(
 
     def deal(number: int, page: Sequence[Group]) -> list[Group]:
         wanted = [kind_deck.deal(1)[0] for _ in range(per_hit)]
-        there = {group.image for group in page} if shows_picture else set()
-        known_groups = known_deck.deal(wanted.count(KNOWN_GOOD), besides=there, again=False)
-        there |= {items[0].image.name for items in known_groups} if shows_picture else set()
-        taken = deck.deal(sum(kind in SPLIT_CONTROLS for kind in wanted), besides=there)
+        page_images = {group.image for group in page} if shows_picture else set()
+        known_groups = known_deck.deal(wanted.count(KNOWN_GOOD), besides=page_images, again=False)
+        page_images |= {items[0].image.name for items in known_groups} if shows_picture else set()
+        taken = deck.deal(sum(kind in SPLIT_CONTROLS for kind in wanted), besides=page_images)
         repeats = (
             shuffled(page, again_rng) if REPEATED in wanted and len(page) >= LEAST_GROUPS_TO_REPEAT else []
         )
@@ -158,7 +159,7 @@ def _make_degraded(make: MakeOptionalControl, slot: ControlSlot, image: Image) -
 
 
 def repeat_group(group: Group, *, slot_key: str, seed: int, rng: np.random.Generator) -> Group:
-    """Return a repetition of the group: control items for which the first answers are the expected ones."""
+    """Return a repetition of the group as control items. The answers to the original are the expected answers."""
     units = [
         replace(
             unit,
@@ -183,7 +184,7 @@ def _by_image(known: Sequence[Known]) -> list[list[Known]]:
 
 
 class Deck(Generic[T]):
-    """Deal items in random order, each once before any is repeated."""
+    """Deals items in random order. Every item is dealt once before an item is repeated."""
 
     def __init__(self, things: Sequence[T], rng: np.random.Generator, *, name: Callable[[T], str]) -> None:
         self._things = list(things)
@@ -192,9 +193,9 @@ class Deck(Generic[T]):
         self._name = name
 
     def deal(self, count: int, *, besides: Collection[str] = (), again: bool = True) -> list[T]:
-        """Deal ``count`` distinct items, avoiding those named in ``besides`` while others remain.
+        """Deal ``count`` distinct items, without those named in ``besides`` while others remain.
 
-        When none remain, deal the avoided or already dealt ones too if ``again``; otherwise deal fewer items.
+        When no others remain, deal fewer items or, if ``again``, items of ``besides`` and items that were dealt before.
         """
         dealt: list[T] = []
         for _ in range(count):

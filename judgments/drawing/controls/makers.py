@@ -25,10 +25,10 @@ SPLIT_CONTROLS = (REFERENCE, DEGRADED)  # the kinds that need a control split
 
 @dataclass(frozen=True, slots=True)
 class ControlSlot:
-    """The place of a control item, and what it is drawn from.
+    """The place of a control item, and the images from which it is drawn.
 
     Attributes:
-        position: makes the keys of equal items in different HITs differ.
+        position: a number that distinguishes the keys of equal items in different HITs.
         images: the images of the control split.
     """
 
@@ -45,7 +45,7 @@ MakeOptionalControl = Callable[[ControlSlot, Image], Group | None]
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A known item of the study file with its texts, and its number in the file, from 1."""
+    """A known item of the study file with its texts. ``number`` is its number in the file, from 1."""
 
     number: int
     image: Image
@@ -61,11 +61,11 @@ MakeKnownControl = Callable[[ControlSlot, Sequence[Known]], Group]
 
 @dataclass(frozen=True, slots=True)
 class Makers:
-    """A kind's functions that make control items; None for those that it does not support.
+    """A kind's functions that make control items. A function that the kind does not support is None.
 
     Attributes:
-        reference: is also used for quizzes.
-        degraded: returns None if no caption can be damaged.
+        reference: a function that makes an item with a reference; also used for quizzes.
+        degraded: a function that makes an item with a damaged caption; it returns None if that is impossible.
         groups_known_items: whether the known items of an image form one group.
         least_references: number of references that an image needs for a control item.
         quiz_usable: whether an image can be in a quiz.
@@ -80,7 +80,11 @@ class Makers:
 
 
 def known_items(items: Sequence[Any], material: Material) -> list[Known]:
-    """Find the texts and images of the study file's ``KnownItem`` tables."""
+    """Return the known items of a study file, with their texts and images from the dataset.
+
+    Raises:
+        DesignError: a text or an image is not in the dataset.
+    """
     images = {image.name: image for image in material.images}
     everywhere = texts_by_wording(material.images) if items else {}
     known = []
@@ -95,9 +99,9 @@ def known_items(items: Sequence[Any], material: Material) -> list[Known]:
                 % {"number": number, "image": item.image, "name": material.name},
                 field="controls.known",
             )
-        there = everywhere | texts_by_wording([image])
+        texts = everywhere | texts_by_wording([image])
         reference, first, second = (
-            there.get(one_text(text)) or Text(text_key(text), text) if text else None
+            texts.get(one_text(text)) or Text(text_key(text), text) if text else None
             for text in (item.reference, item.first, item.second)
         )
         known.append(Known(number, image, reference, first, second, item.expected, item.why))
@@ -105,7 +109,7 @@ def known_items(items: Sequence[Any], material: Material) -> list[Known]:
 
 
 def texts_by_wording(images: Sequence[Image]) -> dict[str, Text]:
-    """Return normal form -> text; of a reference and a candidate with the same form, take the reference."""
+    """Return all texts of the images by normal form. A reference replaces a candidate with the same form."""
     outputs = {one_text(text.text): text for image in images for _, text in image.outputs}
     return outputs | {one_text(text.text): text for image in images for text in image.references}
 

@@ -1,4 +1,4 @@
-"""Count the distinct control items of a study, and the HITs that a worker can do before one is repeated."""
+"""Count a study's distinct control items, and the HITs that a worker can do before a control item repeats."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ class ControlPool:
     """The distinct control items of a study.
 
     Attributes:
-        lasts: HITs that a worker can do before an item is repeated, if HITs with new items come first.
-        comes_again: whether any item is in two HITs.
+        lasts: HITs that a worker can do before an item repeats, if HITs with new items come first.
+        comes_again: whether an item is in two HITs.
     """
 
     items: int
@@ -26,7 +26,7 @@ class ControlPool:
 
 
 def mark_of(image: Hashable, *texts: Hashable, grouped: bool) -> Mark:
-    """Return what a worker can recognise a control item by: its image and, unless ``grouped``, its captions.
+    """Return the parts by which a worker can recognise a control item: its image and, unless ``grouped``, its captions.
 
     Image and texts are names or row ids; None stands for a missing caption.
     """

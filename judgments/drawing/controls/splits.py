@@ -1,4 +1,4 @@
-"""Divide the images of a dataset into judged images and those of control items."""
+"""Divide the images of a dataset into images to judge and images for control items."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def needs_split(design: StudyDesign) -> bool:
 def divide_images(design: StudyDesign, material: Material) -> Division:
     """Return the images of the judged split and of the control split.
 
-    Without two splits, a tenth of the images (at least two) is drawn for control items, if there are any.
+    Without two splits, a tenth of the images (at least two) is drawn for control items, if the design has any.
     """
     judged, controls, images = design.sampling.split, design.controls.split, material.images
     if material.has_splits and judged != controls:

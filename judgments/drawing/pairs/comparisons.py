@@ -16,7 +16,7 @@ Comparison = tuple[str, frozenset[str]]  # an image and the two texts of a pair
 
 @dataclass
 class AcceptedPairs:
-    """The pairs drawn so far; ``skipped`` counts pairs with fewer than ``min_references``."""
+    """The pairs drawn so far. ``skipped`` is the number of pairs with fewer than ``min_references`` references."""
 
     min_references: int
     allow_no_references: bool = False

@@ -1,9 +1,9 @@
 """Draw candidate pairs of the kinds HC, HI, HM and MM (V15 §6).
 
-HC pairs two human captions of one image, HI a caption of the image with one of another image, HM a human with a
-machine caption, MM two machine captions. Human candidates come from the references and are excluded from that
-pair's references, with any equal text. Equal texts are never paired. Two texts are compared for an image once per
-study. Machines take part about equally often.
+HC pairs two human captions of one image, HI a caption of the image with a caption of another image, HM a human with a
+machine caption, and MM two machine captions. A human candidate is a reference; the pair's references include neither
+it nor an equal text. Equal texts are never paired. Two texts are compared for an image once per study. Machines take
+part about equally often.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from judgments.drawing.pairs.published import draw_published, unusable_pairs
 
 DEFAULT_PER_KIND = 100
 
-MOST_BY_DEFAULT = 1000  # pairs of systems; V15 draws as many of each kind
+MOST_BY_DEFAULT = 1000  # pairs of systems; V15 draws 1,000 pairs of each kind
 
 
 @dataclass(frozen=True, slots=True)
 class DrawnPairs:
-    """The candidate pairs of a study; ``skipped`` counts those with too few references."""
+    """The candidate pairs of a study. ``skipped`` is the number of pairs with too few references."""
 
     pairs: list[Pair]
     skipped: int = 0
@@ -52,16 +52,17 @@ def draw_pairs(
     """Draw the candidate pairs of a study, ``wanted`` of each kind.
 
     Args:
-        wanted: kind -> number; if empty, ``default_count`` of each kind, or as many as there are.
-        references: references per pair, or ``"all"``. Pairs with fewer are skipped.
-        source: ``published`` takes the dataset's pairs, ``references`` draws new ones, ``auto`` prefers published
-            ones.
-        allow_no_references: whether images without references may give pairs, as the protocol shows none.
-        only: ids of the drawn pairs to keep, or of all published ones. Empty: keep all.
+        wanted: the number of pairs by kind. If empty, draw ``default_count`` of each kind, or all if there are fewer.
+        references: the number of references per pair, or ``"all"``. Pairs with fewer references are skipped.
+        source: ``published`` takes the dataset's pairs; ``references`` draws new pairs; ``auto`` takes the dataset's
+            pairs if it has any, and draws new ones otherwise.
+        allow_no_references: whether pairs of images without references are drawn, for protocols that show no
+            references.
+        only: the ids of the pairs to keep, among the drawn pairs or among all published pairs; if empty, keep all.
 
     Raises:
-        DesignError: the dataset has too few pairs of a kind, or too few with enough references. Unusable published
-            pairs (equal texts, duplicates) are counted as available, though they are left out.
+        DesignError: the dataset has too few pairs of a kind, or too few of them have enough references. Unusable
+            published pairs (equal texts, duplicates) count as available, although they are left out.
     """
     use_published = source == "published" or (source == "auto" and bool(material.published))
     if use_published and not material.published:
@@ -78,7 +79,7 @@ def draw_pairs(
     draw = _Draw(material, images, wanted, use_published, seed, allow_no_references)
     least = 0 if references == "all" else int(references)
     drawn = draw.of_each_kind(least)
-    if not (only and use_published):  # missing published ids are reported below
+    if not (only and use_published):  # ids that no published pair has are reported below
         draw.refuse_too_few(drawn, least)
     pairs = [pair for of_kind in drawn.of_kind.values() for pair in of_kind]
     if only:
@@ -108,7 +109,7 @@ def count_pairs(
     seed: int,
     allow_no_references: bool = False,
 ) -> dict[str, int]:
-    """Return how many pairs of each kind ``draw_pairs`` can draw, up to ``wanted``."""
+    """Return the number of pairs of each kind that ``draw_pairs`` can draw, up to ``wanted``."""
     published = source == "published" or (source == "auto" and bool(material.published))
     draw = _Draw(material, images, wanted, published, seed, allow_no_references)
     drawn = draw.of_each_kind(0 if references == "all" else int(references))
@@ -116,16 +117,16 @@ def count_pairs(
 
 
 def contests_of_systems(images: Sequence[Image]) -> int:
-    """Return the number of pairs in which every two systems are compared once on every image.
+    """Return the number of pairs that compare every two systems once on every image.
 
-    The number is limited to ``MOST_BY_DEFAULT``, or to one per image if that is more.
+    Return at most ``MOST_BY_DEFAULT``, or at most one pair per image if that is more.
     """
     systems = {name for image in images for name, _ in image.outputs}
     return min(len(images) * comb(len(systems), 2), max(MOST_BY_DEFAULT, len(images)))
 
 
 def missing_ids_error(lacking: Collection[str]) -> DesignError:
-    """Return the error about ids of ``sampling.only`` that were not found."""
+    """Return the error about ids of ``sampling.only`` that do not exist."""
     return DesignError(
         ngettext(
             "sampling.only contains %(key)r, but this design does not sample this id. An id is "
@@ -154,7 +155,7 @@ def _with_references(pair: Pair, wanted: str | int, rng: np.random.Generator) ->
 
 @dataclass(frozen=True)
 class _Draw:
-    """The inputs of a draw except the number of references."""
+    """The inputs of a draw, without the number of references."""
 
     material: Material
     images: Sequence[Image]
@@ -186,7 +187,7 @@ class _Draw:
         return max(DEFAULT_PER_KIND, contests)
 
     def available_count(self, drawn: AcceptedPairs, kind: str) -> int:
-        """Return the available number of pairs of the kind, including unusable published ones."""
+        """Return the number of available pairs of the kind, including unusable published pairs."""
         unusable = len(unusable_pairs(self.material, self.images, kind)) if self.published else 0
         return len(drawn.of_kind[kind]) + unusable
 

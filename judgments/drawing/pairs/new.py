@@ -20,7 +20,7 @@ CANDIDATE_REFERENCES = {
     "HI": 1,
     "HM": 1,
     "MM": 0,
-}  # references that are candidates themselves, at least
+}  # least number of a pair's candidates that are references
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,7 @@ def _as_pair(image: Image, kind: str, option: _Option, rng: np.random.Generator)
     human = [
         one_text(text.text) for text, system in zip((first, second), systems, strict=True) if system is None
     ]
-    # A system that ranks human captions may return the image's own first.
+    # A system that ranks human captions may rank the image's own caption first.
     candidates = {first.key, second.key}
     references = tuple(
         text.key

@@ -1,4 +1,4 @@
-"""Take the candidate pairs that a dataset was published with."""
+"""Draw from the candidate pairs that were published with a dataset."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def draw_published(
     so_far: AcceptedPairs,
     rng: np.random.Generator,
 ) -> list[Pair]:
-    """Return up to ``count`` published pairs in random order, those of rarely drawn machines first."""
+    """Return up to ``count`` published pairs in random order. Prefer pairs of rarely drawn machines."""
     pool: dict[SystemNames, list[Pair]] = {}
     usable = [pair for pair in _published(material, images, kind) if not has_equal_texts(pair)]
     for pair in shuffled(usable, rng):
@@ -52,10 +52,10 @@ def _published(material: Material, images: Sequence[Image], kind: str) -> list[P
 
 
 def unusable_pairs(material: Material, images: Sequence[Image], kind: str) -> list[Pair]:
-    """Return published pairs that have equal texts or repeat another pair, mirrored or not.
+    """Return published pairs that have equal texts, or that repeat another pair in the same or the opposite order.
 
-    PASCAL-50S has one of the first kind and three of the second. A design that asks for all 1,000 pairs of a kind
-    gets the others.
+    PASCAL-50S has one pair with equal texts and three repeated pairs. A design that asks for all 1,000 pairs of a kind
+    gets the pairs without these.
     """
     seen: set[Comparison] = set()
     unusable = []
@@ -69,7 +69,7 @@ def unusable_pairs(material: Material, images: Sequence[Image], kind: str) -> li
 def pairs_left_out(
     material: Material, images: Sequence[Image], *, wanted: dict[str, int], drawn: Sequence[Pair]
 ) -> dict[str, int]:
-    """Return reason -> number of pairs, if fewer published pairs were used than requested."""
+    """Return the number of pairs left out by reason, if fewer published pairs are used than requested."""
     short = sum(wanted.values()) - len(drawn)
     if short <= 0:
         return {}

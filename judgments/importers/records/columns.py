@@ -1,7 +1,7 @@
 """The columns of a table, and the type of the functions that read its records.
 
-Readers hold one record in memory at a time. pyarrow's readers are not used: they guess types, and their errors name
-neither line nor column.
+Readers hold one record in memory at a time. They do not use pyarrow, whose readers guess types and raise errors
+without line and column.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ class Columns:
 
     Attributes:
         strict: whether other columns are refused; otherwise they are ignored.
-        lenient: whether not to look for misspelt names.
-        substitutes: required column -> columns that can replace it.
+        lenient: whether misspelt names are ignored.
+        substitutes: the columns that can replace a required column, by that column.
         header_row: the line of the header, from 1, below a title; 0 to find it.
         header: the column names of a layout without a header.
-        rest: the column that takes all cells of a row from its position on.
+        rest: the column that gets all remaining cells of a row, from the column's position on.
         quoted: false if quotation marks inside a cell are text.
     """
 
@@ -51,7 +51,11 @@ class Columns:
         return 0 if self.header else header_line(lines, {*self.required, *self.optional})
 
     def score(self, names: list[str]) -> int:
-        """Return how well a header matches: mainly by required columns or, without any, by all columns."""
+        """Return a score of a header, to choose the best separator.
+
+        It is the number of required columns in the header. If no column is required, the number of optional columns
+        decides, and then the number of all columns.
+        """
         if self.required:
             return sum(self._holds(names, name) for name in self.required)
         return len(self.optional) * sum(name in self.optional for name in names) + len(names)

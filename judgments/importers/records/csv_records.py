@@ -1,4 +1,4 @@
-"""Read the records of CSV."""
+"""Read the records of CSV files."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from judgments.importers.textio import ImportNotes, ImportProblem, read_lines
 TITLE_HINT = " (--header-row N, if rows of a title stand above it)"
 
 SEPARATORS = ",;\t|"
-LONGEST_HEAD = 100_000  # characters of lines that are kept while the header is looked for
+LONGEST_HEAD = 100_000  # characters of first lines that are searched for the header
 _WHOLE_QUOTE = re.compile(r'"((?:[^"]|"")*)"')
 
 
@@ -43,7 +43,10 @@ def find_header(
     separators: str = SEPARATORS,
     rename: Callable[[list[str]], list[str]] = lambda cells: list(map(str.strip, cells)),
 ) -> Header:
-    """Choose the separator whose header gets the highest ``score``; on ties, the first separator."""
+    """Return the header, split at the separator that gives the highest ``score``.
+
+    Of several such separators, take the first. Raise ImportProblem if the header is empty or unusable.
+    """
     if not text.strip():
         raise ImportProblem(path, line, None, "no header", wanted)
     readings: list[tuple[int, str, list[str]]] = []
@@ -70,14 +73,14 @@ def find_header(
 def csv_rows(
     path: Path, lines: Iterator[tuple[int, str]], header: Header, *, quoted: bool = True
 ) -> Iterator[tuple[int, list[str]]]:
-    """Yield (line on which the record begins, cells); skip empty records."""
+    """Yield each record as a pair of its first line's number and its cells. Skip empty records."""
     most, size = limits().line, 0
 
     def texts() -> Iterator[str]:
         nonlocal size
         for number, text in lines:
             size += len(text)
-            if size > most:  # quoted line ends let one record go on for ever
+            if size > most:  # a record with quoted line ends may be very long
                 actual = f"a record of more than {most:,} characters"
                 raise ImportProblem(path, number, None, actual, "shorter ones")
             yield text
@@ -117,7 +120,7 @@ def named_cells(
 
 
 def head_of(lines: Iterator[tuple[int, str]]) -> list[tuple[int, str]]:
-    """Return the first lines of a file; fewer if they are long."""
+    """Return the first lines of a file with their numbers; fewer lines if they are long."""
     head: list[tuple[int, str]] = []
     while len(head) < MOST_LINES and sum(len(text) for _, text in head) < LONGEST_HEAD:
         if (line := next(lines, None)) is None:
@@ -129,9 +132,9 @@ def head_of(lines: Iterator[tuple[int, str]]) -> list[tuple[int, str]]:
 def first_cells(
     lines: Sequence[tuple[int, str]], separators: str = SEPARATORS
 ) -> list[tuple[int, list[str]]]:
-    """Return (line, cells) of each row; [] if the quotation marks do not fit a table."""
+    """Return each row as a pair of line number and cells; [] if the quotation marks do not fit a table."""
     texts = [text for _, text in lines]
-    # Texts of one column may hold many commas; the separator stands in every row, and in the header.
+    # Texts of one column may have many commas; the separator is in every row and in the header.
     separator = max(
         separators,
         key=lambda one: (sum(one in text for text in texts), sum(text.count(one) for text in texts)),
@@ -145,7 +148,7 @@ def first_cells(
 
 
 def read_csv(path: Path, columns: Columns, notes: ImportNotes, encoding: str | None) -> Iterator[Record]:
-    """Yield the records of a CSV file; detect whether its separator is a comma, semicolon, tab or bar."""
+    """Yield the records of a CSV file. Its separator may be a comma, semicolon, tab or vertical bar."""
     lines = read_lines(path, encoding=encoding, newline="")
     first, separators = head_of(lines), SEPARATORS
     if first and (named := re.fullmatch(r"sep=(.)[\r\n]*", first[0][1])):  # written by Excel above the header
@@ -180,7 +183,7 @@ def _values(path: Path, line: int, header: Header, cells: list[str], columns: Co
         values: dict[str, Any] = dict(zip(names[:-1], cells, strict=False))
         return values | {columns.rest: cells[len(names) - 1 :]}
     if lacking > 0 and (columns.header or (columns.rest and header.separator == "\t")):
-        cells = cells + [""] * lacking  # empty cells at the end may be omitted there
+        cells = cells + [""] * lacking  # a row may omit empty cells at its end
     return named_cells(path, line, names, cells, header.separator)
 
 

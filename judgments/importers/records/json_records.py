@@ -36,17 +36,17 @@ def read_json_lines(
 
 
 def parse_json(text: str, path: Path, line: int | None) -> object:
-    """Parse a JSON text. Refuse NaN, Infinity and repeated keys."""
+    """Parse a JSON text. Raise ImportProblem for invalid JSON, NaN, Infinity and repeated keys."""
     try:
         check_depth(text)
         return _decode(text)
-    except (ImportProblem, ValueError, RecursionError):  # again, to say where
+    except (ImportProblem, ValueError, RecursionError):  # parse again, to get the place of the error
         with _json_problems(path, line):
             return load_json(text, **_strict_decoder_options(path, line))
 
 
 def read_document(path: Path, encoding: str | None = None) -> Iterator[tuple[str, int | None, Any, int]]:
-    """Yield the members of a JSON document, as `JSONStream.members` does, each with its line."""
+    """Yield the members of a JSON document as `JSONStream.members` does, each with its line number."""
     decoder = JSONDecoder(**_strict_decoder_options(path, None))
     lists: set[str] = set()
     with _json_problems(path, None):
@@ -59,7 +59,7 @@ def read_document(path: Path, encoding: str | None = None) -> Iterator[tuple[str
 
 
 def _strict_decoder_options(path: Path, line: int | None) -> dict[str, Any]:
-    """Return options for a JSON decoder, by which it raises ImportProblem with this line for invalid values."""
+    """Return options for a JSON decoder. The decoder then raises ImportProblem with this line for invalid values."""
 
     def refuse(constant: str) -> NoReturn:
         raise ImportProblem(path, line, None, constant, "a JSON number or null")
@@ -91,7 +91,7 @@ def _json_problems(path: Path, line: int | None) -> Iterator[None]:
         raise ImportProblem(path, line, None, "JSON nested too deeply", "flat records") from error
     except LimitExceeded as error:
         raise ImportProblem(path, line, None, error.actual, error.expected) from error
-    except ValueError as error:  # an integer of thousands of digits
+    except ValueError as error:  # an integer has thousands of digits
         raise ImportProblem(path, line, None, "a number too long to read", "a JSON number") from error
 
 

@@ -1,7 +1,7 @@
-"""A record with its place in a file, and rows of a dataclass that are read from records.
+"""A record with its place in a file, and the class `Shape`, which reads records into rows.
 
-`Shape` reads records into a dataclass with pydantic annotations. For a value that does not fit it raises
-ImportProblem with file, line, column, the value found and what was expected.
+Rows are of a dataclass with pydantic annotations. For a value that does not fit, `Shape` raises ImportProblem with
+file, line, column, the actual value and what was expected.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from judgments.importers.textio import ImportProblem
 
 MOST_SHOWN = 1_000  # characters of a cell with a problem
 
-# Columns with our names that decide which rows count, and how.
+# Columns with Quorum's names that decide which rows count, and how.
 INCLUSION_COLUMNS = ("control", "expected", "used", "invalidated", "simulated", "revision", "kind", "pair")
 
 MISSING_WORDS = ("NA", "N/A", "n/a", "na", "None", "none", "null", "NULL", "nan", "NaN")
@@ -35,11 +35,12 @@ class Record:
     """The values of one record, and its place in a file.
 
     Attributes:
-        line: the 1-based first line; None if the format has no lines.
-        textual: whether the format is untyped (CSV): empty cells are missing, numbers and flags are parsed.
-        json_texts: whether lists and objects are JSON in texts, as in all untyped formats.
+        line: the number of the record's first line, from 1; None if the format has no lines.
+        textual: whether the format is untyped, such as CSV. Empty cells are then missing values, and numbers and flags
+            are parsed.
+        json_texts: whether lists and objects are texts with JSON, as in all untyped formats.
         path: the record's path in a document, such as `annotations[3]`; several may be on one line.
-        origins: column -> its name in the file, if that differs.
+        origins: the names of columns in the file, by column, if they differ.
         renamed: whether error messages give both names.
     """
 
@@ -53,7 +54,7 @@ class Record:
     renamed: bool = False
 
     def problem(self, column: str | None, actual: str, expected: str) -> ImportProblem:
-        of_table = self.textual or self.renamed  # the rows of a published set must be used as they are
+        of_table = self.textual or self.renamed  # the file of a published set cannot be corrected
         if of_table and (
             word := next((word for word in MISSING_WORDS if actual.startswith(quoted(word))), "")
         ):
@@ -76,7 +77,7 @@ class Record:
         return None if self.textual and value == "" else value
 
     def read(self, column: str, read: Callable[[Any], T]) -> T:
-        """Return a column parsed by `read`, which may raise BadCell."""
+        """Return a column's value parsed by `read`. Raise ImportProblem if `read` raises BadCell."""
         try:
             return read(self.values.get(column))
         except BadCell as unfit:
@@ -87,7 +88,7 @@ class Shape(Generic[T]):
     """Reads records as rows of a dataclass.
 
     Args:
-        columns: field -> column, for names that differ.
+        columns: the column of a field, by field, if their names differ.
         passed: fields whose values the caller passes to `read`.
     """
 

@@ -1,4 +1,4 @@
-"""The rows that importers yield, the same for all formats."""
+"""The rows that importers yield. They are the same for all formats."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from judgments.importers.records.column_types import (
 from judgments.importers.records.validators import name
 from judgments.importers.records.values import BadCell, read_number
 
-RULE_LIMIT = 40  # characters of the rule that invalidated an answer
+RULE_LIMIT = 40  # characters in the name of the rule that invalidated an answer
 
 HUMAN = "human"
 HUMAN_OTHER = "human-other"
@@ -39,7 +39,7 @@ _Decimal = Annotated[float, PlainValidator(lambda value: float(read_number(value
 
 @dataclass(frozen=True, slots=True)
 class ReferenceRow:
-    """A human caption of an image; `position` counts the image's captions from 0.
+    """A human caption of an image. `position` is its number among the image's captions, from 0.
 
     `file` is the picture's file name if it differs from the image's name.
     """
@@ -55,7 +55,7 @@ class ReferenceRow:
 
 @dataclass(frozen=True, slots=True)
 class BoxRow:
-    """A labelled box: upper left corner and size, as shares of the picture's sides."""
+    """A labelled box: its upper left corner and its size, as fractions of the picture's sides."""
 
     id: ShortName
     label: ShortName
@@ -80,7 +80,8 @@ class ImageRow:
 class DocumentRow(ImageRow):
     """An image, or segment, of a document.
 
-    This is a separate class, as fingerprints are hashes of ``repr()``: rows without a document keep theirs.
+    This is a separate class, since fingerprints are hashes of ``repr()``. Rows without a document thus keep their
+    fingerprints.
     """
 
     document: str = ""
@@ -102,7 +103,7 @@ class InputRow:
 
 @dataclass(frozen=True, slots=True)
 class CandidatePairRow:
-    """Two candidates for an image (V15 §3), with its first `references` references; None stands for all."""
+    """Two candidates for an image (V15 §3), and the image's first `references` references, or all if it is None."""
 
     pair: str
     image: str
@@ -116,7 +117,7 @@ class CandidatePairRow:
 
 @dataclass(frozen=True, slots=True)
 class CandidateRow:
-    """A system's caption for an image; ranks count from 1, and 0 means that the file states no rank."""
+    """A system's caption for an image. Ranks begin at 1; 0 means that the file states no rank."""
 
     image: ImageName
     text: OutputText
@@ -143,9 +144,9 @@ class JudgmentRow:
     Attributes:
         anonymous: whether the rater comes from published totals (`anon-1`, ...) and is not one person.
         aggregated: whether the answer is a majority of unpublished answers.
-        revision: number of earlier answers of the worker on the unit.
-        invalidated: the rule that excluded the answer.
-        content: what else the unit of an open kind showed.
+        revision: the number of the worker's earlier answers on the unit.
+        invalidated: the name of the rule that excluded the answer.
+        content: further content of a unit of an open kind.
         chance: the probability with which the unit, or its pair of systems, was drawn for this HIT.
         document: the document of the item; an import uses the dataset's.
         stored: the checked answer of an open kind, in its stored form.
@@ -181,7 +182,7 @@ class JudgmentRow:
     revision: WholeNumber = 0
     invalidated: Annotated[str, name(limit=RULE_LIMIT)] | None = None
     content: Mapping[str, object] | None = None
-    # Not in fingerprints, which stay those of files that were imported before it was read.
+    # Not part of fingerprints, so that files imported by earlier versions, which did not read it, keep theirs.
     chance: Chance | None = field(default=None, repr=False)
     document: Annotated[str, PlainValidator(lambda value: str(value).strip())] | None = field(
         default=None, repr=False
@@ -193,7 +194,7 @@ class JudgmentRow:
 
 @dataclass(frozen=True, slots=True)
 class Credit:
-    """A system that captioned or retrieved an image; `rank` counts from 1."""
+    """A system that captioned or retrieved an image. `rank` begins at 1."""
 
     system: str
     rank: int | None = None
@@ -202,9 +203,10 @@ class Credit:
 
 @dataclass(frozen=True, slots=True)
 class CreditedRow(JudgmentRow):
-    """A judgment with the systems of its captions, by caption id, or by side if both sides show one caption.
+    """A judgment with the systems of its captions, by caption id, or by side if both sides show the same caption.
 
-    This is a separate class, as fingerprints are hashes of ``repr()``: files without credits keep theirs.
+    This is a separate class, since fingerprints are hashes of ``repr()``. Files without credits thus keep their
+    fingerprints.
     """
 
     credits: Mapping[str, tuple[Credit, ...]] = field(default_factory=dict)
@@ -217,12 +219,12 @@ class CreditedRow(JudgmentRow):
         return self.credits.get(key or "", ())
 
     def options(self) -> list[Mapping[str, str]]:
-        """Return the captions that a unit offers for choice, each with its id as `key`."""
+        """Return the captions that a unit offers as options. `key` is a caption's id."""
         options: Any = (self.content or {}).get("options", ())
         return [option for option in options if isinstance(option, Mapping)]
 
     def systems(self) -> tuple[tuple[str, ...], ...]:
-        """Return the names of the systems of each side, and of each option."""
+        """Return the names of the systems of each side and of each option."""
         credits = (
             *map(self.of_side, SIDES),
             *(self.credits.get(option.get("key", ""), ()) for option in self.options()),
@@ -232,7 +234,7 @@ class CreditedRow(JudgmentRow):
 
 @dataclass(frozen=True, slots=True)
 class WinnerRow:
-    """A published winner (1 or 2) of a candidate pair without votes."""
+    """The published winner (1 or 2) of a candidate pair whose votes were not published."""
 
     pair: str
     image: str

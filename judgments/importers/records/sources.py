@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 class ImportSource:
-    """A file or folder to import; its rows can be read once. `notes` are complete after the last row."""
+    """A file or folder to import. Its rows can be read once. `notes` are complete after the last row."""
 
     def __init__(self, path: Path, encoding: str | None = None) -> None:
         self.path = path
@@ -33,12 +33,12 @@ class ImportSource:
         self._encoding = encoding
 
     def _read(self, records: RecordReader, columns: Columns, row: Callable[[Record], T]) -> Iterator[T]:
-        """Yield the rows of a table; at the end, raise all errors in its rows together."""
+        """Yield the rows of a table. At its end, raise one exception with the errors of all rows, if any."""
         return self.refusals.rows(records(self.path, columns, self.notes, self._encoding), row)
 
 
 class DatasetSource(ImportSource, ABC):
-    """References of images, images' texts and boxes, and optional candidate pairs."""
+    """The references, texts and boxes of images, and optional candidate pairs."""
 
     @abstractmethod
     def rows(self) -> Iterator[ReferenceRow | ImageRow | InputRow]: ...
@@ -51,10 +51,11 @@ class DatasetSource(ImportSource, ABC):
 
 
 class CandidateSource(ImportSource, ABC):
-    """One system's captions. With `images`, any other image is an ImportProblem.
+    """One system's captions. If `images` is set, another image raises ImportProblem.
 
     Attributes:
-        contents: (image, "boxes" or "keywords") -> what the system names; complete after the last caption.
+        contents: the boxes and keywords that the system names, by (image, "boxes" or "keywords"); complete after the
+            last caption.
     """
 
     def __init__(self, path: Path, encoding: str | None = None) -> None:
@@ -66,10 +67,10 @@ class CandidateSource(ImportSource, ABC):
 
 
 class JudgmentSource(ImportSource, ABC):
-    """Judgments collected elsewhere. With `images` or `captions` (id -> text), unknown names are ImportProblems.
+    """Judgments collected elsewhere. If `images` or `captions` (texts by id) is set, another name raises ImportProblem.
 
     Attributes:
-        protocol: of every row; None if rows state it.
+        protocol: the protocol of every row; None if rows state it.
         anonymous: whether no rater is an identified person.
         setting: the design options that the rows so far need (`Kind.setting_with`).
     """
@@ -80,7 +81,7 @@ class JudgmentSource(ImportSource, ABC):
 
     @property
     def states_scale(self) -> bool:
-        """Whether the scale of the answers is stated, and not only inferred from them."""
+        """Whether the scale is stated, and not only inferred from the answers."""
         return False
 
     @abstractmethod

@@ -21,12 +21,12 @@ from judgments.importers.records.values import (
 
 T = TypeVar("T")
 
-MOST_CACHED = 10_000  # texts of a column
+MOST_CACHED = 10_000  # cached texts of a column
 MOST_SECONDS = 1_000_000_000  # thirty years
 
 
 def cached_texts(read: Callable[[Any], T]) -> Callable[[Any], T]:
-    """Cache `read` for texts, since names, captions and times are repeated in many rows of a file."""
+    """Return `read` with a cache for texts, since many rows of a file repeat names, captions and times."""
     read_once = lru_cache(MOST_CACHED)(read)
     return lambda value: read_once(value) if type(value) is str else read(value)
 

@@ -11,7 +11,7 @@ from typing import Any
 from common.incoming import ADDRESS_LIMIT, compose_name, quoted
 from quorum.statistics.inputs import LARGEST
 
-# The database's limit; a longer name would fail there without naming its place.
+# The database's limit. Its error about a longer name would not tell the line of the file.
 NAME_LIMIT = 200
 SHORT_NAME_LIMIT = 80
 WORKER_LIMIT = 100
@@ -34,7 +34,7 @@ class BadCell(ValueError):
 
 
 def read_text(value: Any, expected: str = "a text") -> str:
-    """Return a text with its outer blanks; refuse an empty text."""
+    """Return a text with its outer blanks. Raise BadCell if it is empty or not a storable text."""
     if not isinstance(value, str):
         raise BadCell(quoted(value), expected)
     if not value.strip():
@@ -54,13 +54,17 @@ def is_blank(value: Any) -> bool:
 
 
 def by_name(rows: Iterable[tuple[str, int]]) -> dict[str, int]:
-    """Return name -> row id, with each name as stored and in its normal form (NFC)."""
+    """Return row ids by name. Each name is included as stored and in its normal form (NFC)."""
     known = dict(rows)
     return {compose_name(name): pk for name, pk in known.items()} | known
 
 
 def read_name(value: Any, expected: str = "a name", limit: int = NAME_LIMIT) -> str:
-    """Return an identifier in normal form (NFC), on one line; whole numbers become digits (MS COCO's image ids)."""
+    """Return an identifier in normal form (NFC), on one line. Whole numbers (MS COCO's image ids) become texts.
+
+    Raises:
+        BadCell: the value is not a name, is empty or too long, or has control characters.
+    """
     if type(value) is int:
         value = str(value)
     if not isinstance(value, str):
@@ -78,7 +82,7 @@ def read_name(value: Any, expected: str = "a name", limit: int = NAME_LIMIT) -> 
 
 
 def read_image(value: Any) -> str:
-    """Return the name of an image. Refuse a name that is a path out of its folder."""
+    """Return the name of an image. Raise BadCell for an invalid name, or a path that leaves the folder."""
     name = read_name(value, "an image's name")
     parts = re.split(r"[/\\]", name)
     if ".." in parts or parts[0] == "" or re.match(r"[A-Za-z]:[/\\]", name):
@@ -96,7 +100,7 @@ def read_address(value: Any) -> str:
 
 
 def read_number(value: Any, textual: bool, expected: str = "a number") -> float:
-    """Return a finite number, as int if whole."""
+    """Return a finite number, as int if it is whole. Raise BadCell for other values."""
     number = value
     if textual and isinstance(value, str):
         try:
@@ -105,7 +109,7 @@ def read_number(value: Any, textual: bool, expected: str = "a number") -> float:
             raise BadCell(quoted(value), expected) from None
     if isinstance(number, bool) or not isinstance(number, int | float):
         raise BadCell(quoted(value), expected)
-    if not abs(number) < math.inf:  # refuses nan too; no conversion that a long integer would break
+    if not abs(number) < math.inf:  # also true for nan; math.isfinite would fail for a long integer
         raise BadCell(quoted(value), expected)
     if abs(number) > LARGEST:
         raise BadCell(quoted(value), f"{expected}, of size {LARGEST:g} at most")
@@ -120,7 +124,7 @@ def read_integer(value: Any, textual: bool, expected: str = "a whole number from
 
 
 def read_flag(value: Any, textual: bool) -> bool:
-    """Return a flag as bool; in CSV accept 1 and 0, yes and no."""
+    """Return a flag as bool. In CSV, accept 1 and 0, and yes and no. Raise BadCell for other values."""
     if textual and isinstance(value, str) and value.strip().lower() in _FLAGS:
         return _FLAGS[value.strip().lower()]
     if not isinstance(value, bool):

@@ -19,9 +19,9 @@ _BOX = Shape(BoxRow)
 
 
 def boxes_of(record: Record) -> tuple[BoxRow, ...] | None:
-    """Return a record's boxes, as shares of the picture's sides from the upper left corner.
+    """Return a record's boxes as fractions of the picture's sides, from the upper left corner; None without boxes.
 
-    Boxes in pixels need the columns `image_width` and `image_height`.
+    Boxes in pixels need the columns `image_width` and `image_height`. Raise ImportProblem for an invalid box.
     """
     if record.get("boxes") is None:
         return None
@@ -77,7 +77,7 @@ def _box(record: Record, size: tuple[float, float] | None) -> BoxRow:
 def _within(
     record: Record, names: tuple[str, str], start: float, length: float, pixels: float | None
 ) -> tuple[float, float]:
-    """Return (start, length) as fractions of a side; `pixels` is the side's length for boxes in pixels."""
+    """Return start and length as fractions of a side. `pixels` is the side's length for boxes in pixels, or None."""
     side = pixels or 1.0
     if length <= 0:
         raise record.problem(names[1], quoted(length), "more than 0")

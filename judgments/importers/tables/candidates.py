@@ -29,19 +29,19 @@ from judgments.importers.records.values import (
 from judgments.importers.tables.standard_columns import CANDIDATE_COLUMNS, CONTENTS
 from judgments.importers.textio import ImportNotes, ImportProblem
 
-MOST_NAMES = 1_000  # boxes or keywords that a system names for an image
+MOST_NAMES = 1_000  # boxes or keywords of a system for one image
 
 
 class TableCandidates(CandidateSource):
-    """One system's captions (`image, caption`, optionally `rank, score`), or its `boxes` and `keywords`.
+    """A table with one system's captions (`image, caption`, optionally `rank, score`), or its `boxes` and `keywords`.
 
-    Several captions of an image need distinct ranks. A `system` column must have the same system in all rows.
-    Without `image`, `text` identifies items by their source texts; where several items have the same text, its rows
-    are about these items in turn.
+    Several captions of an image need distinct ranks. A column `system` must have the same system in all rows. If there
+    is no column `image`, `text` identifies items by their source texts. If several items have the same text, the rows
+    with this text are about these items in turn.
 
     Attributes:
-        items_of: normal form of a source text -> names of the dataset's items with it.
-        boxes_of: image -> ids of its boxes in the dataset; None accepts any id.
+        items_of: the names of the dataset's items with a source text, by the text's normal form.
+        boxes_of: the ids of an image's boxes in the dataset, by image; None accepts any id.
     """
 
     shape = Shape(CandidateRow, columns={"text": "caption"})
@@ -93,7 +93,7 @@ class TableCandidates(CandidateSource):
             register.finish(self.path)
 
     def _add_content(self, record: Record, image: str, kind: str) -> None:
-        """Store the boxes or keywords that a row names; further rows of the image may repeat them or be empty."""
+        """Store the boxes or keywords of a row. Further rows of the image must repeat them or be empty."""
         listed = self._names_in(record, kind)
         if kind == "boxes" and listed and self.boxes_of is not None:
             there = self.boxes_of(image)
@@ -126,7 +126,7 @@ class TableCandidates(CandidateSource):
             raise record.problem(kind, unfit.actual, unfit.expected) from None
 
     def _text_of(self, image: str, rank: int) -> str | None:
-        """Return the first caption in the file for an image and rank; None if its rows do not name images."""
+        """Return the file's first caption for an image and rank; None if no row names the image."""
         for record in self._records(self.path, CANDIDATE_COLUMNS, ImportNotes(), self._encoding):
             with suppress(ImportProblem):
                 row = self.shape.read(record)
@@ -160,9 +160,9 @@ def _keyword(value: object) -> str:
 
 
 class CandidateRegister:
-    """Find a second caption of an image and rank, by 64-bit digests.
+    """Finds a second caption of an image and rank, by 64-bit digests.
 
-    ``text_of`` reads the first caption from the file again; this is done at most once per file.
+    ``text_of`` reads the first caption from the file again. It is called at most once per file.
     """
 
     def __init__(
@@ -170,7 +170,7 @@ class CandidateRegister:
     ) -> None:
         self._notes = notes
         self._images = images
-        self._dataset_images: NamesOfImages | None = None  # read for the first name that is unknown
+        self._dataset_images: NamesOfImages | None = None  # set when the first unknown name is read
         self._text_of = text_of
         self._looked_back = False
         self._seen: dict[tuple[str, int], tuple[int | None, int]] = {}
@@ -182,7 +182,7 @@ class CandidateRegister:
             raise record.problem("image", quoted(image), self._dataset_images.expected(image))
 
     def add(self, record: Record, row: CandidateRow) -> bool:
-        """Return whether the candidate is new; raise ImportProblem if its rank has another caption."""
+        """Return whether the candidate is new. Raise ImportProblem if its rank has another caption."""
         key, content = (row.image, row.rank or 1), hash((one_text(row.text), row.score))
         if key in self._seen:
             line, before = self._seen[key]
@@ -196,7 +196,10 @@ class CandidateRegister:
         return True
 
     def _parting(self, row: CandidateRow) -> str:
-        """Quote both captions where they first differ, for an error message; return "" except at the first call."""
+        """Return quotations of both captions from where they first differ, for an error message.
+
+        Return "" after the first call, since every call reads the file again.
+        """
         if self._looked_back:
             return ""
         self._looked_back = True

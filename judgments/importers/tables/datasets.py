@@ -48,7 +48,7 @@ def _long_text(value: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _AboutImage:
-    """The columns about an image. Captions are read separately, as an image with a text needs none."""
+    """The columns about an image. Captions are read separately, since an image with a text needs no caption."""
 
     image: ImageName
     text: Annotated[str, PlainValidator(_long_text)] = ""
@@ -64,12 +64,12 @@ _ABOUT = Shape(_AboutImage, passed=("boxes",))
 
 
 class TableDataset(DatasetSource):
-    """References from a table with `image, caption` and optionally `caption_id, split, url, document`.
+    """A table with references: `image, caption` and optionally `caption_id, split, url, document`.
 
-    Images may have `boxes`, and a `text`; those with a text need no caption. Memory holds each image's first record
+    Images may have `boxes` and a `text`. An image with a text needs no caption. Memory holds each image's first record
     (digests of long values), its number of captions, and two 64-bit digests per caption.
 
-    With `images_alone`, captions are a system's and are not read; rows then only name the images.
+    If `images_alone` is set, the captions are a system's and are not read. The rows then only name the images.
     """
 
     def __init__(
@@ -133,7 +133,7 @@ class TableDataset(DatasetSource):
 
 @dataclass(frozen=True, slots=True)
 class _FirstRecord:
-    """The first record of an image; later ones may repeat its values or leave them empty."""
+    """The first record of an image. Later records must repeat its values or leave them empty."""
 
     split: str | None
     url: str | None
@@ -166,7 +166,7 @@ class _FirstRecord:
 
 
 class CaptionRegister:
-    """Find repeated captions by 64-bit digests of ids and texts."""
+    """Finds repeated captions by 64-bit digests of ids and texts."""
 
     def __init__(self, notes: ImportNotes) -> None:
         self._notes = notes
@@ -178,7 +178,7 @@ class CaptionRegister:
         return self._counts[image]
 
     def add(self, record: Record, caption_id: str, image: str, text: str, column: str = "caption_id") -> bool:
-        """Return whether the caption is new; raise ImportProblem if its id has another caption."""
+        """Return whether the caption is new. Raise ImportProblem if its id has another caption."""
         key, content = hash(caption_id), hash((image, one_text(text)))
         if key in self._by_id:
             if self._by_id[key] != content:

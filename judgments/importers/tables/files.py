@@ -1,8 +1,8 @@
 """Read the records of a table, whatever the format of its file.
 
-`read_table` detects JSON lines, CSV, a JSON list, an Excel workbook or Parquet by the first bytes of a file. The
-XML of a workbook is read as a stream, without a tree, within the limits for archives; Parquet is read in a separate
-process. Neither is read in a request.
+`read_table` detects JSON lines, CSV, a JSON list, an Excel workbook or Parquet by the first bytes of a file. The XML
+of a workbook is read as a stream, within the limits for archives. Parquet is read in a separate process. Requests
+read neither workbooks nor Parquet.
 """
 
 from __future__ import annotations
@@ -89,14 +89,14 @@ def _listed(rows: Iterable[tuple[int, dict[int, str]]]) -> list[tuple[int, list[
 
 
 def first_lines(path: Path, encoding: str | None, *, workbook: bool) -> list[tuple[int, list[str]]]:
-    """Return (line, cells) for the first rows of CSV or of a workbook, without interpreting them."""
+    """Return the first rows of CSV or of a workbook as pairs of line number and cells, without interpreting them."""
     if workbook:
         return _listed(islice(_rows(path), MOST_LINES))
     return first_cells(head_of(read_lines(path, encoding=encoding, newline="")))
 
 
 def read_parquet(path: Path, columns: Columns, notes: ImportNotes, encoding: str | None) -> Iterator[Record]:
-    """Yield the rows, numbered from 1."""
+    """Yield the rows of a Parquet file. They are numbered from 1."""
     check_head(MOST_REQUEST_BYTES + 1)
     number = None
     try:

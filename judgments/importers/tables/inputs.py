@@ -16,21 +16,21 @@ from judgments.importers.textio import ImportNotes, ImportProblem, read_lines
 
 INPUTS = Columns((), lenient=True, header_row=1)
 PICTURE = "picture"  # the column with the picture of a row of inputs
-MOST_INPUTS = 200  # columns
+MOST_INPUTS = 200  # columns of a table
 LONGEST_COLUMN = 100  # characters of a column's name
-MOST_CELL = 100_000  # characters
+MOST_CELL = 100_000  # characters of a cell
 
 PAIR_COLUMNS = Columns(("image", "caption"))
 
 
 class InputTable(DatasetSource):
-    """CSV with a column per `${field}` of a HIT template and a row per task, as for MTurk and Turkle.
+    """CSV with a column for each `${field}` of a HIT template and a row for each task, as for MTurk and Turkle.
 
     Column names are case-sensitive. A column `picture` names the row's picture, if pictures are imported.
     """
 
     def rows(self) -> Iterator[InputRow]:
-        """Yield the records, named `row-1`, `row-2` and so on."""
+        """Yield the rows. Their names are `row-1`, `row-2` and so on."""
         count = 0
         for count, record in enumerate(read_csv(self.path, INPUTS, self.notes, self._encoding), 1):
             if count == 1:

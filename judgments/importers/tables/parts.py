@@ -14,14 +14,14 @@ from judgments.importers.records.values import is_blank
 from judgments.importers.tables.standard_columns import CANDIDATE_COLUMNS, CONTENTS, DATASET_COLUMNS, STANDARD
 from judgments.importers.textio import ImportNotes
 
-MOST_LOOKED_AT = 1_000  # records that tell whether a file names systems
+MOST_LOOKED_AT = 1_000  # first records that are searched for names of systems
 
 
 def numbering_items(read: RecordReader) -> RecordReader:
     """Return a reader that names the items of a table without a column `image` by their source texts.
 
-    Items are ``text-1``, ``text-2``, ... in the order of the file. Rows with equal texts are about one item. If a
-    system gives a second output for the same text, this begins another item.
+    Items are ``text-1``, ``text-2`` and so on, in the order of the file. Rows with equal texts are about one item. A
+    second output of a system for the same text begins another item.
     """
 
     def records(path: Path, wanted: Columns, notes: ImportNotes, encoding: str | None) -> Iterator[Record]:
@@ -48,8 +48,8 @@ class TablePart:
     """The part of a table with one system's captions, or with people's.
 
     Attributes:
-        only: rows with this `system`; "" for rows without one; None for all rows.
-        columns: columns that hold a caption each, instead of `caption`.
+        only: take only rows with this `system`; "" takes rows without a system, and None takes all rows.
+        columns: the columns of the captions, if the table has them instead of a column `caption`.
         of_system: whether the captions are a system's, so that an empty cell is an empty output.
         images_alone: whether a dataset gets only the images, without the captions.
     """
@@ -84,7 +84,7 @@ class TablePart:
         wide = Columns(("image",), optional, lenient=True, substitutes=wanted.substitutes)
         for record in records(path, wide, notes, encoding):
             shared = {"image", *wanted.optional}
-            shared -= set(CONTENTS) if self.of_system else set()  # boxes are the dataset's there
+            shared -= set(CONTENTS) if self.of_system else set()  # in other columns, boxes are the dataset's
             about = {name: value for name, value in record.values.items() if name in shared}
             for column in self.columns:
                 if column in record.values if self.of_system else not is_blank(record.values.get(column)):
@@ -93,7 +93,7 @@ class TablePart:
 
 
 def _defines_boxes(record: Record) -> bool:
-    """Return whether a row defines the boxes of its image, instead of naming those in a system's output."""
+    """Return whether a row defines the boxes of its image. Otherwise it names the boxes in a system's output."""
     boxes = record.get("boxes")
     return "{" in boxes if isinstance(boxes, str) else any(isinstance(box, dict) for box in boxes or ())
 

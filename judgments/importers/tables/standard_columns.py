@@ -10,7 +10,7 @@ DATASET_COLUMNS = Columns(
     substitutes={"caption": ("text",)},
 )
 
-# What a system names of an image, and what separates its names in a cell.
+# The columns with the boxes or keywords that a system names for an image, and the separators in their cells.
 CONTENTS = {"boxes": r"[\s;]+", "keywords": ";"}
 
 CANDIDATE_COLUMNS = Columns(

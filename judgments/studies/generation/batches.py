@@ -25,7 +25,7 @@ PLACE_LIMIT = 2**31 - 1  # places of a ranked list
 
 
 def hits_of_row(design: StudyDesign, cells: Mapping[str, str]) -> tuple[HITSpec, ...]:
-    """Draw the HITs for a single row of inputs, without a dataset, for a preview."""
+    """Draw the HITs of a preview from a single row of inputs, without a dataset."""
     image = Image(name="row-1", split="", references=(), fields=tuple(cells.items()))
     kind = KINDS[design.protocol].for_design(design)
     return kind.draw_batch(design, Material(design.dataset, (image,))).hits
@@ -37,7 +37,7 @@ def divide_for_quiz(
     """Return the material without the known items of the quiz, and a function that makes these items.
 
     Raises:
-        DesignError: the feature for quizzes is off, or the material does not suffice.
+        DesignError: the feature for quizzes is off, or the material has too few items.
     """
     if not design.quiz.items:
         return material, tuple
@@ -55,7 +55,7 @@ def build_batch(design: StudyDesign, dataset: Dataset, *, maker: int | None = No
         maker: row id of the study's author; None for a command.
 
     Raises:
-        DesignError: the dataset cannot supply it.
+        DesignError: the dataset cannot supply the batch.
     """
     wanted = (
         {"top-k": design.sampling.k, CROSSED: PLACE_LIMIT}
@@ -83,7 +83,7 @@ def _without_items_of(studies: Collection[str], material: Material, dataset: Dat
     """Return the material without the items that other studies of the dataset judged.
 
     Raises:
-        DesignError: the dataset has no study with one of the names.
+        DesignError: one of the names is not a study of the dataset.
     """
     known = set(Study.objects.filter(dataset=dataset, slug__in=studies).values_list("slug", flat=True))
     for slug in studies:

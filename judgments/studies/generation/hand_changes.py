@@ -1,4 +1,4 @@
-"""Change manually what was drawn, and withdraw control items."""
+"""Change drawn pages of work manually, and withdraw control items."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def change_by_hand(
         seen: the hash of the state that the person saw (``state_of_hand_changes``); "" accepts any state.
 
     Raises:
-        WrongState: somebody changed the study meanwhile, or it was opened or registered.
+        WrongState: the study was changed since the person saw it, or it was opened or registered.
         DesignError: the change cannot be applied.
     """
     lock_study(study, no_key=False)
@@ -101,7 +101,7 @@ def change_by_hand(
         discard_hits(study=study, by=by)
     changes += [change] if change is not None else []
     design = make_design(study.design | {"by_hand": changes})
-    # to take changes back mends a draft that cannot be drawn any more; else what cannot be applied is refused
+    # undoing a change may repair a draft that cannot be drawn; a new change is refused if it cannot be applied
     batch = build_batch(design, study.dataset, maker=study.created_by_id) if drawn or change else None
     changed = change_design(study=study, design=design, user=by, all_by_hand=True)
     if drawn and batch is not None:

@@ -1,4 +1,4 @@
-"""Generate the pages of work of a study, which freezes its design."""
+"""Generate the pages of work of a study. This freezes the study's design."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from judgments.studies.generation.storage import store_batch
 def generate_hits(*, study: Study, progress: Progress = no_progress) -> Batch:
     """Draw and store units, controls and HITs, and freeze the design.
 
-    Drawing only reads, so it does not block workers of other studies. Storing is one transaction.
+    Drawing only reads, so it does not block workers of other studies. All rows are stored in one transaction.
 
     Raises:
-        WrongState: the study has HITs.
+        WrongState: the study already has HITs.
         DesignError: the dataset cannot supply the design.
     """
     batch = draw_hits(study=study, progress=progress)
@@ -52,7 +52,7 @@ def draw_hits(*, study: Study, progress: Progress = no_progress) -> Batch:
 @trusted_keys()
 @transaction.atomic
 def store_hits(*, study: Study, batch: Batch, progress: Progress = no_progress) -> None:
-    """Store a batch. Raise WrongState if the study has HITs, or its design changed since the draw."""
+    """Store a batch. Raise WrongState if the study already has HITs, or if its design changed since the draw."""
     drawn_from = study.design
     notes = study.notes | batch.notes
     if batch.control_count:

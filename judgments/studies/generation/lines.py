@@ -11,7 +11,7 @@ from judgments.drawing.material import Batch, Text, UnitSpec
 
 
 def batch_lines(batch: Batch, design: StudyDesign) -> Iterator[str]:
-    """Yield the batch as canonical JSON lines: pairs, HITs with units, the pool of an arena, quiz items."""
+    """Yield the batch as canonical JSON lines: pairs, HITs with units, an arena's pool, and quiz items."""
     for pair in batch.pairs:
         yield _line(
             {

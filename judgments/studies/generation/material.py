@@ -1,4 +1,4 @@
-"""Read a dataset as the material that a study is drawn from."""
+"""Read a dataset as the material from which a study is drawn."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ def load_material(dataset: Dataset, *, ranked: int | None = None, maker: int | N
     """Read a dataset for generation with six queries, in import order.
 
     Args:
-        maker: row id of the account that made the study (None: a command); unpublished systems of others are left
-            out.
-        ranked: number of places to read of each ranked list. With None, a ranked reference counts as an output only
-            if it is first, and no image is ``retrieved``.
+        maker: row id of the account that made the study; None for a command. Unpublished systems of other accounts are
+            left out.
+        ranked: the number of places to read of each ranked list. If it is None, a ranked reference counts as an output
+            only if it is first, and ``retrieved`` of images is empty.
     """
     references: dict[int, list[Text]] = {}
     texts: dict[int, Text] = {}
@@ -75,9 +75,9 @@ def _outputs(
     texts: Mapping[int, Text],
     ranked: int | None,
 ) -> tuple[dict[int, list[tuple[str, Text]]], dict[int, list[tuple[str, Text, int]]]]:
-    """Return two dicts by image row id: (system, text) outputs, and (system, text, rank) retrievals.
+    """Return two dicts by an image's row id: its outputs (system, text), and its retrievals (system, text, rank).
 
-    Their order does not depend on import order or collation.
+    The order of outputs and retrievals does not depend on import order or collation.
     """
     machines = {pk: system.name for pk, system in systems.items() if not system.human}
     rows = Output.objects.filter(system__dataset=dataset, system__human=False).open_to(maker)

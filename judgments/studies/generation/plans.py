@@ -1,4 +1,4 @@
-"""Count the amounts of a real draw of a design, before its pages of work are generated."""
+"""Count the items and pages of a design on a real draw, before its pages of work are generated."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from judgments.studies.stopping import expected_share
 
 @dataclass(frozen=True, slots=True)
 class StudyPlan:
-    """The amounts that a design gives.
+    """The amounts of a design.
 
     Attributes:
-        judgments: number of answers, including control items.
-        asked: expected share of judgments on units that are asked for, if the design stops early.
-        pool: number of distinct control items, and of HITs per worker before one is repeated.
-        notes: the kind's notes on the draw (relevance: on the filter).
-        asks: requirements for workers, in words.
-        unsaid: requirements that the crowd can neither state nor check; they prevent opening.
+        judgments: the number of answers, including answers to control items.
+        asked: the expected share of judgments that are asked for, if the design stops early.
+        pool: the number of distinct control items, and of HITs that a worker can do before a control item repeats.
+        notes: the kind's notes on the draw, such as numbers of the filter.
+        asks: the requirements for workers, in words.
+        unsaid: the requirements that the crowd can neither state nor check. They prevent opening the study.
     """
 
     units: int

@@ -124,7 +124,7 @@ def store_batch(study: Study, design: StudyDesign, batch: Batch, progress: Progr
 
 
 def store_system_pairs(study: Study, batch: Batch, systems: Mapping[str, int], *, start: int) -> None:
-    """Store the system pairs of an arena, each with its run of units in the pool, from ``start``."""
+    """Store the system pairs of an arena, each with the positions of its units in the pool, from ``start``."""
     names = {pair.key: system_names(pair) for pair in batch.pairs}
     sizes = Counter(names[unit.pair] for unit in batch.pool)
     starts = chain((0,), accumulate(sizes.values()))
@@ -156,9 +156,9 @@ def _ids_in_order(model: type[HIT | Unit], study: Study) -> npt.NDArray[np.int64
 
 
 def _captions(dataset: Dataset, batch: Batch) -> dict[str, int]:
-    """Store the texts of control items and of manual changes that the dataset lacks, as candidates without a system.
+    """Store texts of control items and manual changes that the dataset lacks, as candidates without a system.
 
-    Return text key -> row id of all captions of the dataset.
+    Return the row ids of all captions of the dataset, by text key.
     """
     captions = dict(Caption.objects.filter(dataset=dataset).values_list("key", "pk"))
     unit_groups = chain((hit.units for hit in batch.hits), (group.units for group in batch.quiz))
@@ -178,7 +178,7 @@ def _captions(dataset: Dataset, batch: Batch) -> dict[str, int]:
                 for key, text in lacking.items()
             ),
             batch_size=ROWS_AT_ONCE,
-            ignore_conflicts=True,  # another study of the dataset may store the same ones concurrently
+            ignore_conflicts=True,  # another study of the dataset may store the same texts concurrently
         )
         captions = dict(Caption.objects.filter(dataset=dataset).values_list("key", "pk"))
     return captions

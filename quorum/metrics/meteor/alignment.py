@@ -1,8 +1,8 @@
 """The alignment of a candidate with a reference, and its statistics.
 
-The best alignment matches the most words, each at most once; then it has the fewest chunks, then the smallest sum of
-distances between the starts of matches (Lavie, Denkowski 2009; Denkowski, Lavie 2011). A match that shares no word with
-another is taken at once; `beam_search` chooses among the others.
+The best alignment matches the most words, each at most once. Of several such alignments, it has the fewest chunks; of
+these, the smallest sum of distances between the starts of matches (Lavie, Denkowski 2009; Denkowski, Lavie 2011). A
+match that shares no word with another match is always taken; `beam_search` chooses among the others.
 """
 
 from quorum.metrics.meteor.beam_search import NONE, AlignedTexts, Workspace, search
@@ -21,8 +21,8 @@ from quorum.metrics.meteor.relations import EXACT
 from quorum.numeric.arrays import Ints
 from quorum.numeric.compiling import compiled
 
-# Columns of the statistics: words of candidate and reference, function words of both, for each stage four counts of
-# matched words (content words of candidate and reference, function words of both), chunks.
+# Columns of the statistics: words of candidate and reference; function words of both; for each stage, four counts of
+# matched words (content words of candidate and reference, function words of both); chunks.
 LENGTH_1, LENGTH_2, FUNCTION_1, FUNCTION_2, MATCHED = range(5)
 PER_STAGE = 4
 CHUNKS = MATCHED + 4 * PER_STAGE
@@ -39,7 +39,10 @@ def align(
     matches: Matches,
     statistics: Ints,
 ) -> Matches:
-    """Write the statistics (FIELDS,) of the best alignment; return the array of matches, which may have grown."""
+    """Write the (FIELDS,) statistics of the best alignment.
+
+    Return the array of matches, which is a new one if it was full.
+    """
     begin_1, begin_2 = lookup.starts[candidate_text], lookup.starts[reference_text]
     length_1, length_2 = (
         lookup.starts[candidate_text + 1] - begin_1,
@@ -85,7 +88,7 @@ def _take_only_choices(
 ) -> tuple[int, bool, Matches]:
     """Take the matches that share no word with other matches.
 
-    Return the word of the reference at which `matches` begins, whether any matches are left, and `matches`.
+    Return the word of the reference at which `matches` begins, whether any matches remain to be chosen, and `matches`.
     """
     chosen, counts, taken, ends = work.chosen, work.counts, work.taken, work.ends
     cover_1, cover_2 = work.cover_1, work.cover_2
@@ -137,7 +140,7 @@ def _take_only_choices(
 
 @compiled
 def _count(lookup: Lookup, begin_1: int, pair: AlignedTexts, chosen: Matches, statistics: Ints) -> None:
-    """Count the chosen matches by stage and kind of word, and the chunks; `begin_1` is the candidate's first word."""
+    """Count the chosen matches by stage and kind of word, and the chunks. `begin_1` is the candidate's first word."""
     is_function = lookup.is_function
     position, open_end = 0, NONE
     while position < pair.end - pair.begin:

@@ -1,12 +1,12 @@
 """The beam search for METEOR's best alignment.
 
-It goes through the reference from left to right and keeps the `BEAM` best partial alignments; of equally good ones, the
-first. As in the official program:
+The search goes through the reference from left to right and keeps the `BEAM` best partial alignments. Of equally good
+ones, it keeps the first. Two rules are those of the official program:
 
 - A match of n words counts n on each side in the exact stage, and n / 2 rounded down in the others, so that a single
   stem or synonym is taken only if it costs no chunk and no distance.
-- The distance of a choice is not added to that choice, but to the later choices at the same word; one of these is to
-  leave the word unmatched.
+- The distance of a choice is not added to that choice, but to the later choices at the same word. One of these choices
+  is to leave the word unmatched.
 """
 
 from typing import NamedTuple
@@ -49,7 +49,7 @@ WHERE, BEFORE = COLUMNS, COLUMNS + 1
 
 
 class AlignedTexts(NamedTuple):
-    """Two texts to align: number and length of the candidate's text, and the bounds of the reference's words."""
+    """Two texts to align: the number and length of the candidate's text, and the bounds of the reference's words."""
 
     text: int
     length: int
@@ -58,13 +58,15 @@ class AlignedTexts(NamedTuple):
 
 
 class Workspace(NamedTuple):
-    """Arrays reused by every alignment.
+    """Arrays that every alignment reuses.
 
-    For each word of the reference: chosen (longest, COLUMNS) has the match taken, or a match of no words; ends and
-    counts locate the matches that begin there; taken says whether a match taken before the search covers it.
+    For each word of the reference: chosen (longest, COLUMNS) has the match taken, or a match of no words. ends and
+    counts locate the matches that begin at the word. taken says whether a match taken before the search covers the
+    word.
 
-    cover_1, cover_2: number of matches that cover each word of candidate and reference. states: (2, BEAM, USED + limbs)
-    partial alignments of this step and the next. offers (BEAM, OFFER), ranks (BEAM,): the best offers, and their order.
+    cover_1, cover_2: number of matches that cover each word of candidate and reference. states: (2, BEAM, USED +
+    limbs) partial alignments of this step and the next. offers: (BEAM, OFFER) the best offers. ranks: (BEAM,) their
+    order.
     """
 
     chosen: Matches
@@ -105,7 +107,10 @@ def search(
     matches: Matches,
     first: int,
 ) -> Matches:
-    """Choose among the matches that are left; `matches` holds those of the reference's words from `first` on."""
+    """Choose among the matches that remain. `matches` holds the matches of the reference's words from `first` on.
+
+    Return the array of matches, which is a new one if it was full.
+    """
     chosen, ends, taken, counts = work.chosen, work.ends, work.taken, work.counts
     offers, ranks, choices = work.offers, work.ranks, work.choices
     length_2 = pair.end - pair.begin
@@ -169,7 +174,7 @@ def search(
 
 @compiled
 def _step(states: NDArray[np.int64], live: int, chosen: Matches, position: int) -> None:
-    """Extend all partial alignments over a word without a choice: its match was taken before, or it has no match."""
+    """Extend all partial alignments by a word without a choice: its match was taken before, or it has no match."""
     first, length = chosen[position, POSITION], chosen[position, IN_REFERENCE]
     worth = _match_score(chosen, position)
     for path in range(live):

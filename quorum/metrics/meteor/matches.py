@@ -1,9 +1,11 @@
 """Compiled loops that find METEOR's matches of a candidate with a reference.
 
-Matches have the order of the official program, because the search keeps the first of equally good alignments: equal
-words, stems, synonyms, each from left to right in the candidate; then phrases of the reference with a paraphrase in the
-candidate, by length, then by their order in the table; then phrases of the candidate that paraphrase one of the
-reference, from left to right, by length, then by their order in the table.
+Matches have the order of the official program, because the search keeps the first of equally good alignments:
+
+1. equal words, stems and synonyms, from left to right in the candidate;
+2. phrases of the reference that have a paraphrase in the candidate, by length, then by their order in the table;
+3. phrases of the candidate that paraphrase a phrase of the reference, from left to right, by length, then by their
+   order in the table.
 """
 
 from typing import NamedTuple
@@ -35,7 +37,7 @@ PHRASE_BITS, POSITION_BITS = 4, 27
 class Lookup(NamedTuple):
     """Data that all captions share.
 
-    enough: number of matches; `find_matches` stops after the word with which it has found that many.
+    enough: number of matches after which `find_matches` stops, at the end of a word.
     """
 
     tokens: Numbers
@@ -49,9 +51,9 @@ class Lookup(NamedTuple):
 class CandidateWords(NamedTuple):
     """Positions of the candidate's words and phrases, as linked lists from left to right that end with -1.
 
-    Words: first_position (vocabulary,), next_position. Phrases: first_occurrence (phrases,), next_occurrence,
-    occurrence_positions. replaceable, replacing: (phrases,) the last text that has a paraphrase of this phrase, and the
-    last text that has a phrase which this one paraphrases.
+    The lists of words are first_position (vocabulary,) and next_position. The lists of phrases are first_occurrence
+    (phrases,), next_occurrence and occurrence_positions. replaceable: (phrases,) the last text that has a paraphrase of
+    the phrase. replacing: (phrases,) the last text that has a phrase which this phrase paraphrases.
     """
 
     first_position: Numbers
@@ -119,8 +121,8 @@ def find_matches(
 ) -> tuple[Matches, int]:
     """Find the matches of candidate `text`, whose words `candidate` holds, with the reference's words begin to end - 1.
 
-    Fill `matches` (any size, COLUMNS), replaced by a larger array if full, and `ends`, the end of each word's matches.
-    Return the array, and the word at which the search stopped.
+    Fill `matches` (any size, COLUMNS), which is replaced by a larger array if full, and `ends`, which has the end
+    of each word's matches. Return the array of matches, and the word at which the search stopped.
     """
     phrases = lookup.phrases
     count = 0
@@ -214,7 +216,7 @@ def _with_room(matches: Matches, count: int) -> Matches:
 
 @compiled
 def _put_in_order(matches: Matches, first: int, end: int) -> None:
-    """Sort the matches of one word by their order (Shell 1959); most words have two or three."""
+    """Sort the matches of one word by their sort key (Shell 1959). Most words have two or three matches."""
     gap = (end - first) // 2
     while gap > 0:
         for index in range(first + gap, end):

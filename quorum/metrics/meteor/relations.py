@@ -13,20 +13,23 @@ from quorum.numeric.arrays import Ints, Numbers, starts_of
 
 EXACT, STEM, SYNONYM, PARAPHRASE = range(4)
 STAGES = ("exact", "stem", "synonym", "paraphrase")
-ALL = "all"  # every stage for which tables are found
+ALL = "all"  # every stage whose tables are installed
 
-# Each stage needs those before it, so a choice of stages is the number of stages.
+# Each stage needs the stages before it, so the number of stages says which they are.
 STAGE_CHOICES = tuple("-".join(STAGES[: count + 1]) for count in range(len(STAGES)))
 
 # WordNet's rules for the basic form of a noun, a verb, an adjective (Princeton University, WordNet 3.0): the first
 # replacement that gives an entry of WordNet counts.
 _BASES = "s: ses:s xes:x zes:z ches:ch shes:sh men:man ies:y s: ies:y es:e es: ed:e ed: ing:e ing: er: est: er:e est:e"
 _ENDINGS = tuple(rule.partition(":")[::2] for rule in _BASES.split())
-_SHORT = 2  # letters; words so short have no other basic form
+_SHORT = 2  # letters; words of up to this length have no other basic form
 
 
 class Relations(NamedTuple):
-    """The words that each word matches: w matches `tokens[starts[w]:starts[w + 1]]`, itself included, at `stages`."""
+    """The words that each word matches.
+
+    Word w matches `tokens[starts[w]:starts[w + 1]]`, itself included, at `stages`.
+    """
 
     starts: Ints
     tokens: Numbers
@@ -73,7 +76,7 @@ def _synonym_sets(vocabulary: Sequence[str], synonyms: Synonyms) -> tuple[Ints, 
     entry = np.array(entries, dtype=np.int64)
     counts = synonyms.starts[entry + 1] - synonyms.starts[entry]
     sets = synonyms.sets[ranges(synonyms.starts[entry], counts)].astype(np.int64)
-    # Both are below 2 ** 31.
+    # Both numbers are below 2 ** 31.
     pairs = np.unique((np.repeat(np.array(tokens, dtype=np.int64), counts) << 31) | sets)
     return pairs >> 31, pairs & ((1 << 31) - 1)
 

@@ -4,10 +4,11 @@ Matches are weighted by stage, content words by delta and function words by 1 - 
 
     F = P R / (alpha P + (1 - alpha) R),  Pen = gamma (chunks / matches) ^ beta,  METEOR = (1 - Pen) F
 
-METEOR's option `-norm` splits and joins words again (Denkowski, Lavie 2011). Its rules, found in the official program,
-split hyphens (`t-shirt` -> `t shirt`), contractions, and full stops of words that are not abbreviations. No rule looks
-past a plain word, one of letters and digits only. So only runs of other words are processed, each distinct run once;
-the plain word before or after a run is replaced by a small letter, a capital or a digit (`_stand_in`).
+METEOR's option `-norm` splits and joins words again (Denkowski, Lavie 2011). Its rules were found in the official
+program. They split hyphens (`t-shirt` becomes `t shirt`), contractions, and full stops of words that are not
+abbreviations. No rule looks past a plain word, which has only letters and digits. So only runs of other words are
+processed, each distinct run once. The plain word before or after a run is replaced by a small letter, a capital or a
+digit (`_stand_in`).
 """
 
 import re
@@ -46,7 +47,7 @@ _LETTERS = (
 _ALPHANUMERIC = "0-9" + _LETTERS
 _BLANKS = " \t\n\x0b\f\r"
 
-# Applied in this order; a rule is not applied to its own replacements.
+# Rules are applied in this order. A rule is not applied to its own replacements.
 _RULES = tuple(
     (re.compile(pattern), replacement)
     for pattern, replacement in (
@@ -73,8 +74,8 @@ _OTHER_BLANKS = re.compile("[ \xa0\u2000-\u200a\u202f\u205f\u3000]+")
 _CONTROL = "".join(map(chr, range(33)))
 _CUT = re.compile(r"[ \t\n\f\r]+")
 ALPHA, BETA, GAMMA, DELTA = 0.85, 0.20, 0.60, 0.75
-ENOUGH = 500_000  # matches kept in memory at once
-WEIGHTS = (1.0, 0.6, 0.8, 0.6)  # by stage
+ENOUGH = 500_000  # number of matches kept in memory at once
+WEIGHTS = (1.0, 0.6, 0.8, 0.6)  # weights by stage
 _WEIGHTS = np.array(WEIGHTS)
 
 
@@ -92,7 +93,7 @@ def normalised_line(line: str, abbreviations: Mapping[str, bool]) -> list[str]:
 
 
 def _with_full_stop(word: str, following: str, abbreviations: Mapping[str, bool]) -> str:
-    """Return the word with its full stop unchanged or separated by a blank.
+    """Return the word with its full stop, either unchanged or separated by a blank.
 
     An acronym (`u.s.`) loses its full stops.
     """
@@ -126,7 +127,7 @@ def normalised(texts: TokenizedTexts, abbreviations: Mapping[str, bool]) -> Toke
 
 @compiled
 def _runs(tokens: Numbers, starts: Ints, plain: Flags) -> tuple[Ints, Ints]:
-    """Return the starts and ends of all runs of words that are not plain; a run does not extend beyond its text."""
+    """Return the starts and ends of all runs of words that are not plain. A run does not extend beyond its text."""
     begins = np.empty(tokens.size, dtype=np.int64)
     ends = np.empty(tokens.size, dtype=np.int64)
     runs = 0
@@ -147,7 +148,7 @@ def _runs(tokens: Numbers, starts: Ints, plain: Flags) -> tuple[Ints, Ints]:
 def _new_words(
     texts: TokenizedTexts, begins: Ints, ends: Ints, known: dict[str, int], abbreviations: Mapping[str, bool]
 ) -> tuple[Numbers, Numbers, Ints]:
-    """Return each run's number among the distinct runs, the normalised words of these, and their bounds."""
+    """Return each run's number among the distinct runs, the normalised words of the distinct runs, and their bounds."""
     text = np.searchsorted(texts.starts, begins, side="right") - 1
     left = np.where(begins > texts.starts[text], "a", "")
     last = ends == texts.starts[text + 1]
@@ -210,7 +211,7 @@ def _spliced(
 
 
 def _stand_in(word: str) -> str:
-    """Return the placeholder of a plain word, "a", "A" or "0", with the same effect on a full stop before it."""
+    """Return a placeholder of a plain word: "a", "A" or "0", which has the same effect on a full stop before it."""
     if "a" <= word[:1] <= "z":
         return "a"
     return "0" if "0" <= word[:1] <= "9" else "A"
@@ -218,13 +219,13 @@ def _stand_in(word: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class MeteorStatistics:
-    """Counts for METEOR of each candidate with its best reference; `alignment` has the columns."""
+    """Counts of each candidate with its best reference, for METEOR. `alignment` documents the columns."""
 
     counts: NDArray[np.int64]
 
 
 def available_stages() -> int:
-    """Return the number of stages that the installed tables support; the tables are not read."""
+    """Return the number of stages that the installed tables support, without reading the tables."""
     tables = available_tables()
     if tables.paraphrases:
         return len(STAGES)
@@ -232,7 +233,10 @@ def available_stages() -> int:
 
 
 def stages_named(name: str) -> int:
-    """Return the number of stages of ALL or of one of STAGE_CHOICES, without reading tables. Raise MissingTables."""
+    """Return the number of stages of ALL, or of one of STAGE_CHOICES, without reading tables.
+
+    Raise MissingTables if a stage needs a table that is not installed.
+    """
     known = available_stages()
     count = len(STAGES) if name == ALL else STAGE_CHOICES.index(name) + 1
     if count > known:
@@ -247,9 +251,9 @@ def stages_named(name: str) -> int:
 def meteor_statistics(
     comparison: Comparison, view: View, tables: Tables, stages: int, enough: int = ENOUGH
 ) -> MeteorStatistics:
-    """Align every candidate with its references by the first `stages` stages; keep the first of the best references.
+    """Align every candidate with its references by the first `stages` stages, and keep the best reference of each.
 
-    About `enough` matches of two long texts are kept in memory at once.
+    Of equally good references, the first is kept. About `enough` matches of two long texts are kept in memory at once.
     """
     tokens = comparison.cached(
         ("meteor", view, tables.digest), lambda: normalised(comparison.tokens(view), tables.abbreviations)
@@ -332,7 +336,7 @@ def _scores(counts: NDArray[np.int64], weights: Floats) -> Floats:
 
 
 class _Terms(NamedTuple):
-    """P, R, F and Pen of the module's formula; all 0 without a match."""
+    """P, R, F and Pen of the module's formula, all 0 without a match."""
 
     precision: float
     recall: float
@@ -344,7 +348,7 @@ class _Terms(NamedTuple):
 def _terms(counts: Ints, weights: Floats) -> _Terms:
     weighted = np.zeros(2)
     matched = np.zeros(2)
-    for kind in range(2):  # content words, then function words: sums in the order of the program
+    for kind in range(2):  # content words, then function words: add in the program's order
         for stage in range(weights.size):
             for side in range(2):
                 count = counts[MATCHED + PER_STAGE * stage + 2 * kind + side]

@@ -1,7 +1,8 @@
 """The tables of METEOR 1.5 for English: function words, abbreviations, WordNet synonyms, paraphrases.
 
-They are not part of Quorum. The official program's jar holds all tables except the paraphrases, which are in a
-compressed file next to it. The package pycocoevalcap 1.2 ships both (requirements-meteor.txt); a user may also set
+They are not part of Quorum. The official program's jar has all tables except the paraphrases, which are in a
+compressed file next to the jar. The package pycocoevalcap 1.2 ships both (requirements-meteor.txt). A user may also
+set
 
     QUORUM_METEOR_DATA   a folder, a jar or pycocoevalcap's wheel; `none` for no tables
     QUORUM_METEOR_CACHE  a folder for the parsed tables; default: `quorum` in the user's cache folder
@@ -36,7 +37,7 @@ from quorum.numeric.compiling import compiled
 DATA = "QUORUM_METEOR_DATA"
 CACHE = "QUORUM_METEOR_CACHE"
 FORMAT = 1  # version of the stored arrays; raise it when their content changes
-BLOCK = 1 << 24  # bytes of text read at once
+BLOCK = 1 << 24  # number of bytes of text read at once
 LONGEST = 15  # words of a phrase; the sort key of matches has no room for more
 JAR = "meteor-1.5.jar"
 PARAPHRASES = "paraphrase-en.gz"
@@ -70,10 +71,10 @@ class Synonyms:
 
 @dataclass(frozen=True, slots=True)
 class Paraphrases:
-    """Phrases and their paraphrases; phrase p has the words `tokens[starts[p]:starts[p + 1]]`, numbers in `vocabulary`.
+    """Phrases and their paraphrases. Phrase p has the words `tokens[starts[p]:starts[p + 1]]`, numbers in `vocabulary`.
 
-    Phrases with paraphrases come first: those of phrase p are `targets[target_starts[p]:target_starts[p + 1]]`, in the
-    order of the table.
+    Phrases that have paraphrases come first. The paraphrases of phrase p are
+    `targets[target_starts[p]:target_starts[p + 1]]`, in the order of the table.
     """
 
     vocabulary: list[str]
@@ -95,7 +96,7 @@ class Paraphrases:
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """The tables; abbreviations[a] is whether abbreviation a keeps its full stop only before a number."""
+    """The tables. abbreviations[a] is whether abbreviation a keeps its full stop only before a number."""
 
     digest: str
     function_words: frozenset[str]
@@ -128,13 +129,13 @@ class AvailableTables(NamedTuple):
 
 
 def available_tables() -> AvailableTables:
-    """Return which tables are installed, without reading them. Raise InvalidFile."""
+    """Return which tables are installed, without reading them. Raise InvalidFile if QUORUM_METEOR_DATA is wrong."""
     source = _source(os.environ.get(DATA, ""))
     return AvailableTables(source is not None, source is not None and source.paraphrases is not None)
 
 
 def find_tables() -> Tables:
-    """Return the tables found, or NOTHING. Raise InvalidFile."""
+    """Return the installed tables, or NOTHING. Raise InvalidFile if a file is not readable as METEOR's."""
     source = _source(os.environ.get(DATA, ""))
     return _read(source) if source else NOTHING
 
@@ -216,9 +217,9 @@ def _members(source: _Source) -> dict[str, bytes]:
 
 
 def _tail(source: _Source) -> bytes:
-    """Return the last 8 bytes of the gzip file of paraphrases, or no bytes if there is no such file.
+    """Return the last 8 bytes of the gzip file of paraphrases, or b"" if there is no such file.
 
-    They are its checksum and length, which identify its content.
+    These bytes are the file's checksum and length, which identify its content.
     """
     if source.paraphrases is None:
         return b""
@@ -265,7 +266,10 @@ def _synonyms(arrays: Arrays, lines: list[str]) -> Synonyms:
 
 
 def read_paraphrases(packed_text: IO[bytes], name: str) -> Arrays:
-    """Read a gzip file with three lines per entry: a probability (ignored), a phrase, a paraphrase."""
+    """Read a gzip file with three lines per entry: a probability (ignored), a phrase, and a paraphrase of it.
+
+    Raise InvalidFile if the file is damaged, has other lines, or has a phrase of more than LONGEST words.
+    """
     try:
         sources, targets = _phrases(packed_text)
     except (pa.ArrowInvalid, OSError):
@@ -354,7 +358,7 @@ def _unpacked(array: NDArray[np.uint8]) -> list[str]:
 
 
 class Phrases(NamedTuple):
-    """Phrases of the captions that are related by a paraphrase in the captions.
+    """Phrases of the captions that have, or are, a paraphrase of another phrase of the captions.
 
     phrase_of_node: the phrase that ends at a node of `trie`, or -1. Phrase p may be replaced by the phrases
     `targets[target_starts[p]:target_starts[p + 1]]`, and may itself replace
@@ -378,10 +382,10 @@ def no_phrases() -> Phrases:
 
 
 def phrases_in(texts: TokenizedTexts, table: Paraphrases) -> Phrases:
-    """Reduce the paraphrase table to the phrases of the captions.
+    """Return the paraphrase table restricted to phrases that occur in the captions.
 
-    A trie of the phrases whose words all occur is used to mark, in one pass over the captions, the phrases that occur.
-    A smaller trie holds these.
+    First a trie of all phrases whose words occur is built. One pass over the captions marks the phrases that occur
+    as a whole. The smaller trie of the result holds only these.
     """
     number_of = {word: number for number, word in enumerate(texts.vocabulary)}
     new = np.array([number_of.get(word, -1) for word in table.vocabulary], dtype=np.int32)
@@ -428,7 +432,10 @@ def _with_known_words(phrases: Ints, table: Paraphrases, known: Flags) -> Flags:
 
 
 def _renumbered(left: Ints, right: Ints, size: int) -> tuple[Ints, Ints, Ints]:
-    """Renumber the phrases of both columns without gaps; return both, and the old numbers, which are below `size`."""
+    """Renumber the phrases of both columns without gaps.
+
+    Return both columns, and the old numbers, which are below `size`.
+    """
     used = np.zeros(size, dtype=np.bool_)
     used[left] = used[right] = True
     new = np.cumsum(used) - 1

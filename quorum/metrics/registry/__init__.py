@@ -1,4 +1,4 @@
-"""The metrics by name, and their scores with signatures.
+"""Names of metrics, and the function `score`, which returns their scores with signatures.
 
 To add a metric, write its function in a module of `quorum.metrics`, its computation in `computing`, and its declaration
 in `METRICS` (`built_in`). A package of your own adds one by an entry point of the group `quorum.metrics`

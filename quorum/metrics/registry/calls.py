@@ -16,7 +16,7 @@ IGNORED_FIELDS = ("own",)
 
 @dataclass(frozen=True, slots=True)
 class MetricCall:
-    """A metric with all its settings, from a signature."""
+    """A metric with all settings that a signature states."""
 
     metric: str
     tokenizer: str
@@ -29,7 +29,7 @@ class MetricCall:
         references: Sequence[Sequence[str]],
         document_corpus: Sequence[Sequence[str]] | None = None,
     ) -> MetricScore:
-        """Score captions. Raise InvalidInput if the result has another signature."""
+        """Return the scores of captions. Raise InvalidInput if the result has another signature."""
         result = score(
             candidates, references, [self.metric], self.tokenizer, document_corpus, **self.options
         ).scores[self.metric]
@@ -44,7 +44,8 @@ def call_of(signature: str) -> MetricCall:
     """Return the call that a signature describes.
 
     The call does not change captions or references before scoring (`own:dropped`); the caller must do so. Raise
-    BadSignature, UnknownName and InvalidInput.
+    UnknownName if the signature names an unknown metric, tokenizer or option, InvalidInput if an option has a wrong
+    value, and BadSignature if a field is missing, unknown, or different from what the metric writes.
     """
     parsed = parse_version(signature, VERSION).without(*IGNORED_FIELDS)
     signature = str(parsed)

@@ -30,7 +30,7 @@ class Option:
             return str(value)
         whole = isinstance(self.default, int)
         expected = f"{'a whole number' if whole else 'a number'} from {self.low:g} to {self.high:g}"
-        # A bool is an int to Python, but no number that a caller means.
+        # A bool is an int in Python, but no caller means a number by it.
         number: Any = value
         is_number = isinstance(number, Integral if whole else Real) and not isinstance(number, bool)
         if not is_number or not self.low <= number <= self.high:
@@ -40,7 +40,7 @@ class Option:
 
 @dataclass(frozen=True)
 class ComputedScores:
-    """A metric's scores; `shown` has the values of the signature fields that `Metric.computed` names."""
+    """A metric's scores. `shown` has the values of the signature fields that `Metric.computed` names."""
 
     corpus: float
     images: Floats
@@ -55,13 +55,14 @@ class Metric:
     """The declaration of a metric.
 
     Attributes:
-        statistics: a phrase that says how the corpus score follows from the scores of captions.
-        tokenizer: set if the metric's definition fixes the tokenizer.
+        statistics: a phrase that says how the corpus score is computed from the scores of captions.
+        tokenizer: the tokenizer that the metric's definition requires, or None if users may choose one.
         change: a key of `text.changes.CHANGES`; `@name` in it stands for the value of the option `name`.
-        shown: fixed signature fields; `computed` names the fields that only the computation knows.
-        uses_documents: whether scores depend on the document corpus. weighs_by_documents: whether they do so through
-            document frequencies.
-        check: called before anything is computed; raises MissingTables.
+        shown: signature fields with fixed values.
+        computed: names of the signature fields whose values only the computation knows.
+        uses_documents: whether scores depend on the document corpus.
+        weighs_by_documents: whether scores depend on the document corpus through document frequencies.
+        check: a function that is called before anything is computed; it raises MissingTables if tables are missing.
         cuts_words: whether a tokenizer of Quorum splits the texts, which the signature then names.
     """
 

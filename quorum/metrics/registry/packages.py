@@ -1,4 +1,4 @@
-"""Metrics of installed packages, which are entry points of the group `quorum.metrics`."""
+"""Metrics of other installed packages, which declare them as entry points of the group `quorum.metrics`."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -28,10 +28,10 @@ TextScores = Callable[[Sequence[str], Sequence[Sequence[str]], Settings], Sequen
 def text_metric(
     name: str, what: str, function: TextScores, *, options: Mapping[str, Option] | None = None
 ) -> Metric:
-    """Return the declaration of a metric that `function` computes; its corpus figure is the mean of the scores.
+    """Return the declaration of a metric that `function` computes. Its corpus figure is the mean of the scores.
 
     The function gets n candidates, n lists of references and the options' values. It returns n scores; higher is
-    better.
+    better. The metric raises PackageFailed if the function fails or does not return n finite numbers.
     """
 
     def compute(comparison: Comparison, view: View, settings: Settings) -> ComputedScores:
@@ -72,7 +72,10 @@ def package_metrics() -> dict[str, EntryPoint]:
 
 
 def package_names() -> list[str]:
-    """Return the names of ``package_metrics``, or none if two packages share a name, which `metric_named` reports."""
+    """Return the names of ``package_metrics``.
+
+    If two packages share a name, return an empty list; `metric_named` reports this error.
+    """
     try:
         return list(package_metrics())
     except PackageFailed:
@@ -84,7 +87,10 @@ def _package_of(point: EntryPoint) -> str:
 
 
 def metric_named(text: str) -> Metric:
-    """Return the metric that `text` names, perhaps followed by options. Raise UnknownName or PackageFailed."""
+    """Return the metric that `text` names; options may follow the name.
+
+    Raise UnknownName if there is no such metric, and PackageFailed if its package cannot be loaded.
+    """
     name = text.partition("|")[0]
     if name in METRICS:
         return METRICS[name]

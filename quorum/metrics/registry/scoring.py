@@ -15,12 +15,12 @@ from quorum.numeric.arrays import Floats
 from quorum.numeric.signatures import BadSignature, Signature, Value, name_given, parse
 
 VERSION = "1.0"
-FEW_DOCUMENTS = 10  # with fewer, document frequencies do not tell common words from rare ones
+FEW_DOCUMENTS = 10  # with fewer, document frequencies do not distinguish common words from rare ones
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MetricScore:
-    """A metric's scores; `images` (n,) is read-only."""
+    """A metric's scores. `images` (n,) is read-only."""
 
     corpus: float
     images: Floats
@@ -36,7 +36,7 @@ class MetricScore:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scores:
-    """Scores by metric, under the names given to `score`; `warnings` name scores with little meaning."""
+    """Scores by metric, under the names given to `score`. `warnings` name scores that mean little, and why."""
 
     scores: Mapping[str, MetricScore]
     tokenizer: str
@@ -74,13 +74,16 @@ def score(
 
 
 def check_metrics(metrics: Iterable[str]) -> None:
-    """Raise MetricsError for metrics that `score` would refuse."""
+    """Raise MetricsError if `score` would refuse one of the metrics."""
     _chosen(metrics, {})
 
 
 @dataclass(frozen=True)
 class PreparedReferences:
-    """References, one list per image, tokenised once for many systems; each list is one document of CIDEr's corpus."""
+    """References tokenised once for many systems, with one list per image.
+
+    Each list is one document of CIDEr's corpus.
+    """
 
     references: Sequence[list[str]]
     metrics: tuple[str, ...]
@@ -98,7 +101,7 @@ class PreparedReferences:
         used = dict.fromkeys(metric_named(name).tokenizer or tokenizer for name in names)
         texts = [text for group in references for text in group]
         cuts = tuple(NumberedTexts.of(texts, View(tokenizer_named(name))) for name in used)
-        # Copy each list: two images with the same list object would become one group.
+        # Copy each list, because two images with the same list object would become one group.
         return cls([list(group) for group in references], names, tokenizer, cuts)
 
     def score(self, candidates: Sequence[str]) -> Scores:
@@ -196,7 +199,7 @@ def _empty_captions(comparison: Comparison) -> tuple[str, ...]:
 
 
 def _without_tokens(comparison: Comparison, views: Mapping[str, View]) -> Iterator[str]:
-    """Warn of texts in which a tokenizer finds no token, as an ASCII tokenizer does in Chinese."""
+    """Yield a warning for each tokenizer that finds no token in some texts, as an ASCII tokenizer does in Chinese."""
     for tokenizer, view in views.items():
         nothing = comparison.tokens(view).lengths == 0
         captions = int((nothing[: comparison.size] & ~comparison.empty).sum())

@@ -26,7 +26,7 @@ def _without(texts: TokenizedTexts, dropped: Callable[[], frozenset[str]]) -> To
 
 _STOP: Step = partial(_without, dropped=smart_stop_words)
 
-# Porter's published rules leave nothing of the word `s`; programs that join stems with blanks lose it.
+# Porter's published rules turn the word `s` into an empty stem, which programs that join stems with blanks lose.
 _EMPTY: Step = partial(_without, dropped=lambda: frozenset([""]))
 
 _PORTER = _stemmed(porter)

@@ -1,11 +1,11 @@
 """Porter's stemmer in three versions: his paper, his program, and the ROUGE script.
 
 Words are lower-case. Porter 1980, *An algorithm for suffix stripping*; Lin 2004, *ROUGE*. Porter's released program,
-which V15 and the ROUGE script use, differs from his paper: words of one or two letters stay, `bli` becomes `ble`
-(paper: `abli` -> `able`), and `logi` becomes `log`.
+which V15 and the ROUGE script use, differs from his paper: it does not change words of one or two letters, it replaces
+`bli` by `ble` (the paper replaces `abli` by `able`), and it replaces `logi` by `log`.
 
-The ROUGE-1.5.5 script leaves words of up to three letters alone. In its step 4, -ment, then -ent or -ion are removed
-after another suffix (`governmental` -> `govern`). With -m it first looks up irregular forms.
+The ROUGE-1.5.5 script does not change words of up to three letters. Its step 4 removes -ment, and then -ent or -ion,
+after another suffix (`governmental` becomes `govern`). With -m it first looks up irregular forms.
 """
 
 import re
@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 
 from quorum.metrics.text.word_lists import wordnet_exceptions
 
-SHORT = 2  # letters; the released program leaves such words alone
-ROUGE_SHORT = 3  # letters; the ROUGE script leaves these alone too
+SHORT = 2  # letters; the released program does not change words of up to this length
+ROUGE_SHORT = 3  # letters; the ROUGE script does not change words of up to this length
 
 
 def suffix_rules(text: str) -> dict[str, str]:
@@ -51,22 +51,22 @@ _ENDINGS = {id(table): _ending(table) for table in _TABLES}
 
 
 def porter_1980(tokens: Sequence[str]) -> list[str]:
-    """Stem as in Porter's paper."""
+    """Return the stems of words by the rules of Porter's paper."""
     return [_stem(word, _STEP_2) for word in tokens]
 
 
 def porter(tokens: Sequence[str]) -> list[str]:
-    """Stem as Porter's released program does."""
+    """Return the stems of words by the rules of Porter's released program."""
     return [word if len(word) <= SHORT else _stem(word, _STEP_2_RELEASED) for word in tokens]
 
 
 def rouge_stems(tokens: Sequence[str]) -> list[str]:
-    """Stem as the ROUGE-1.5.5 script does, without its irregular forms."""
+    """Return the stems of words by the rules of the ROUGE-1.5.5 script, without its irregular forms."""
     return [_rouge_stem(word) for word in tokens]
 
 
 def rouge_wordnet_stems(tokens: Sequence[str]) -> list[str]:
-    """Stem as the ROUGE-1.5.5 script does with -m: look up irregular forms first."""
+    """Return the stems of words by the ROUGE-1.5.5 script with -m, which looks up irregular forms first."""
     irregular = wordnet_exceptions()
     return [irregular.get(word) or _rouge_stem(word) for word in tokens]
 
@@ -87,14 +87,14 @@ def _stem(word: str, step_2: Mapping[str, str], step_4: Sequence[Mapping[str, st
 
 
 def _plural(word: str) -> str:
-    """Do step 1a."""
+    """Return the word after step 1a of Porter's algorithm, which removes a plural -s."""
     if word.endswith(("sses", "ies")):
         return word[:-2]
     return word[:-1] if word.endswith("s") and not word.endswith("ss") else word
 
 
 def _past(word: str) -> str:
-    """Do step 1b."""
+    """Return the word after step 1b of Porter's algorithm, which removes -ed and -ing."""
     if word.endswith("eed"):
         return word[:-1] if _measure(word[:-3]) > 0 else word
     for suffix in ("ed", "ing"):
@@ -113,7 +113,10 @@ def _mended(stem: str) -> str:
 
 
 def _replaced(word: str, suffixes: Mapping[str, str], least: int) -> str:
-    """Do step 2, 3 or 4: remove or replace the longest suffix if the stem's m is at least `least`."""
+    """Return the word after step 2, 3 or 4.
+
+    The longest suffix is replaced or removed if Porter's m of the stem is at least `least`.
+    """
     match = _ENDINGS[id(suffixes)].fullmatch(word)
     if match is None:
         return word
@@ -124,7 +127,7 @@ def _replaced(word: str, suffixes: Mapping[str, str], least: int) -> str:
 
 
 def _tidied(word: str) -> str:
-    """Do steps 5a and 5b."""
+    """Return the word after steps 5a and 5b, which remove a final -e and a double -l."""
     if word.endswith("e"):
         measure = _measure(word[:-1])
         if measure > 1 or (measure == 1 and not _ends_cvc(word[:-1])):
@@ -133,7 +136,7 @@ def _tidied(word: str) -> str:
 
 
 def _shape(word: str) -> str:
-    """Return the word with v for vowels and c for all else; y is a vowel after a consonant."""
+    """Return the word with v in place of vowels and c in place of consonants; y is a vowel after a consonant."""
     shape: list[str] = []
     for letter in word:
         is_vowel = letter in "aeiou" or (letter == "y" and shape[-1:] == ["c"])

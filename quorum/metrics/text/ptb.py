@@ -1,9 +1,9 @@
 """The tokenizer of the MS COCO caption evaluation, without Java.
 
 The evaluation runs Stanford's PTBTokenizer (CoreNLP 3.4.1) with `-preserveLines -lowerCase` and drops punctuation.
-`ptb_rules` finds the next token of a text, `ptb_spelling` writes it as the program does.
+`ptb_rules` finds the next token of a text, and `ptb_spelling` writes it as the program does.
 
-In the program, a carriage return or U+2028 in a caption shifts all later captions to other images; this module takes
+In the program, a carriage return or U+2028 in a caption shifts all later captions to other images. This module treats
 every line break as a blank. A blank inside a token (`1 1/2`) is written as U+00A0, as in the program.
 """
 
@@ -27,7 +27,7 @@ _IGNORED = re.compile(
     )
 )
 
-# Letters, perhaps with hyphens, perhaps with one mark after them: one word, with the exceptions below.
+# Letters, with or without hyphens, and at most one mark after them: one word, with the exceptions below.
 _PLAIN = re.compile("(?:{L}{{2,}}(?:-{L}+)*)?[.,]?".format(**PARTS))
 
 _NOT_PLAIN = frozenset([*GLUED, *chain.from_iterable(ABBREVIATIONS.values())])
@@ -43,7 +43,7 @@ _ZEROS = bytes.maketrans(b"123456789", b"000000000")
 
 
 def raw_tokens(caption: str) -> list[str]:
-    """Return the tokens that the program prints for a caption, punctuation included."""
+    """Return the tokens that the program prints for a caption, including punctuation."""
     text = caption.replace("\xad", "")
     tokens: list[str] = []
     at = 0
@@ -68,7 +68,10 @@ def ptb_tokens(caption: str) -> list[str]:
 
 
 def ptb_piece(text: str) -> list[str]:
-    """Cut a blank-separated piece into tokens; pieces that differ only in their digits share one cached result."""
+    """Return the tokens of a piece of text without blanks.
+
+    Pieces that differ only in their digits share one cached result.
+    """
     if _PLAIN.fullmatch(text):
         word = text.rstrip(".,").lower()
         if word not in _NOT_PLAIN:
@@ -82,7 +85,7 @@ def ptb_piece(text: str) -> list[str]:
 
 @lru_cache(maxsize=1 << 14)
 def _template(raw: bytes) -> str:
-    """Return the tokens, one per line, with %c in place of each digit: no rule distinguishes ASCII digits."""
+    """Return the tokens, one per line, with %c in place of each digit. No rule distinguishes ASCII digits."""
     return "\n".join(ptb_tokens(raw.decode("utf-8", "surrogatepass"))).replace("%", "%%").replace("0", "%c")
 
 

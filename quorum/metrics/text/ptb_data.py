@@ -1,4 +1,4 @@
-"""The characters that Stanford's PTBTokenizer takes for letters and digits, and the abbreviations that it knows."""
+"""The characters that Stanford's PTBTokenizer regards as letters and digits, and the abbreviations in its lists."""
 
 from importlib import resources
 
@@ -18,11 +18,11 @@ def _character_class(entries: list[str]) -> str:
     return "".join("-".join(chr(int(bound, 16)) for bound in entry.split("-")) for entry in entries)
 
 
-# Characters beyond ASCII that the program takes for letters, digits or symbols.
+# Characters outside ASCII that the program regards as letters, digits or symbols.
 BEYOND_ASCII = {name: _character_class(entries) for name, entries in _sections("ptb_characters.txt").items()}
 
-# Abbreviations that keep their full stop, by case. After other abbreviations a capital makes the program add a second
-# full stop; after a title it does not, and after initials only certain words do.
+# Abbreviations that keep their full stop, by case. If a capital follows, the program adds a second full stop after an
+# abbreviation; after a title it does not, and after initials it does so only before certain words.
 ABBREVIATIONS = _sections("ptb_abbreviations.txt")
 
 TITLES = frozenset(f"{word}." for word in ABBREVIATIONS["titles"])

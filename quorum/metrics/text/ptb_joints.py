@@ -22,11 +22,11 @@ _OPEN_TAG = re.compile("<[!?/A-Za-z][^<>]*$")
 def ptb_edges(text: str) -> int:
     """Return bits that say with which neighbouring pieces a piece may have to be cut.
 
-    Tags and numbers may contain blanks, and `No.` is one token before a number.
+    Tags and numbers may contain blanks, and `No.` is one token if a number follows.
     """
     if text.isalpha():
         return ANY
-    if not text:  # of a caption with blanks at its ends
+    if not text:  # an empty piece, at an end of a caption that is a blank
         return 0
     text = text.replace("\xad", "")
     if not text:  # the program ignores it, so the next piece counts for `No.`
@@ -44,7 +44,10 @@ def ptb_edges(text: str) -> int:
 
 @compiled
 def joints(pieces: Numbers, starts: Ints, marks: Numbers) -> Flags:
-    """Return for each piece whether it and the piece before must be cut together; `marks` are by `ptb_edges`."""
+    """Return, for each piece, whether it must be cut together with the piece before it.
+
+    `ptb_edges` computes `marks`.
+    """
     is_joined = np.zeros(pieces.size, dtype=np.bool_)
     for text in range(starts.size - 1):
         awaited = 0

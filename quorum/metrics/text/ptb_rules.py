@@ -1,6 +1,7 @@
 """The rules of Stanford's PTBTokenizer (CoreNLP 3.4.1), found by running it.
 
-At each position the rule with the longest match applies, lookahead included; of several, the first.
+At each position the rule with the longest match applies, where a match includes the lookahead. Of several such rules,
+the first applies.
 """
 
 import re
@@ -12,7 +13,7 @@ from quorum.metrics.text.ptb_data import ABBREVIATIONS, BEYOND_ASCII
 _LETTERS = "A-Za-z" + BEYOND_ASCII["letters"]
 _DIGITS = "0-9" + BEYOND_ASCII["digits"]
 
-# Words written as one that are two tokens, and the position at which they are cut.
+# Words that are two tokens, and the position at which each is cut.
 GLUED = {"cannot": 3, "gonna": 3, "gotta": 3, "lemme": 3, "gimme": 3, "wanna": 3}
 
 # Rules that may match any characters have a maximum length, so that time is linear in the length of a caption.

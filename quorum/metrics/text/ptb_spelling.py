@@ -45,7 +45,7 @@ _INITIALS = re.compile(r"(?:[a-z]\.)+|ph\.?d\.|ed\.d\.")
 
 
 def spelled_tokens(spelling: str, text: str, after: int) -> list[str]:
-    """Return the token as the program writes it, perhaps as several; it ends at position `after` of the text."""
+    """Return the token as the program writes it, perhaps as several. The token ends at position `after` of the text."""
     lower = spelling.lower()
     if lower in GLUED:
         cut = GLUED[lower]

@@ -1,4 +1,4 @@
-"""The English stemmer of METEOR 1.5, that of the Snowball project ("Porter 2").
+"""The English stemmer of METEOR 1.5, which is the Snowball project's ("Porter 2").
 
 Source: Porter, *The English (Porter2) stemming algorithm*, snowballstem.org, as of 2001 to 2009. Words are lower-case.
 Current libraries follow later releases, which stem about one word in a thousand differently (`evening`, `added`,
@@ -83,7 +83,7 @@ def _after_region(word: str, start: int) -> int:
 
 
 def _english_plural(word: str) -> str:
-    """Do step 1a."""
+    """Return the word after step 1a of the algorithm, which removes a plural -s."""
     if word.endswith("sses"):
         return word[:-2]
     if word.endswith(("ied", "ies")):
@@ -94,7 +94,7 @@ def _english_plural(word: str) -> str:
 
 
 def _english_past(word: str, first: int) -> str:
-    """Do step 1b."""
+    """Return the word after step 1b of the algorithm, which removes -ed and -ing."""
     match = _PAST.search(word)
     if match is None:
         return word
@@ -111,7 +111,7 @@ def _english_past(word: str, first: int) -> str:
 
 
 def _derived(word: str, first: int, second: int) -> str:
-    """Do steps 2 to 4: remove or replace the longest suffix in its region."""
+    """Return the word after steps 2 to 4, which remove or replace the longest suffix in its region."""
     match = _ENDING_2.search(word)
     if match and match.start() >= first:
         suffix, before = match.group(), word[match.start() - 1]
@@ -128,7 +128,7 @@ def _derived(word: str, first: int, second: int) -> str:
 
 
 def _english_tidied(word: str, first: int, second: int) -> str:
-    """Do step 5."""
+    """Return the word after step 5, which removes a final -e or -l."""
     last = len(word) - 1
     if word.endswith("e"):
         if last >= second or (last >= first and not _SHORT_SYLLABLE.search(word[:-1])):

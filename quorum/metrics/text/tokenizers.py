@@ -1,4 +1,4 @@
-"""The tokenizers by name; docs/metrics.md describes them."""
+"""Tokenizers by name, which docs/metrics.md describes."""
 
 import re
 from collections.abc import Callable
@@ -9,7 +9,7 @@ from quorum.metrics.inputs import UnknownName
 from quorum.metrics.text.ptb import ptb_piece, ptb_tokens
 from quorum.metrics.text.ptb_joints import ptb_edges
 
-FIRST = "1.0"  # the version that a label does not show
+FIRST = "1.0"  # a label does not show this version
 _WORD = re.compile(r"\w+")
 _ALPHANUMERIC = re.compile(r"[^\W_]+")
 _ASCII_ALPHANUMERIC = re.compile(r"[a-z0-9]+")
@@ -20,8 +20,8 @@ _ASCII_LOWER = str.maketrans(ascii_uppercase, ascii_lowercase)
 class Tokenizer:
     """A tokenizer.
 
-    tokens: cuts a caption. piece: cuts a piece between blanks. edges: tells which pieces must be cut together with
-    their neighbours (`ptb_edges`); None if none must.
+    tokens: function that cuts a caption. piece: function that cuts a piece between blanks. edges: function that
+    says which pieces must be cut together with their neighbours (`ptb_edges`), or None if there are none.
     """
 
     name: str
@@ -40,7 +40,7 @@ def _h13(caption: str) -> list[str]:
 
 
 def _rouge(caption: str) -> list[str]:
-    # The script lower-cases ASCII letters, and turns every byte that is no ASCII letter or digit into a blank.
+    # The script lower-cases ASCII letters, and replaces every byte that is not an ASCII letter or digit by a blank.
     return _ASCII_ALPHANUMERIC.findall(caption.translate(_ASCII_LOWER))
 
 

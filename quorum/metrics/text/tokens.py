@@ -1,4 +1,4 @@
-"""Texts as numbered words: every text is tokenised and numbered once, for all metrics.
+"""Texts as numbered words. Every text is tokenised and numbered once, for all metrics.
 
 Arrow cuts the texts at blanks, line breaks included, and the tokenizer cuts each distinct piece once. Before that,
 neighbouring pieces that may change each other's tokens are joined.
@@ -19,8 +19,8 @@ from quorum.numeric.compiling import compiled
 from quorum.numeric.packing import declare, declare_kind
 from quorum.numeric.parallel import map_parts
 
-BLOCK = 1 << 14  # texts cut at once, few enough for their pieces to stay in the processor's cache
-PART = 8  # blocks in one part of the work
+BLOCK = 1 << 14  # number of texts cut at once; their pieces fit into the processor's cache
+PART = 8  # number of blocks in one part of the work
 Cut = tuple[pa.DictionaryArray, Ints]  # numbered pieces, and the end of each text
 
 declare_kind(
@@ -32,7 +32,10 @@ declare_kind(
 
 @declare
 class TokenizedTexts:
-    """Texts as `tokens` (N,) int32, positions in `vocabulary`; text t is tokens[starts[t]:starts[t + 1]]."""
+    """Texts as numbers of words. Text t is tokens[starts[t]:starts[t + 1]].
+
+    tokens: (N,) int32 positions in `vocabulary`.
+    """
 
     def __init__(self, tokens: Numbers, starts: Ints, vocabulary: Sequence[str]) -> None:
         self.tokens = tokens
@@ -49,7 +52,7 @@ class TokenizedTexts:
         return TokenizedTexts(np.array(new, dtype=np.int32)[self.tokens], self.starts, list(numbers))
 
     def without(self, is_dropped: Flags) -> "TokenizedTexts":
-        """Return the texts without the words marked in `is_dropped` (vocabulary,)."""
+        """Return the texts without the words for which `is_dropped` (vocabulary,) is true."""
         if not is_dropped.any():
             return self
         return TokenizedTexts(*_left_over(self.tokens, self.starts, is_dropped), self.vocabulary)
@@ -66,15 +69,15 @@ def _cut_block(texts: list[str]) -> Cut:
 
 
 class Pieces:
-    """Texts cut at blanks: `numbers`, positions in `distinct`, and `starts` as in `TokenizedTexts`.
+    """Texts cut at blanks into pieces. Blanks at the ends of a text give empty pieces.
 
-    Blanks at the ends of a text give empty pieces.
+    numbers: (N,) positions in `distinct`, the distinct pieces. starts: as in `TokenizedTexts`.
     """
 
     def __init__(self, texts: list[str]) -> None:
         self._texts = texts
         blocks = range(0, max(len(texts), 1), BLOCK)
-        # Few texts make one part, because further threads would cost more than they save.
+        # Few texts are one part, because further threads would cost more than they save.
         parts = [blocks[at : at + PART] for at in range(0, len(blocks), PART)]
         coded = []
         self.starts: Ints = np.zeros(len(texts) + 1, dtype=np.int64)
@@ -172,7 +175,7 @@ def _left_over(tokens: Numbers, starts: Ints, is_dropped: Flags) -> tuple[Number
 
 @compiled
 def _replaced(pieces: Numbers, starts: Ints, tokens_of_pieces: Numbers, ends: Ints) -> tuple[Numbers, Ints]:
-    """Replace every piece by its tokens."""
+    """Return the texts with every piece replaced by its tokens, as tokens and starts."""
     count = starts.size - 1
     new_starts = np.zeros(count + 1, dtype=np.int64)
     for text in range(count):

@@ -19,7 +19,7 @@ def trie_bits(nodes: int) -> int:
 
 @compiled
 def empty_trie(nodes: int) -> Trie:
-    """Return a trie of n-grams in one hash table; node 0 is the root.
+    """Return a trie of n-grams in one hash table, in which node 0 is the root.
 
     A row is (owner, node, word, child). Rows of other owners count as free, so the table need not be cleared between
     uses.
@@ -29,7 +29,10 @@ def empty_trie(nodes: int) -> Trie:
 
 @compiled
 def child(trie: Trie, bits: int, owner: int, node: int, word: int, new: int) -> int:
-    """Return a node's child by a word. If there is none, return `new`, and store it as the child unless it is -1."""
+    """Return the child of a node by a word.
+
+    If there is none, return `new`, and store it as the child unless it is -1.
+    """
     mask = (1 << bits) - 1
     # Both factors and both numbers are below 2 ** 31: nothing overflows.
     mixed = np.int64(node) * 1540483477 + np.int64(word) * 739982445

@@ -1,7 +1,7 @@
 """Joint answers of judges: votes, means, models of workers, and rankings of items.
 
-Models of workers (Dawid-Skene, GLAD, MACE) count every judgment, a worker's second on a unit too. Their results share
-these fields:
+Models of workers (Dawid-Skene, GLAD, MACE) count every judgment, even a worker's second judgment of a unit. Their
+results share these fields:
 
 posterior: (U, L) probabilities of the labels. winner: (U,) position in `labels`, -1 for a tie. judgments: (W,) number
 of each worker's judgments. objective: maximum of the objective. starts_at_optimum: number of starts that reached it.

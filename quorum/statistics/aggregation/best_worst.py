@@ -1,8 +1,9 @@
 """Best-worst scaling.
 
 Columns are (N,) lists of shown items, and the best and the worst item of each list. An item's score, from -1 to 1, is
-how often it was the best minus how often it was the worst, over how often it was shown (Louviere, Flynn, Marley 2015;
-counting of Orme 2009). Split-half reliability: Kiritchenko, Mohammad 2016 and 2017.
+the number of times it was the best, minus the number of times it was the worst, divided by the number of times it was
+shown (Louviere, Flynn, Marley 2015; counting of Orme 2009). Split-half reliability is from Kiritchenko, Mohammad 2016
+and 2017.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ NO_HALVES = "no two items have answers in both halves, with scores that differ"
 
 @dataclass(frozen=True, slots=True)
 class BestWorstResult(Result):
-    """Counts and scores, (best - worst) / shown, of (K,) items; low and high are nan without clusters."""
+    """Counts and scores, (best - worst) / shown, of (K,) items. `low` and `high` are nan without clusters."""
 
     items: NDArray[Any]
     shown: Ints
@@ -49,10 +50,10 @@ class BestWorstResult(Result):
 
 @dataclass(frozen=True, slots=True)
 class SplitHalfResult(Result):
-    """Mean and standard deviation over random splits of the correlation between the scores of both halves.
+    """Correlation between the scores of two random halves: mean and standard deviation over random splits.
 
     There is no Spearman-Brown correction. items: mean number of items with answers in both halves. undefined: number of
-    `splits` without a coefficient.
+    the `splits` without a coefficient.
     """
 
     pearson: float
@@ -73,7 +74,7 @@ def best_worst_scores(
     *,
     clusters: ClusterColumns = NAIVE,
 ) -> BestWorstResult:
-    """Return the items' scores; with `clusters`, columns with one entry for each list, also their 95 % intervals.
+    """Return the items' scores, with 95 % intervals if there are `clusters`, columns with one entry for each list.
 
     A score is the mean over the lists that show the item, and the interval is that of this mean.
     """
@@ -117,7 +118,10 @@ def best_worst_scores(
 def implied_comparisons(
     shown: Iterable[Sequence[Any]], best: Iterable[Any], worst: Iterable[Any]
 ) -> tuple[list[Any], list[Any]]:
-    """Return winners and losers, for Bradley-Terry: the best beats all others, and all others beat the worst."""
+    """Return the (M,) winners and losers of the comparisons that the answers imply, for Bradley-Terry.
+
+    The best item of a list beats all others, and all others beat the worst.
+    """
     rows = _read(shown, best, worst)
     winners: list[Any] = []
     losers: list[Any] = []
@@ -146,7 +150,10 @@ def split_half_reliability(
     splits: int = SPLITS,
     seed: Seed = 0,
 ) -> SplitHalfResult:
-    """Correlate the scores of random halves of the answers; the answers to each of `tuples` (N,) are split evenly."""
+    """Correlate the scores from two random halves of the answers.
+
+    Answers with the same entry in `tuples` (N,) are divided evenly between the halves.
+    """
     check_positive_int(splits, "splits")
     generator, reported = generator_of(seed)
     rows = _read(shown, best, worst)

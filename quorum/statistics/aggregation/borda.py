@@ -21,8 +21,8 @@ from quorum.statistics.inputs import BadShape, BadValue, encode, first_repeated,
 class BordaResult(Result):
     """The joint ranking of (N,) items.
 
-    order: positions in `items`, best first. median, rank: from 0; items equal in points and median share the smallest
-    rank, and are `tied`.
+    order: positions in `items`, best first. median: (N,) median rank. rank: (N,) joint rank. Ranks begin at 0.
+    Items with equal points and medians are `tied` and share the smallest of their ranks.
     """
 
     items: NDArray[Any]
@@ -40,7 +40,7 @@ class BordaResult(Result):
 
 @signed("borda", input="lists")
 def borda_count(rankings: Iterable[Sequence[Any]]) -> BordaResult:
-    """Combine rankings, each a sequence of all N items from best to worst."""
+    """Return the joint ranking from several rankings, each a sequence of all N items from best to worst."""
     lists = [
         one_per_row(ranking, f"ranking {number}")
         for number, ranking in enumerate(one_per_row(rankings, "rankings"))

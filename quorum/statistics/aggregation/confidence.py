@@ -21,10 +21,10 @@ from quorum.statistics.inputs import BadOption, BadValue, encode, encode_on_scal
 class ConfidenceResult(WorkerModel):
     """Votes weighted by the workers' confidence, and the weight of each level of confidence.
 
-    posterior: (U, L) shares of the weights; equal shares if all weights of a unit are zero. levels: (C,) confidences, 0
-    for judgments without one. answers: (C,) number of judgments. compared: (C,) number of judgments whose unit has a
-    majority of the others; right: (C,) how many of these agree with it. weights: (C,). confidence: (W,) each worker's
-    mean.
+    posterior: (U, L) shares of the weights; equal shares if all weights of a unit are zero. levels: (C,)
+    confidences, 0 for judgments without one. answers: (C,) number of judgments. compared: (C,) number of judgments
+    of units that have a majority among the other judgments. right: (C,) number of these judgments that agree with
+    the majority. weights: (C,) weight of each level. confidence: (W,) each worker's mean.
     """
 
     levels: Ints
@@ -47,9 +47,9 @@ def confidence_vote(
     """Return the answers with the most weight, where (N,) confidences, such as 1 to 3 or nan, weight the judgments.
 
     The weight of a level is the log-odds that its judgments are right, at least zero (Nitzan, Paroush 1982; for
-    confidence Meyen et al. 2021). A judgment counts as right if it is the most frequent answer of the others to the
-    unit. So the data decide how much "certain" counts: levels that do not predict which judgments are right have about
-    equal weights.
+    confidence Meyen et al. 2021). A judgment counts as right if it equals the most frequent answer among the unit's
+    other judgments. So the data decide how much "certain" counts: levels that do not predict which judgments are
+    right have about equal weights.
     """
     names, unit = encode(units, "units")
     people, worker = encode(workers, "workers")
@@ -86,8 +86,9 @@ def confidence_vote(
 def accuracy_weights(right: ArrayLike, seen: ArrayLike, labels: int = 2, *, rule: str = "log-odds") -> Floats:
     """Return the (W,) weights of workers who answered `right` (W,) of `seen` (W,) control items correctly.
 
-    With p = (right + 1) / (seen + labels), the weight by the rule "accuracy" is p. By "log-odds" it is
-    log(p (labels - 1) / (1 - p)), at least zero, which is optimal for independent workers (Nitzan, Paroush 1982).
+    With p = (right + 1) / (seen + labels), the weight by the rule "accuracy" is p. By the rule "log-odds", the
+    weight is log(p (labels - 1) / (1 - p)), at least zero, which is optimal for independent workers (Nitzan,
+    Paroush 1982).
     """
     one_of(rule, ("log-odds", "accuracy"), "rule")
     if isinstance(labels, bool) or not isinstance(labels, (int, np.integer)) or labels < 2:

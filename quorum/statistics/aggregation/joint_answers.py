@@ -13,7 +13,7 @@ from quorum.statistics.inference import Result
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JointAnswers(Result):
-    """The joint answers to (U,) units: `winner` (U,) is a position in `labels` (L,), -1 if no label wins."""
+    """The joint answers to (U,) units. `winner` (U,) is a position in `labels` (L,), or -1 if no label wins."""
 
     units: NDArray[Any]
     labels: NDArray[Any]
@@ -27,7 +27,10 @@ class JointAnswers(Result):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerModel(JointAnswers):
-    """Joint answers with (U, L) probabilities, by a model of (W,) workers who gave (W,) `judgments`."""
+    """Joint answers with (U, L) probabilities, by a model of (W,) workers.
+
+    `judgments` is (W,) numbers of their judgments.
+    """
 
     workers: NDArray[Any]
     posterior: Floats

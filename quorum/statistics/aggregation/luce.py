@@ -1,7 +1,7 @@
 """Luce's choice model (1959).
 
-Item i of a list S is chosen with probability s_i / sum_S s_j. For lists of two items this is Bradley-Terry's model; a
-ranking is a series of choices from the items that are left (Plackett 1975). The log-likelihood is concave in
+Item i of a list S is chosen with probability s_i / sum_S s_j. For lists of two items this is Bradley-Terry's model. A
+ranking is a series of choices, each from the items not chosen before (Plackett 1975). The log-likelihood is concave in
 theta = log s; Newton's method finds the same maximum as Hunter's (2004) MM algorithm. An option that m items share,
 such as a text that two systems gave, counts 1 / m for each of them: in the list's sum, and in the choice.
 """
@@ -81,8 +81,8 @@ def luce_choice(
     `bradley_terry_of_comparisons`; covariance and intervals are then by the sandwich estimator.
 
     Raises:
-        BadValue, BadShape, BadOption: a list has fewer than two different options, or not the best one; an option has
-            no owners; a setting is wrong.
+        BadValue, BadShape, BadOption: a list has fewer than two different options or lacks its best one, an option has
+            no owners, or a setting is wrong.
     """
     check_confidence(confidence)
     check_positive_int(max_iterations, "max_iterations")
@@ -114,8 +114,8 @@ def luce_choice(
 class _Lists:
     """N lists over K items.
 
-    weights: (N, K) how much of each item is in a list. wins: (N, K) how much of each item was chosen. shown, best: (K,)
-    numbers of lists.
+    weights: (N, K) share of each item in the options of a list. wins: (N, K) share of each item in the chosen option.
+    shown, best: (K,) numbers of lists.
     """
 
     items: NDArray[Any]
@@ -167,7 +167,7 @@ class _Lists:
         return cls(items, weights, wins, _times(weights), _times(wins))
 
     def no_maximum_reason(self, prior: float) -> str:
-        """Return why the likelihood has no maximum, or "".
+        """Return the reason why the likelihood has no maximum, or "" if it has one.
 
         It has one if chains of wins lead from each item to every other one (Hunter 2004, section 2).
         """
@@ -197,7 +197,7 @@ def _times(table: scipy.sparse.csr_array) -> Ints:
 
 
 def _chances(rows: _Lists, theta: Floats) -> tuple[scipy.sparse.csr_array, Floats]:
-    """Return the (N, K) chances that items are chosen from lists, and the (N,) logarithms of the lists' strengths.
+    """Return (N, K) chances that items are chosen from lists, and (N,) logarithms of the lists' sums of strengths.
 
     Strengths are divided by the largest of all items, not of each list; they do not differ enough to underflow.
     """

@@ -1,4 +1,4 @@
-"""Mean grades of units, raw, weighted and standardised by rater.
+"""Mean grades of units: raw, weighted, and standardised by rater.
 
 Grades are standardised as at WMT (Graham, Baldwin, Moffat, Zobel 2013; Bojar et al. 2016): z = (x - mean of the rater's
 grades) / (their standard deviation), averaged over the judgments of a unit.
@@ -19,10 +19,10 @@ from quorum.statistics.aggregation.weights import WEIGHTLESS, judgment_weights
 from quorum.statistics.inference import Result, signed
 from quorum.statistics.inputs import ROUNDING, encode, finite_column, same_length
 
-# H13 Table 1: the thresholds at which mean grades are reported.
+# The thresholds at which H13 Table 1 reports mean grades.
 GRADE_THRESHOLDS = (4.0, 3.66, 3.33, 3.0, 2.66, 2.33, 2.0)
 
-# A divisor below this part of the sum of weights is a rounding error: one judgment has all the weight.
+# A divisor below this share of the sum of weights is a rounding error, because one judgment has all the weight.
 _LIGHT = 1e-9
 
 
@@ -30,8 +30,8 @@ _LIGHT = 1e-9
 class StandardisedResult(Result):
     """Mean ratings and mean z-scores of (U,) units.
 
-    n, z_n: (U,) number of ratings, and of ratings whose raters have a z-score. left_out: number of the (R,) raters
-    without one, because they have a single rating or all their ratings are equal.
+    n: (U,) number of ratings. z_n: (U,) number of ratings by raters with z-scores. left_out: number of the (R,) raters
+    without z-scores, because they have a single rating or all their ratings are equal.
     """
 
     units: NDArray[Any]
@@ -77,7 +77,7 @@ def standardised_mean(
 class MeanResult(Result):
     """Mean grades of (U,) units.
 
-    n: (U,) number of judgments. deviation: (U,) standard deviation, with the divisor n - 1; with weights, the divisor
+    n: (U,) number of judgments. deviation: (U,) standard deviation, with the divisor n - 1. With weights, the divisor
     is sum(w) - sum(w^2) / sum(w), which corresponds to n - 1. weight: (U,) sum of the weights, None without weights.
     """
 

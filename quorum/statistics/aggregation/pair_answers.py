@@ -1,4 +1,4 @@
-"""Codes of answers to "which of two is better".
+"""Codes of answers to the question which of two texts is better.
 
 An answer is a whole number. Its last digit is the side: 1 the first, 2 the second, 0 no difference, 3 neither. 10 is
 added for "much better", and 100, 200 or 300 for the person's confidence. Without degree and confidence, answers are 1
@@ -40,7 +40,10 @@ def other_side(answers: Floats) -> Floats:
 
 
 def preferences_of(answers: ArrayLike) -> Floats:
-    """Return (N,) preferences: 2 (much) or 1 (slightly) for the first, 0, -1 or -2 for the second; nan for neither."""
+    """Return (N,) preferences, positive for the first: 2 (much), 1 (slightly), 0, -1 or -2.
+
+    They are nan for "neither".
+    """
     side = sides_of(answers)
     much = np.asarray(answers, dtype=np.int64) // MUCH % 10
     sign = np.array([0.0, 1.0, -1.0, np.nan])[side]

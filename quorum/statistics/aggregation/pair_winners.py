@@ -18,7 +18,7 @@ TRIPLET_TIES = ("set-aside", "count")
 
 @dataclass(frozen=True, slots=True)
 class PairResult(Result):
-    """Winners of (P,) pairs, and the triplets that the first candidate won, lost or tied.
+    """Winners of (P,) pairs, and how many triplets the first candidate won, lost and tied.
 
     share: max(wins, losses) / triplets. margin: |wins - losses| / triplets.
     """
@@ -35,7 +35,7 @@ class PairResult(Result):
 
 
 def outcomes_of(winners: ArrayLike) -> Ints:
-    """Return (N,) int64 winners, 1, 2 or 0. Raise BadValue for other values."""
+    """Return the (N,) winners as int64. Raise BadValue if a winner is not 1, 2 or 0."""
     if not isinstance(winners, np.ndarray) or winners.dtype.kind in "OUS":
         named = np.asarray(winners, dtype=object)
         for position, winner in enumerate(named.tolist() if named.ndim == 1 else []):

@@ -1,4 +1,4 @@
-"""The relevance of captions by the votes of their judges (H13 section 4.3.2)."""
+"""The relevance of captions by their judges' votes (H13 section 4.3.2)."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class RelevanceResult(Result):
 def relevance_vote(
     units: Iterable[Any], values: Iterable[Any], *, at_least_share: tuple[int, int] = RELEVANT
 ) -> RelevanceResult:
-    """Return each unit's share of yes votes (1, else 0), and whether it is relevant (H13 section 4.3.2)."""
+    """Return each unit's share of yes votes, and whether it is relevant (H13 section 4.3.2). A value of 1 is a yes."""
     names, unit_codes = encode(units, "units")
     answers = finite_column(values, "values")
     same_length(units=unit_codes, values=answers)
@@ -51,7 +51,10 @@ def relevance_vote(
 
 
 def is_relevant(yes: ArrayLike, n: ArrayLike, at_least_share: tuple[int, int] = RELEVANT) -> Flags:
-    """Return (U,) flags: whether yes / n is at least a share such as (2, 3), compared exactly in whole numbers."""
+    """Return (U,) flags that say whether yes / n is at least a share such as (2, 3).
+
+    The comparison is exact, in whole numbers.
+    """
     share = one_per_row(at_least_share, "the share")
     if not all(isinstance(part, (int, np.integer)) for part in share) or len(share) != 2:
         raise BadOption(f"the share is {at_least_share!r}, expected two whole numbers such as (2, 3)")

@@ -1,13 +1,14 @@
 """Ordinal Bradley-Terry models: strengths from comparisons with ties, degrees of preference, covariates and weights.
 
-A preference is a whole number: positive for the first item, negative for the second, 0 for no difference; 2 is much
+A preference is a whole number: positive for the first item, negative for the second, 0 for no difference. 2 is much
 better, 1 slightly better. With d = theta_i - theta_j + x'beta, there are two models (Agresti 1992, *Analysis of Ordinal
 Paired Comparison Data*), both symmetric in first and second:
 
-adjacent: P(c) is proportional to exp(c d / 2 + a_|c|). For preferences -1, 0, 1 it is Davidson's (1970), nu = exp(a_0).
-cumulative: P(preference <= c) = F(t_c - d) with the logistic F. For -1, 0, 1 it is Rao and Kupper's (1967).
+adjacent: P(c) is proportional to exp(c d / 2 + a_|c|). For preferences -1, 0, 1 it is Davidson's (1970) model, with
+nu = exp(a_0).
+cumulative: P(preference <= c) = F(t_c - d) with the logistic F. For -1, 0, 1 it is Rao and Kupper's (1967) model.
 
-Covariates control for style; weights correct for adaptive drawing of pairs.
+Covariates control for style; weights correct for adaptive sampling of pairs.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ RISING = (
     "no finite strengths fit best: the answers rule out some outcome, and the likelihood rises for ever as the "
     "parameters grow"
 )
-# A larger variance belongs to a parameter without a maximum, which grows until the chances round to 0 and 1.
+# A parameter with a larger variance has no maximum: it grows until the chances round to 0 and 1.
 _VAGUEST = 1e8
 _SINGULAR = 1e-10
 _TINIEST = 1e-300
@@ -74,9 +75,10 @@ _TINIEST = 1e-300
 class StrengthResult(ItemStrengths):
     """Strengths from preferences, on the scale of d.
 
-    levels: (C,) observed preferences and their opposites. cuts: a_|c| of the levels c >= 0 except the lowest positive
-    one, whose a is 0; in the cumulative model, the thresholds t above zero. coefficients: (P,) of the covariates.
-    information: (K, K) Fisher information about d in one more comparison.
+    levels: (C,) observed preferences and their opposites. cuts: in the adjacent model, a_|c| of the levels c >= 0
+    except the lowest positive one, whose a is 0; in the cumulative model, the thresholds t above zero.
+    coefficients: (P,) coefficients of the covariates. information: (K, K) Fisher information about d in one more
+    comparison.
     """
 
     model: str
@@ -89,15 +91,19 @@ class StrengthResult(ItemStrengths):
     comparisons: int
 
     def chances(self, first: int, second: int) -> Floats:
-        """Return the (C,) chances of the levels when two positions in `items` are compared, with covariates of zero."""
+        """Return the (C,) chances of the levels in a comparison of two positions in `items`.
+
+        All covariates are zero.
+        """
         difference = np.array([self.log_strength[first] - self.log_strength[second]])
         return _Model(self.model, self.levels).chances(difference, self.cuts)[0]
 
     def gains(self) -> Floats:
-        """Return (K, K) gains log(1 + I v) of one more comparison of a pair.
+        """Return the (K, K) gains of one more comparison of each pair.
 
-        A gain is the decrease of the log determinant of the strengths' covariance. The pair with the largest gain is
-        the D-optimal next pair (Fedorov 1972).
+        A gain is log(1 + I v), with the comparison's information I and the variance v of d. It is the decrease of
+        the log determinant of the strengths' covariance. The pair with the largest gain is the D-optimal next pair
+        (Fedorov 1972).
         """
         variance = np.diag(self.covariance)
         of_pairs = variance[:, np.newaxis] + variance[np.newaxis, :] - 2 * self.covariance
@@ -119,7 +125,7 @@ class _Model:
 
     @property
     def free(self) -> list[int]:
-        """Return the positions of the magnitudes with a free parameter a: all but the lowest positive one."""
+        """The positions of the magnitudes with a free parameter a: all but the lowest positive magnitude."""
         reference = 1 if self.has_ties else 0
         return [level for level in range(len(self.magnitudes)) if level != reference]
 
@@ -141,11 +147,11 @@ class _Model:
             return weight / weight.sum(axis=1, keepdims=True)
         bounds = self._bounds(cuts) - difference[:, np.newaxis]
         lower, upper = bounds[:, :-1], bounds[:, 1:]
-        # Near 1, differences of the distribution function lose digits: take them from the other tail.
+        # Near 1, differences of the distribution function lose digits, so take them from the other tail.
         turned = lower + np.where(np.isinf(upper), 0.0, upper) > 0
         below = scipy.special.expit(upper) - scipy.special.expit(lower)
         above = scipy.special.expit(-lower) - scipy.special.expit(-upper)
-        # Thresholds out of order give negative chances: return tiny ones, so that the step to them is halved.
+        # If thresholds are out of order, chances are negative. Return tiny ones instead, so that the step is halved.
         return np.maximum(np.where(turned, above, below), _TINIEST)
 
     def slopes(self, difference: Floats, cuts: Floats, chances: Floats) -> Floats:
@@ -219,7 +225,7 @@ def preference_strengths(
     """Fit strengths to (N,) first items, second items and preferences by maximum likelihood (Newton's method).
 
     `covariates`: (N, P) values of the first item minus those of the second; a column of ones is the advantage of the
-    first. `weights`: (N,) positive. With weights or clusters, intervals are by the sandwich estimator.
+    first. `weights`: (N,) positive numbers. With weights or clusters, intervals are by the sandwich estimator.
     """
     check_confidence(confidence)
     check_positive_int(max_iterations, "max_iterations")
@@ -299,7 +305,7 @@ class _Rows:
         return UNBOUNDED.format(parts, group_names(groups, self.items)) if parts > 1 else ""
 
     def patterns(self) -> tuple[scipy.sparse.csr_array, Floats]:
-        """Return the (R, K + P) design of distinct rows, and their (R, C) summed weights by level."""
+        """Return the (R, K + P) design of distinct rows, and (R, C) sums of their weights by level."""
         count, width = len(self.items), self.covariates.shape[1]
         if width:
             first, second, covariates = self.first, self.second, self.covariates
@@ -318,7 +324,7 @@ class _Rows:
 
 
 def _fit(rows: _Rows, name: str, limits: tuple[int, float]) -> tuple[Fit | None, str]:
-    """Return the fit and "", or None and the reason."""
+    """Return the fit and "", or None and the reason why there is no fit."""
     model = _Model(name, rows.levels)
     design, counts = rows.patterns()
     items, width = len(rows.items), design.shape[1]
@@ -455,8 +461,8 @@ def rank_bands(
 ) -> RankBands:
     """Return the ranks that (K,) strengths with (K, K) covariance allow (Mogstad et al. 2024, *Inference for Ranks*).
 
-    An item ranks below those that exceed it by more than the critical value for all differences together. That is
-    simulated from the multivariate t distribution with the lowest of `freedom`.
+    An item ranks below the items whose strengths exceed its own by more than the critical value, which is the same for
+    all differences. The critical value is simulated from the multivariate t distribution with the lowest of `freedom`.
     """
     check_confidence(confidence)
     check_positive_int(draws, "draws")
@@ -494,7 +500,7 @@ def rank_bands(
         apart = np.abs(normal[:, first] - normal[:, second])[:, known] / spread[known]
         largest[start : start + size] = apart.max(axis=1, initial=0.0)
     critical = float(np.quantile(largest, confidence))
-    # Count the items that are clearly above, and clearly below, each item.
+    # Count the items that are above, and below, each item by more than the critical value.
     difference = theta[first] - theta[second]
     clear = np.abs(difference) > critical * spread
     above = np.bincount(second[clear & (difference > 0)], minlength=items)

@@ -38,8 +38,8 @@ class TournamentResult:
     """Fractions of comparisons that (K,) systems won, with intervals.
 
     table: (K, K) fraction of the comparisons of two systems that the row's system won. compared: (K, K) number of
-    comparisons. order: (K,) positions from the largest fraction down, nan last. resampled: what the bootstrap draws,
-    "rows" or "clusters"; with several columns of clusters, their names, as intervals then need no bootstrap.
+    comparisons. order: (K,) positions from the largest fraction down, nan last. resampled: "rows" or "clusters" if the
+    intervals are from a bootstrap; the names of the columns if there are several columns of clusters.
     """
 
     systems: NDArray[Any]
@@ -79,8 +79,8 @@ def tournament(
     """Return the fractions of wins of the systems in (N,) comparisons.
 
     A tie counts as "half" a win for each, as a comparison without a win ("no-win", as V15 count a metric's tie), or
-    not at all ("set-aside"). If `clusters` is one (N,) column, such as images, whole clusters are resampled.
-    `resamples=0` gives no intervals.
+    not at all ("set-aside"). If `clusters` is one (N,) column, such as images, whole clusters are resampled. There
+    are no intervals if `resamples` is 0.
     """
     one_of(ties, TIE_RULES, "ties")
     check_confidence(confidence)
@@ -150,7 +150,7 @@ def tournament(
 
 @dataclass(frozen=True, slots=True)
 class _Comparisons:
-    """(N,) comparisons of two systems with outcomes 1, 2 or 0; `ties` is one of TIE_RULES."""
+    """(N,) comparisons of two systems with outcomes 1, 2 or 0. `ties` is one of TIE_RULES."""
 
     first: Ints
     second: Ints
@@ -176,7 +176,7 @@ class _Comparisons:
         counts = np.where(tied & (self.ties == "set-aside"), 0.0, 1.0)
         of_first = np.where(self.outcome == 1, 1.0, np.where(tied, half, 0.0))
         of_second = np.where(self.outcome == 2, 1.0, np.where(tied, half, 0.0))
-        # What each cluster adds to the systems' wins, and to their comparisons.
+        # The numbers that each cluster adds to the systems' wins, and to their comparisons.
         values = np.concatenate([of_first, of_second, counts, counts])
         columns = np.concatenate([self.first, self.second, systems + self.first, systems + self.second])
         scores = scipy.sparse.csr_array(

@@ -19,7 +19,7 @@ from quorum.statistics.resampling import Seed, generator_of
 
 TIE_RULES = ("none", "lowest", "random")
 
-# Sums of weights whose relative difference is smaller are tied, such as 0.1 + 0.2 and 0.3.
+# Sums of weights are tied if their relative difference is smaller, such as 0.1 + 0.2 and 0.3.
 _ROUNDING = 1e-9
 
 
@@ -27,9 +27,10 @@ _ROUNDING = 1e-9
 class MajorityResult(JointAnswers):
     """The most frequent answer of each unit.
 
-    counts: (U, L) votes. share: (U,) of the most frequent answer. margin: (U,) that share minus the second highest.
-    tie: (U,) whether several labels have the most votes, however `ties` decided. weight: (U, L) sums of weights, None
-    without weights; share, margin and tie are then of these sums, and no label wins a unit of weight zero.
+    counts: (U, L) votes. share: (U,) share of the most frequent answer. margin: (U,) that share minus the second
+    highest. tie: (U,) whether several labels have the most votes, even if `ties` chose one of them. weight: (U, L)
+    sums of weights, None without weights. With weights, share, margin and tie are about these sums, and no label
+    wins a unit whose weights are all zero.
     """
 
     counts: Ints
@@ -55,7 +56,7 @@ def majority_vote(
 ) -> MajorityResult:
     """Return the most frequent answer of each unit.
 
-    In a tie, the winner is "none", the "lowest" tied label, or a "random" one, as `ties` says.
+    `ties` decides who wins a tie: "none", the "lowest" tied label, or a "random" one.
     """
     return weigh_votes(units, values, None, labels, ties, seed)
 
@@ -70,12 +71,15 @@ def weighted_vote(
     ties: str = "none",
     seed: Seed = 0,
 ) -> MajorityResult:
-    """Return each unit's answer with the largest sum of (N,) weights; a relative difference below 10^-9 is a tie."""
+    """Return each unit's answer with the largest sum of (N,) weights. A relative difference below 10^-9 is a tie."""
     return weigh_votes(units, values, judgment_weights(weights), labels, ties, seed)
 
 
 def majority_of_others(unit: Ints, value: ArrayLike) -> Floats:
-    """Return for (N,) judgments the most frequent value of the unit's other judgments; nan if tied or missing."""
+    """Return, for each of (N,) judgments, the most frequent value among the unit's other judgments.
+
+    It is nan if the most frequent values are tied, or if there are no other judgments.
+    """
     known, rows = encode(unit, "units")
     labels, columns = encode(np.asarray(value, dtype=np.float64), "values")
     cells = np.bincount(rows * len(labels) + columns, minlength=len(known) * len(labels))
@@ -87,9 +91,9 @@ def majority_of_others(unit: Ints, value: ArrayLike) -> Floats:
 
 
 def agrees_with_others(unit: Ints, value: ArrayLike) -> Floats:
-    """Return (N,) 1 if a judgment has the most frequent value of its unit's other judgments, else 0.
+    """Return, for each of (N,) judgments, 1 if it has the most frequent value of its unit's other judgments, else 0.
 
-    It is nan if the most frequent values are tied, or if there are no other judgments.
+    The result is nan if the most frequent values are tied, or if there are no other judgments.
     """
     _, codes = encode(np.asarray(value), "values")
     others = majority_of_others(unit, codes)

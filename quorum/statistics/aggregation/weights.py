@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from quorum.numeric.arrays import Floats, Ints
 from quorum.statistics.inputs import finite_vector, refuse_values
 
-# Limits of a unit's judgments, and of a share's denominator; their product fits into 64 bits.
+# Largest number of a unit's judgments, and largest denominator of a share; their product fits into 64 bits.
 _MOST, MOST_PARTS = 2**52, 2**10
 
 # Sums of squares of such weights are finite.

@@ -1,4 +1,4 @@
-"""How much judges agree beyond chance.
+"""Agreement of judges beyond chance.
 
 `reliability_data` is a (raters, units) table in which nan or None is a missing answer, or `Ratings`, which
 `ratings_of_judgments` makes from columns with one judgment in each row.

@@ -6,10 +6,11 @@ dropped),
 
     alpha = 1 - (n - 1) sum_u sum_vw n_uv n_uw d(v, w) / (m_u - 1)  /  sum_vw n_v n_w d(v, w)
 
-where d is the squared distance of the level. The ordinal distance is the interval distance of mid-ranks.
+where d is the squared distance at the level of measurement. The ordinal distance is the interval distance of mid-ranks.
 
-Alpha of parts is for answers that consist of several values (links of words to boxes, best and worst options), and
-compares them part by part. Resamples draw whole units, because the parts of a unit depend on each other.
+Alpha of parts is for answers that consist of several values, such as links of words to boxes, or best and worst
+options. It compares the answers part by part. Resamples draw whole units, because the parts of a unit depend on each
+other.
 """
 
 from __future__ import annotations
@@ -31,18 +32,18 @@ from quorum.statistics.agreement.ratings import Data, Ratings, check_numeric, ra
 from quorum.statistics.inference import RaterSampling, signed
 from quorum.statistics.inputs import DuplicateJudgment, encode, first_repeated, one_of, same_length
 
-# The four columns units, parts, workers and values.
+# Four columns: units, parts, workers and values.
 Parts = tuple[Iterable[Any], Iterable[Any], Iterable[Any], Iterable[Any]]
 LEVELS = ("nominal", "ordinal", "interval", "ratio")
 
-# Distances of the ratio level are computed for at most so many pairs of values at once.
+# Distances at the ratio level are computed for at most this many pairs of values at once.
 _PAIRS = 1 << 22
 NO_VARIATION = "every judgment that can be compared has the same value"
 NEGATIVE_RATIO = "the ratio level has no meaning for negative numbers; two opposite numbers count as equal"
 
 
 def krippendorff_alpha(reliability_data: Data, level: str = "nominal") -> float:
-    """Return Krippendorff's alpha at one of LEVELS."""
+    """Return Krippendorff's alpha. `level` is one of LEVELS."""
     return Alpha(level).sample(reliability_data).value()
 
 
@@ -64,7 +65,7 @@ def alpha_of_judgments(
     level: str = "nominal",
     **options: Unpack[RaterSampling],
 ) -> AgreementResult:
-    """Return alpha of (N,) columns with one judgment in each row; nominal values need not be numbers.
+    """Return alpha of (N,) columns with one judgment in each row. Nominal values need not be numbers.
 
     Raise DuplicateJudgment if a worker judged a unit twice.
     """
@@ -82,7 +83,7 @@ def alpha_of_parts(
     level: str = "nominal",
     **options: Unpack[RaterSampling],
 ) -> AgreementResult:
-    """Return alpha of (N,) columns with one value of one part in each row; the result counts whole units and judgments.
+    """Return alpha of (N,) columns with one value of one part in each row. The result counts whole units and judgments.
 
     Raise DuplicateJudgment if a worker gave a part two values.
     """
@@ -110,7 +111,7 @@ class Alpha:
 
 @dataclass(frozen=True, slots=True)
 class AlphaOfParts:
-    """Alpha of answers that consist of parts; the data are four (N,) columns: units, parts, workers and values."""
+    """Alpha of answers that consist of parts. The data are four (N,) columns: units, parts, workers and values."""
 
     level: str = "nominal"
     name: ClassVar[str] = ALPHA
@@ -204,7 +205,7 @@ class AlphaOfWeights:
             first = weights @ (self._counts @ self._values)
             second = weights @ (self._counts @ self._values**2)
             spread = 2 * (n * second - first**2)
-            # A variation that is only the rounding error of equal values is zero.
+            # Set the variation to zero if it is only the rounding error of equal values.
             return np.where(spread > 1e-12 * n * second, spread, 0.0)
         totals = weights @ self._counts
         if self._level == "nominal":
@@ -226,7 +227,7 @@ class AlphaOfWeights:
 
 
 def _ratio_distance(first: Floats, second: Floats) -> Floats:
-    """Return ((v - w) / (v + w))^2, by convention 0 for opposite numbers."""
+    """Return ((v - w) / (v + w))^2, or 0, by convention, if v = -w."""
     total = first + second
     return ratio(first - second, total, where=total != 0, otherwise=0.0) ** 2
 

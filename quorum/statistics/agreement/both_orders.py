@@ -22,7 +22,7 @@ Exchange = Callable[[Floats], Floats]
 def in_both_orders(data: Data, exchange: Exchange) -> Ratings:
     """Return the judgments, followed by copies in which the two texts of each unit are exchanged.
 
-    The copies are judgments of further units.
+    The copies count as judgments of other units.
     """
     ratings = ratings_of(data, numeric=True)
     labels, unit, code = _columns_of_orders(ratings, exchange)
@@ -34,11 +34,11 @@ def in_both_orders(data: Data, exchange: Exchange) -> Ratings:
 class BothOrders:
     """A coefficient of choices between the two texts of a unit, where each unit counts in both orders of its texts.
 
-    Which text is called the first is arbitrary, but it changes the expected disagreement. With both orders, both labels
-    are equally frequent, and exchanging the texts of a unit changes nothing. Without ties, and with equally many
-    judgments of every unit, Fleiss' kappa is then the coefficient of agreement of paired comparisons, 1 - 2 D_o
-    (Kendall and Babington Smith 1940). `exchange` maps (V,) answers to the answers that mean the same in the other
-    order.
+    Which text is called the first is arbitrary, but it changes the expected disagreement. With both orders, both
+    labels are equally frequent, and exchanging the texts of a unit changes nothing. Without ties, and with equally
+    many judgments of every unit, Fleiss' kappa of both orders is the coefficient of agreement of paired
+    comparisons, 1 - 2 D_o (Kendall and Babington Smith 1940). `exchange` maps (V,) answers to the answers that mean
+    the same in the other order.
     """
 
     coefficient: ClusteredCoefficient
@@ -76,7 +76,7 @@ class BothOrders:
 
     def influences(self, data: Data) -> Influences | None:
         ratings = ratings_of(data, numeric=True)
-        # Influences do not depend on the names of units, or on who judged; pass broadcast zeros, which take no memory.
+        # Influences do not depend on the names of units and raters, so pass broadcast zeros, which take no memory.
         nobody, units = (np.broadcast_to(np.int64(0), 2 * len(of)) for of in (ratings.code, ratings.units))
         labels, unit, code = _columns_of_orders(ratings, self.exchange)
         influences = self.coefficient.influences(Ratings(units, ratings.raters, labels, unit, nobody, code))
@@ -90,9 +90,10 @@ class BothOrders:
 
 
 def _labels_of_orders(labels: NDArray[Any], exchange: Exchange) -> tuple[Floats, Ints, Ints]:
-    """Return the (L,) labels of both orders, and (V,) positions in them.
+    """Return the (L,) labels of both orders, and two columns of (V,) positions in them.
 
-    The positions are those of the given labels, and those of their counterparts in the other order.
+    The first column has the positions of the given labels, the second the positions of their counterparts in the other
+    order.
     """
     values = labels.astype(np.float64)
     every, places = np.unique(np.stack([values, exchange(values)]), return_inverse=True)
@@ -101,7 +102,7 @@ def _labels_of_orders(labels: NDArray[Any], exchange: Exchange) -> tuple[Floats,
 
 
 def _columns_of_orders(ratings: Ratings, exchange: Exchange) -> tuple[Floats, Ints, Ints]:
-    """Return the labels, and (2 N,) units and codes: first those of the given order, then those of the other."""
+    """Return the labels, and (2 N,) units and codes: first N rows in the given order, then N in the other order."""
     n = len(ratings.code)
     labels, *orders = _labels_of_orders(ratings.labels, exchange)
     unit, code = np.empty((2, 2 * n), dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Coefficients of agreement with their intervals: a coefficient reads the data, `agreement` adds the interval."""
+"""Coefficients of agreement with their intervals. A coefficient reads the data; `agreement` adds the interval."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ CARELESS_NOTE = (
 NO_PAIRS = "no unit has two judgments"
 CLUSTERED = (ITEM, RATER, BOTH, NAIVE)
 
-# Maps (B, P) weights of patterns of units to (B,) values of a coefficient.
+# A function of (B, P) weights of patterns of units, which returns (B,) values of a coefficient.
 OfUnits = Callable[[Floats], Floats]
 
 
 @dataclass(frozen=True, slots=True)
 class ReadData:
-    """Data as read by a coefficient.
+    """Data as read by a coefficient, with P patterns of units.
 
-    of_units: the coefficient as a function of (B, P) weights of patterns of units. frequency: (P,) units of each
-    pattern. width: how many numbers one resample needs in memory. For the other fields see `AgreementResult`.
+    of_units: the coefficient as a function of (B, P) weights of patterns. frequency: (P,) number of units with each
+    pattern. width: number of floats that one resample needs in memory. The other fields are as in `AgreementResult`.
     """
 
     of_units: OfUnits
@@ -78,7 +78,7 @@ class ReadData:
 
 
 class Coefficient(Protocol):
-    """A coefficient with its settings; `level` names the distance between two answers."""
+    """A coefficient with its settings. `level` names the distance between two answers."""
 
     @property
     def name(self) -> str: ...
@@ -124,8 +124,10 @@ def agreement(
 
     `clusters` is "both" (the data's units and raters), "item" or "rater" (one of them), columns with one entry for each
     judgment, or `Clusters` shared by several coefficients. With "naive" units are resampled, and the interval holds
-    only for these raters. `control_items`: whether the study excludes careless raters by control items; if not,
+    only for these raters. `control_items` says whether the study excludes careless raters by control items. If not,
     CARELESS_NOTE may be added to the note of an alpha.
+
+    Raise BadOption if `clusters` is given, but the coefficient has only the naive interval.
     """
     naive = isinstance(clusters, str) and clusters == NAIVE
     options = Options.of(confidence=confidence, resamples=resamples if naive else 0, seed=seed)
@@ -165,8 +167,8 @@ def careless_numbers(value: float, low: float, raters: int, confidence: float) -
     """Return the values to insert into CARELESS_NOTE, or None if alpha does not need the note.
 
     The note warns that the interval may be too high because, by chance, none of these raters is careless. If a share c
-    of people answers at random, none of R raters does so with probability (1 - c)^R. Both judgments of a pair are by
-    careful raters with probability (1 - c)^2, so alpha would be about (1 - c)^2 of its value.
+    of people answers at random, the probability that none of R raters does so is (1 - c)^R. The probability that both
+    judgments of a pair are by careful raters is (1 - c)^2, so alpha would be about (1 - c)^2 of its value.
     """
     none_careless, alpha = (1 - CARELESS) ** raters, value * (1 - CARELESS) ** 2
     if none_careless <= 1 - confidence or not low > alpha:

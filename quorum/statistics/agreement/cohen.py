@@ -1,9 +1,11 @@
 """Cohen's kappa for two raters, plain or weighted.
 
-With n_ij of n units labelled i by the first and j by the second rater, and d(i, j) = [i != j], |i - j| ("linear")
-or (i - j)^2 ("quadratic") of the labels' positions (Cohen 1960, 1968; H13 Tables 8 to 10):
+With n_ij of n units labelled i by the first and j by the second rater,
 
     kappa = 1 - n sum_ij d(i, j) n_ij  /  sum_ij d(i, j) n_i. n_.j
+
+where d(i, j) is [i != j] or, with weights, |i - j| ("linear") or (i - j)^2 ("quadratic") of the labels' positions
+(Cohen 1960, 1968; H13 Tables 8 to 10).
 """
 
 from __future__ import annotations
@@ -161,7 +163,7 @@ class _Cells:
         if self._weights is None:
             return n**2 - (first * second).sum(axis=1)
         if self._weights == "linear":
-            # |i - j| is the number of steps between the positions: sum over steps instead of cells.
+            # |i - j| is the number of steps between the positions, so sum over steps instead of cells.
             below_first = np.cumsum(first, axis=1)[:, :-1]
             below_second = np.cumsum(second, axis=1)[:, :-1]
             total = n[:, np.newaxis]
@@ -180,6 +182,6 @@ def check_weights(weights: str | None) -> None:
 
 
 def check_order(weights: str | None, labels: NDArray[Any], expected: str) -> None:
-    """Raise BadOption if distances count and labels are texts, which sort only alphabetically."""
+    """Raise BadOption if distances count and the labels are texts, whose order is only alphabetical."""
     if weights is not None and len(labels) and labels.dtype.kind not in "biuf":
         raise BadOption(f"weights is {weights!r} and answers are text, expected {expected}")

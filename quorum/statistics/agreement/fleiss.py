@@ -27,7 +27,7 @@ ONE_CATEGORY = "every judgment names the same category"
 
 
 def fleiss_kappa(counts: ArrayLike | Ratings) -> float:
-    """Return Fleiss' kappa of (units, categories) counts; every unit must have the same number of judgments.
+    """Return Fleiss' kappa of (units, categories) counts. Every unit must have the same number of judgments.
 
     If `counts` are `Ratings`, units judged once are left out.
     """
@@ -69,7 +69,7 @@ class FleissKappa:
         )
 
     def influences(self, data: ArrayLike | Ratings) -> Influences | None:
-        """Return the influences on nominal alpha without its correction (n - 1) / n; from a table, `raters` is None."""
+        """Return the influences on nominal alpha without its correction (n - 1) / n. From a table, `raters` is None."""
         ratings = data if isinstance(data, Ratings) else _ratings(np.asarray(data).astype(np.int64))
         influences = alpha_influences(ratings, "nominal")
         if influences is None:
@@ -131,6 +131,6 @@ def _fleiss(rows: Floats, raters: int, weights: Floats) -> Floats:
     observed = 1 - weights @ agreeing / units
     totals = weights @ rows
     judgments = units * raters
-    # Exact so far, in whole numbers, so that a table with one category gives zero.
+    # Compute exactly in whole numbers, so that a table with one category gives zero.
     expected = (judgments**2 - (totals**2).sum(axis=1)) / judgments**2
     return 1 - ratio(observed, expected)

@@ -5,10 +5,10 @@ Gwet 2008; 2014, *Handbook of Inter-Rater Reliability*:
     p_a = 1/n' sum_i sum_k r_ik (r*_ik - 1) / (r_i (r_i - 1)),  r*_ik = sum_l w_kl r_il
     AC = (p_a - p_e) / (1 - p_e),  p_e = T_w / (q (q - 1)) sum_k pi_k (1 - pi_k),  pi_k = 1/n sum_i r_ik / r_i
 
-where r_ik of the r_i judgments of unit i are category k, n' is the number of units with r_i >= 2, n that of all
-units, q that of categories, and T_w the sum of all weights w(k, l) = 1 - d(k, l) / D (Cohen 1968). d is one of
-`distances.distance`, and D that of the lowest and the highest category. The position of a number is its value, that
-of a text its place among the given categories; ordinal weights always use places.
+where r_ik of the r_i judgments of unit i are category k, n' is the number of units with r_i >= 2, n the number of all
+units, q the number of categories, and T_w the sum of all weights w(k, l) = 1 - d(k, l) / D (Cohen 1968). d is one of
+`distances.distance`, and D the distance between the lowest and the highest category. The position of a number is its
+value, and that of a text its place among the given categories. Ordinal weights always use places.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def percent_interval(
 def gwet_ac(
     reliability_data: Data, weights: str = "identity", *, categories: Sequence[Any] | None = None
 ) -> float:
-    """Return AC1 (identity weights) or AC2; arguments as in `percent_agreement`."""
+    """Return AC1 (identity weights) or AC2. Arguments are as in `percent_agreement`."""
     return Gwet(weights, categories).sample(reliability_data).value()
 
 
@@ -148,8 +148,8 @@ class Gwet:
 class _Scale:
     """The scale of the answers.
 
-    occurring: (V,) positions of the labels that occur. positions: (Q,) of all categories. kind: a distance of
-    `kernels.distances`. longest: D, or 1 with fewer than two categories.
+    occurring: (V,) positions of the labels that occur. positions: (Q,) positions of all categories. kind: a distance of
+    `kernels.distances`. longest: D, or 1 if there are fewer than two categories.
     """
 
     kind: int
@@ -196,7 +196,7 @@ def _percent_of_units(patterns: UnitPatterns, scale: _Scale) -> OfUnits:
     starts, codes = counts.indptr.astype(np.int64), counts.indices.astype(np.int64)
     unit_disagreement(starts, codes, counts.data, scale.kind, scale.occurring, apart, sizes, most)
     comparable = (sizes >= 2).astype(np.float64)
-    # A unit judged once has no pair: divide its zero by one.
+    # A unit judged once has no pairs, so divide its zero by one.
     pairs = np.where(sizes >= 2, sizes * (sizes - 1), 1.0)
     agreeing = comparable * (1 - apart / pairs / scale.longest)
 

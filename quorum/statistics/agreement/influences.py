@@ -1,7 +1,7 @@
-"""The influence of each judgment: the derivative of the coefficient by the judgment's weight.
+"""The influence of each judgment, which is the derivative of the coefficient by the judgment's weight.
 
-Summed over the judgments of a unit or of a rater, influences are what the unit or rater contributes to the coefficient.
-Intervals over items and raters are computed from these sums.
+The sum of the influences of a unit's or a rater's judgments is the contribution of the unit or rater to the
+coefficient. Intervals over items and raters are computed from these sums.
 """
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ from quorum.statistics.crossed import Clusters, coefficient_interval, share_inte
 class Influences:
     """Influences of judgments on a coefficient.
 
-    values: (N,) influences of the judgments that count. counts: (M,) flags of these among all judgments. items, raters:
-    (N,) codes; None if the data do not name them. judges: mean number of judgments of a unit. chance_of_difference:
-    probability that two random judgments differ. share: whether the coefficient is a mean of values from 0 to 1.
+    values: (N,) influences of the judgments that count. counts: (M,) flags that say which of all M judgments count.
+    items, raters: (N,) codes, or None if the data do not name them. judges: mean number of judgments of a unit.
+    chance_of_difference: probability that two random judgments differ. share: whether the coefficient is a mean of
+    values from 0 to 1.
     """
 
     values: Floats
@@ -50,11 +51,11 @@ class Influences:
 
 @dataclass(frozen=True, slots=True)
 class _ComparedJudgments:
-    """The judgments of units that have two or more.
+    """The N judgments of units with two judgments or more, among M judgments in all.
 
-    counts: (M,) flags of these among all judgments. unit, rater, code: (N,). apart: (N,) summed distances from the
-    other judgments of the unit. sizes: (U,) number of judgments. disagreement: (U,) summed distances over ordered
-    pairs.
+    counts: (M,) flags that are true for these judgments. unit, rater, code: (N,). apart: (N,) sum of the distances
+    from the other judgments of the unit. sizes: (U,) number of judgments. disagreement: (U,) sum of the distances
+    over ordered pairs.
     """
 
     counts: Flags
@@ -92,9 +93,9 @@ def distances_within(groups: Ints, codes: Ints, kind: int, positions: Floats) ->
 def alpha_influences(ratings: Ratings, level: str) -> Influences | None:
     """Return the influences on alpha = 1 - (n - 1) O / E, or None if alpha is undefined.
 
-    A judgment changes O by 2 D / (m - 1) - P / (m (m - 1)), where D is the sum of its distances from the unit's other
-    m - 1 judgments, and P the sum over all ordered pairs of the unit. At the ordinal level it also moves the ranks of
-    higher values.
+    A judgment changes O by 2 D / (m - 1) - P / (m (m - 1)), where D is the sum of its distances from the unit's
+    other m - 1 judgments, and P the sum of distances over all ordered pairs of the unit. At the ordinal level, a
+    judgment also changes the ranks of higher values.
     """
     from quorum.statistics.kernels.distances import value_distances
 
@@ -143,14 +144,18 @@ def _observed_slopes(compared: _ComparedJudgments, positions: Floats) -> Floats:
 def _of_ranks(slopes: Floats) -> Floats:
     """Return the (V,) effects that one more judgment of each value has through the mid-ranks.
 
-    The mid-rank of the value rises by 1/2, and those of higher values by 1. slopes: (V,) derivatives by the mid-ranks.
+    The mid-rank of the value rises by 1/2, and the mid-ranks of higher values rise by 1. slopes: (V,) derivatives
+    by the mid-ranks.
     """
     above = np.cumsum(slopes[::-1])[::-1]
     return np.asarray(above - slopes / 2, dtype=np.float64)
 
 
 def percent_influences(ratings: Ratings, kind: int, positions: Floats, longest: float) -> Influences | None:
-    """Return the influences on percent agreement, the mean of 1 - P / (m (m - 1) longest); None if no unit counts."""
+    """Return the influences on percent agreement, or None if no unit counts.
+
+    Percent agreement is the mean of 1 - P / (m (m - 1) longest), with P and m as in `alpha_influences`.
+    """
     compared = _ComparedJudgments.of(ratings, kind, positions)
     if not len(compared.sizes):
         return None

@@ -1,4 +1,4 @@
-"""Patterns: units with equal answers, which resamples count together."""
+"""Patterns of answers. Units with equal answers have one pattern, and resamples count them together."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from quorum.statistics.agreement.ratings import (
 )
 from quorum.statistics.inputs import BadValue, encode
 
-# Keys of up to so many bits are counted in a table, longer ones by sorting.
+# Keys of up to this many bits are counted in a table, and longer keys by sorting.
 _TABLE_BITS = 20
 
-# A unit's counts of answers are packed into one number if they fit into so many bits.
+# A unit's counts of answers are packed into one number if they fit into this many bits.
 KEY_BITS = 62
 
 declare_kind(
@@ -37,10 +37,10 @@ declare_kind(
 @declare
 @dataclass(frozen=True, slots=True)
 class UnitPatterns:
-    """The distinct patterns of answers to a unit; if hardly any units share one, each unit is a pattern.
+    """The distinct patterns of answers to a unit. If hardly any units share a pattern, each unit is a pattern.
 
     labels: (V,), ascending. counts: (P, V) sparse float64 number of answers by label. frequency: (P,) number of units
-    with the pattern. units, raters, judgments: numbers in all data.
+    with the pattern. units, raters, judgments: how many of them all the data have.
     """
 
     labels: NDArray[Any]
@@ -54,7 +54,7 @@ class UnitPatterns:
         return np.asarray(self.counts.sum(axis=1), dtype=np.float64)
 
     def comparable(self) -> UnitPatterns:
-        """Return the patterns with two judgments or more; `units`, `raters` and `judgments` still count all data."""
+        """Return the patterns with two judgments or more. `units`, `raters` and `judgments` still count all data."""
         pairable = np.flatnonzero(self.sizes() >= 2)
         counts = scipy.sparse.csr_array(self.counts[pairable])
         counts.sort_indices()
@@ -107,7 +107,7 @@ def count_rows(table: Ints) -> tuple[Ints, Ints]:
     if float(np.prod(radix.astype(np.float64))) >= 2.0**KEY_BITS:
         rows, frequency = np.unique(table, axis=0, return_counts=True)
         return rows, frequency
-    # Take counts as digits of one number, because numbers sort many times faster than rows.
+    # Use counts as digits of one number, because sorting numbers is many times faster than sorting rows.
     strides = np.concatenate([np.cumprod(radix[::-1])[::-1][1:], [1]])
     keys, frequency = np.unique(table @ strides, return_counts=True)
     return keys[:, np.newaxis] // strides % radix, frequency

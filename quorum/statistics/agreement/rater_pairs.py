@@ -1,4 +1,4 @@
-"""Agreement by pair of raters: of every two raters, on the units that both judged."""
+"""Agreement of every two raters on the units that both judged."""
 
 from __future__ import annotations
 
@@ -40,7 +40,10 @@ class PairAgreement(Result):
     weights: str | None
 
     def matrix(self, figure: str) -> Floats:
-        """Return one of FIGURES as a symmetric (R, R) matrix; nan on the diagonal and without common units."""
+        """Return one of FIGURES as a symmetric (R, R) matrix.
+
+        The matrix has nan on the diagonal, and for raters without common units.
+        """
         one_of(figure, FIGURES, "figure")
         table = np.full((len(self.raters), len(self.raters)), np.nan)
         table[self.first, self.second] = getattr(self, figure)

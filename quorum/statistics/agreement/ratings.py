@@ -1,4 +1,4 @@
-"""Answers of raters to units: a (raters, units) table in which nan or None is a missing answer, or `Ratings`."""
+"""Answers of raters to units, as `Ratings` or as a (raters, units) table in which nan or None is a missing answer."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ INFINITE = "reliability_data holds an infinite number, expected finite numbers o
 class Ratings:
     """N judgments, at most one of a unit by a rater.
 
-    units (U,), raters (R,), labels (V,): names, ascending. unit, rater, code: (N,) int64 positions in these.
+    units (U,), raters (R,), labels (V,): names, ascending. unit, rater, code: (N,) int64 positions in these arrays.
     """
 
     units: NDArray[Any]
@@ -39,7 +39,7 @@ class Ratings:
     code: Ints
 
     def answered(self, times: int) -> Flags:
-        """Return (N,) bool: whether the judgment's unit has at least `times` judgments."""
+        """Return (N,) flags that say whether the judgment's unit has at least `times` judgments."""
         return np.asarray((np.bincount(self.unit) >= times)[self.unit])
 
     def subset(self, rows: Flags) -> Ratings:
@@ -48,11 +48,11 @@ class Ratings:
         return Ratings(self.units[units], self.raters[raters], self.labels, unit, rater, self.code[rows])
 
     def by_unit(self) -> tuple[Ints, Ints, Ints]:
-        """Return the judgments sorted by unit: starts (U + 1,), raters (N,), codes (N,)."""
+        """Return the judgments sorted by unit, as starts (U + 1,), raters (N,) and codes (N,)."""
         return _grouped(self.unit, self.rater, self.code, len(self.units), len(self.raters))
 
     def by_rater(self) -> tuple[Ints, Ints, Ints]:
-        """Return the judgments sorted by rater: starts (R + 1,), units (N,), codes (N,)."""
+        """Return the judgments sorted by rater, as starts (R + 1,), units (N,) and codes (N,)."""
         return _grouped(self.rater, self.unit, self.code, len(self.raters), len(self.units))
 
 
@@ -96,7 +96,11 @@ def check_numeric(ratings: Ratings) -> Ratings:
 
 
 def reliability_table(reliability: ArrayLike, *, numeric: bool) -> NDArray[Any]:
-    """Return the (raters, units) table as float64, or as it is if it holds text, unless answers must be `numeric`."""
+    """Return the (raters, units) table as float64. A table of texts is returned unchanged.
+
+    Raise BadShape if the table does not have two dimensions, and BadValue if it has texts but answers must be
+    `numeric`.
+    """
     try:
         matrix = np.asarray(reliability)
     except ValueError as error:

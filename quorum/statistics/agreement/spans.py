@@ -1,13 +1,13 @@
 """Agreement of raters on marked spans of texts.
 
-Offsets count characters (Unicode code points) from 0; a span is [start, end). Overlapping spans of one rater are joined
-into one. With labels (severities, categories), spans are compared label by label, and the sums are pooled.
+Offsets count characters (Unicode code points) from 0, and a span is [start, end). Overlapping spans of one rater are
+joined into one. With labels (severities, categories), spans are compared label by label, and the sums are pooled.
 
 Alpha-U is Krippendorff's alpha for unitizing (1995, Sociological Methodology 25, equations 4 to 8; 2004). The
-difference of two overlapping spans is the squared distance of their starts plus that of their ends; that of a span
-inside another rater's gap is its squared length. Krippendorff defines it for one text. For several texts, observed
-differences are summed over texts, with equal weights of raters, and expected differences are those of all spans at
-random places in all texts.
+difference of two overlapping spans is the squared distance of their starts plus the squared distance of their ends.
+The difference of a span inside another rater's gap is its squared length. Krippendorff defines alpha-U for one text.
+For several texts, observed differences are summed over texts, with equal weights of raters, and expected differences
+are those of all spans at random places in all texts.
 
 The F1 of two raters is 2 |A and B| / (|A| + |B|), where sizes are numbers of marked characters, summed over all pairs
 of raters of all texts.
@@ -40,7 +40,7 @@ class SpanAgreement(Inference):
     """The agreement of marked spans, with an interval from resampled items.
 
     texts, items, raters, judgments: numbers of those compared; texts with a single rater are left out. spans: number of
-    spans, overlapping ones joined. undefined_resamples: number of resamples without any span.
+    spans, where overlapping spans count as one. undefined_resamples: number of resamples without any span.
     """
 
     value: float
@@ -55,8 +55,8 @@ class SpanAgreement(Inference):
 class _Marks:
     """J judgments of T texts in I items.
 
-    text, rater, length: (J,) codes of text and rater, and the text's number of characters. item: (T,) codes. labels:
-    for each label, (S,) judgments, starts and ends of its spans, sorted by judgment and start.
+    text, rater: (J,) codes. length: (J,) number of characters of the text. item: (T,) codes. labels: for each
+    label, (S,) judgments, starts and ends of its S spans, sorted by judgment and start.
     """
 
     text: Ints
@@ -91,7 +91,7 @@ def span_alpha(
         lengths: (J,) number of characters of the text.
         spans: (J,) lists of (start, end).
         labels: (J,) lists with one label for each span; by default all spans have the same label.
-        items: (J,) item of the text, such as its document, which is resampled as a whole; by default each text is one.
+        items: (J,) item of the text, such as its document, resampled as a whole; by default, the text itself.
     """
     marks = _read(texts, raters, lengths, spans, labels, items)
     others = marks.readers - 1
@@ -120,7 +120,7 @@ def span_f1(
     resamples: int = 1000,
     seed: Seed = 0,
 ) -> SpanAgreement:
-    """Return the F1 of marked characters over all pairs of raters of a text; arguments are those of `span_alpha`."""
+    """Return the F1 of marked characters over all pairs of raters of a text. Arguments are those of `span_alpha`."""
     marks = _read(texts, raters, lengths, spans, labels, items)
     others = marks.readers - 1
     shared, marked = np.zeros(len(marks.item)), np.zeros(len(marks.item))
@@ -140,11 +140,11 @@ def span_f1(
 
 @dataclass(frozen=True, slots=True)
 class _PartOfAlpha:
-    """One label's part of alpha-U.
+    """One label's part of alpha-U, for S spans and G gaps in T texts.
 
-    observed: (T,) summed differences between any two raters, with equal weights of raters. text, size: (S,) text and
-    length of each span. gap_text, gap: (G,) text and length of each gap, the longest first. room: (S,) number of gaps
-    that are at least as long as the span.
+    observed: (T,) sum of the differences between any two raters, with equal weights of raters. text, size: (S,)
+    text and length of each span. gap_text, gap: (G,) text and length of each gap, the longest first. room: (S,)
+    number of gaps that are at least as long as the span.
     """
 
     observed: Floats
@@ -174,7 +174,7 @@ def _part_of_alpha(marks: _Marks, others: Ints, judgment: Ints, start: Ints, end
     )
     met = np.unique(np.stack([span, judgment[other_span]]), axis=1)[0]
     alone = others[text] - np.bincount(met, minlength=len(size))  # raters who have a gap around the span
-    np.add.at(observed, text, 2 * size**2 * alone)  # twice, once in each order, as overlaps are
+    np.add.at(observed, text, 2 * size**2 * alone)  # count twice, once in each order, as overlaps are counted
     observed /= others
     gap_text, gap = _gaps(marks, judgment, start, end)
     order = np.argsort(-gap, kind="stable")
@@ -185,7 +185,7 @@ def _part_of_alpha(marks: _Marks, others: Ints, judgment: Ints, start: Ints, end
 def _meetings(marks: _Marks, judgment: Ints, start: Ints, end: Ints) -> tuple[Ints, Ints]:
     """Return all pairs of spans by different raters that share a character, as two columns of positions.
 
-    Positions are those in the (S,) spans; every pair is returned in both orders.
+    The positions are those of the (S,) spans. Every pair is returned in both orders.
     """
     text = marks.text[judgment]
     order = np.argsort(text, kind="stable")
@@ -295,7 +295,10 @@ def _read(
 
 
 def joined_spans(spans: Iterable[tuple[int, int]], length: int) -> list[tuple[int, int]]:
-    """Return the spans in order, with overlapping ones joined; spans that only touch stay separate."""
+    """Return the spans in order, with overlapping spans joined. Spans that only touch stay separate.
+
+    Raise BadValue if a span does not lie within the text.
+    """
     joined: list[tuple[int, int]] = []
     for start, end in sorted(spans):
         if not 0 <= start < end <= length:

@@ -1,4 +1,4 @@
-"""Kappa of two sources of scores, each turned into yes and no by a threshold (H13 Tables 8 to 10)."""
+"""Kappa of two sources of scores, after a threshold turns each score into yes or no (H13 Tables 8 to 10)."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ SHARE_THRESHOLDS = (0.33, 0.66, 1.0)
 GRADE_THRESHOLDS = (2.0, 2.33, 2.66, 3.0, 3.33, 3.66, 4.0)
 MISSING = ("refuse", "leave-out", "no")
 
-# So that a rounded share of 2/3 or mean grade of 10/3 still reaches its threshold.
+# Allowance with which a rounded share of 2/3, or a mean grade of 10/3, still reaches its threshold.
 TOLERANCE = 1e-9
 NO_PAIR = "no pair has scores of both sources"
 ONE_SIDE = "all answers of both sources are the same"
@@ -57,9 +57,9 @@ ONE_SIDE = "all answers of both sources are the same"
 class ThresholdAgreement(Inference):
     """Kappa, and precision, recall and F1 of the first source against the second.
 
-    both, first_only, second_only, neither: number of pairs to which both sources, one of them or none say yes. n:
-    number of pairs compared. filled: number of pairs without a score, which counts as no. The interval and `reason`
-    are those of kappa.
+    both, first_only, second_only, neither: number of pairs to which both sources, only the first, only the second,
+    or none say yes. n: number of pairs compared. filled: number of pairs without a score, which counts as no. The
+    interval and `reason` are those of kappa.
     """
 
     first_at_least: float
@@ -79,7 +79,7 @@ class ThresholdAgreement(Inference):
 
 @dataclass(frozen=True, slots=True)
 class KappaGrid(Result):
-    """Kappas at every pair of thresholds, ordered by the first threshold; `best` has the highest defined kappa."""
+    """Kappas at every pair of thresholds, ordered by the first threshold. `best` has the highest defined kappa."""
 
     first_thresholds: tuple[float, ...]
     second_thresholds: tuple[float, ...]
@@ -93,7 +93,7 @@ class KappaGrid(Result):
 
 
 def at_least(scores: ArrayLike, threshold: float) -> Flags:
-    """Return which of (N,) scores reach the threshold, up to rounding errors; nan does not."""
+    """Return (N,) flags of scores that reach the threshold, up to rounding errors. nan does not reach it."""
     if not (is_real(threshold) and math.isfinite(threshold)):
         raise BadOption(f"the threshold is {threshold!r}, expected a finite number")
     return float_vector(scores, "scores") >= float(threshold) - TOLERANCE * max(1.0, abs(threshold))
@@ -112,7 +112,8 @@ def threshold_kappa(
     """Compare first >= `first_at_least` with second >= `second_at_least`, for two columns of (N,) scores.
 
     `missing` may also be "no": nan then counts as no, as H13 count pairs that the filter removed. The default
-    thresholds are H13's, for the crowd's share of yes as the first source, and the experts' mean grade as the second.
+    thresholds are those of H13, with the crowd's share of yes as the first source, and the experts' mean grade as
+    the second.
     """
     chosen, deletions = Options.with_raters(**options)
     clustered = bool(chosen.columns) or deletions is not None
@@ -217,7 +218,10 @@ def weighted_kappa(
     weights: Floats,
     clusters: ClusterColumns = NAIVE,
 ) -> CrossedEstimate:
-    """Return kappa of `threshold_kappa` with (N,) `weights` of rows; the interval follows from the rows' influences."""
+    """Return kappa as in `threshold_kappa`, but with (N,) `weights` of rows.
+
+    The interval is computed from the rows' influences.
+    """
     columns, deletions = columns_and_deletions(clusters)
     yes_first, yes_second = at_least(first, first_at_least), at_least(second, second_at_least)
     cell = _cells_of_pairs(yes_first, yes_second)
@@ -251,8 +255,8 @@ def _changes_without_raters(
 ) -> Floats:
     """Return (4, V) decreases of kappa, precision, recall and F1 if one rater is left out of a pair's mean.
 
-    `table` (4,) has the number of pairs by cell (`_cells_of_pairs`), `value` (4,) the figures. `yes_without` (V,) is
-    what the second source then says: 0 no, 1 yes, 2 if no rater is left.
+    `table` (4,) has the number of pairs by cell (`_cells_of_pairs`), and `value` (4,) the figures. `yes_without`
+    (V,) is the second source's answer without the rater: 0 no, 1 yes, 2 if there is no other rater.
     """
     lost = np.zeros((2, 2, 3, 4))
     for first, second, without in np.ndindex(2, 2, 3):
@@ -274,7 +278,7 @@ def _clustered(
     left: RaterDeletions,
     changes: Callable[[], Floats],
 ) -> tuple[list[tuple[float, float]], Clusters]:
-    """Return the intervals of kappa, precision, recall and F1, and the clusters, raters included."""
+    """Return the intervals of kappa, precision, recall and F1, and the clusters, with the raters included."""
 
     def widen(figure: int, spread: Spread, items: Clusters) -> tuple[Spread, Clusters]:
         return left.widen(spread, items, lambda: changes()[figure])
@@ -312,7 +316,7 @@ def _clustered(
 
 
 def _cells_of_pairs(first: Flags, second: Flags) -> Ints:
-    """Return (N,) cells by who says yes: 0 both, 1 the first only, 2 the second only, 3 neither."""
+    """Return (N,) cells by which source says yes: 0 both, 1 only the first, 2 only the second, 3 neither."""
     return np.asarray(3 - 2 * first.astype(np.int64) - second, dtype=np.int64)
 
 

@@ -16,7 +16,7 @@ COEFFICIENTS = ("pearson", "spearman", "kendall-tau-b", "kendall-tau-c")
 def group_coefficients(
     x: Floats, y: Floats, starts: Ints, coefficient: str, weights: Floats | None = None
 ) -> Floats:
-    """Return the (G,) coefficients, one of COEFFICIENTS, of two (N,) vectors; rows may have (N,) `weights`."""
+    """Return the (G,) coefficients, one of COEFFICIENTS, of two (N,) vectors. Rows may have (N,) `weights`."""
     weights = np.ones(len(x)) if weights is None else weights
     if coefficient == "pearson":
         return pearson_groups(x, y, starts, weights)
@@ -33,10 +33,10 @@ def owners(starts: Ints) -> Ints:
 
 
 def kendall_codes(x: Floats, y: Floats, starts: Ints) -> tuple[Ints, Ints, Ints, Ints]:
-    """Return the arguments of `kendall_sums`, and the order of the rows by which they are sorted.
+    """Return the arguments of `kendall_sums`, and the order in which they have the rows.
 
-    They are (N,) codes of x, ascending within each group, (N,) codes of y, from 0 in each group, and the (G,) numbers
-    of different y.
+    The arguments are (N,) codes of x, ascending within each group; (N,) codes of y, from 0 in each group; and the (G,)
+    numbers of different y.
     """
     groups = owners(starts)
     rows, _, order = sorted_levels(x, groups)
@@ -47,7 +47,7 @@ def kendall_codes(x: Floats, y: Floats, starts: Ints) -> tuple[Ints, Ints, Ints,
 
 
 def pearson_groups(x: Floats, y: Floats, starts: Ints, weights: Floats) -> Floats:
-    """Return (G,) Pearson correlations; values are scaled within each group to avoid overflow."""
+    """Return (G,) Pearson correlations. Values are scaled within each group to avoid overflow."""
     sizes = np.diff(starts)
     first = starts[:-1]
     centred = []
@@ -64,9 +64,9 @@ def pearson_groups(x: Floats, y: Floats, starts: Ints, weights: Floats) -> Float
 
 
 def group_levels(values: Floats, groups: Ints) -> tuple[Ints, Ints]:
-    """Return (N,) codes of distinct values, the first group's first, and the (G + 1,) bounds of each group's codes.
+    """Return (N,) codes of the values within each group, and the (G + 1,) bounds of each group's codes.
 
-    `groups` (N,) must be ascending.
+    The codes of the first group come first, then the codes of the second, and so on. `groups` (N,) must be ascending.
     """
     ordered, bounds, order = sorted_levels(values, groups)
     codes = np.empty(len(values), dtype=np.int64)
@@ -80,7 +80,7 @@ def sorted_levels(values: Floats, groups: Ints) -> tuple[Ints, Ints, Ints]:
     ordered = values[order]
     new = np.ones(len(values), dtype=np.bool_)
     np.not_equal(ordered[1:], ordered[:-1], out=new[1:])
-    if several:  # sorting does not change them, as they are ascending
+    if several:  # sorting does not change the groups, which are ascending
         new[1:] |= groups[1:] != groups[:-1]
     codes = np.cumsum(new) - 1
     if several:
@@ -91,7 +91,7 @@ def sorted_levels(values: Floats, groups: Ints) -> tuple[Ints, Ints, Ints]:
 
 
 def mid_ranks(codes: Ints, weights: Floats | None = None) -> Floats:
-    """Return the (N,) mid-ranks over all groups; they differ from those within a group by a constant of the group."""
+    """Return the (N,) mid-ranks over all groups, which differ from those within a group by a constant of the group."""
     counts = np.bincount(codes, weights)
     return (np.cumsum(counts) - (counts - 1) / 2)[codes]
 
@@ -115,7 +115,7 @@ def taus(sums: Floats, coefficient: str) -> Floats:
     smaller = np.minimum(rows, columns)
     defined = smaller > 1
     if coefficient == "kendall-tau-b":
-        # Multiply the roots: the product of two numbers of pairs may be too large to be exact.
+        # Multiply the roots, because the product of two numbers of pairs may be too large to be exact.
         scale = np.sqrt(n**2 - row_squares) * np.sqrt(n**2 - column_squares)
         numerator = 2 * balance
     else:

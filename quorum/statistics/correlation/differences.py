@@ -46,7 +46,7 @@ def correlation_difference(
     weights: ArrayLike | None = None,
     **options: Unpack[Clustering],
 ) -> CorrelationDifference:
-    """Return how much more the first metric's (N,) scores correlate with people's than the second's do.
+    """Return the correlation of the first metric's (N,) scores with people's, minus that of the second metric's scores.
 
     The variance is computed from the differences of influences, so the metrics may be correlated. `clusters` and
     `weights` are as in `correlation`.

@@ -18,7 +18,7 @@ def correlation_influences(
 ) -> Floats:
     """Return the (N,) influences of observations on the coefficient, followed by those of (V,) further `points`.
 
-    Further points do not count in the coefficient. With `weights` (N,), an influence is that of a unit of weight.
+    Further points do not count in the coefficient. With `weights` (N,), an influence is that of one unit of weight.
     """
     rows = len(x)
     mass = weights = np.ones(rows) if weights is None else weights
@@ -59,7 +59,7 @@ def correlation_influences(
 
 
 def _standardised(values: Floats, weights: Floats) -> Floats:
-    """Standardise all values by the weighted mean and standard deviation of the first len(weights) ones."""
+    """Return all values, standardised by the weighted mean and standard deviation of the first len(weights) values."""
     weighted = values[: len(weights)]
     mean = np.average(weighted, weights=weights)
     return np.asarray(
@@ -72,9 +72,9 @@ def _of_ranks(ranks: Floats, codes: Ints, others: Floats, weights: Floats) -> Fl
 
 
 def _moved(codes: Ints, others: Floats, weights: Floats) -> Floats:
-    """Return for each observation the sum of `others` over those whose mid-rank rises if it is repeated.
+    """Return, for each observation, the sum of `others` over the observations whose mid-rank rises if it is repeated.
 
-    Observations with the same code rise by a half, and count half.
+    Observations with the same code rise by a half, so they count half.
     """
     sums = np.bincount(codes, weights=others * weights)
     above = np.cumsum(sums[::-1])[::-1] - sums / 2

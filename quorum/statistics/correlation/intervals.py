@@ -22,7 +22,7 @@ from quorum.statistics.crossed import NO_DELETIONS, Clusters, Spread, coefficien
 from quorum.statistics.inference import Inference, Options, Sampling, signed
 from quorum.statistics.inputs import ROUNDING, one_of
 
-_ENUMERATED = 9  # most observations for which all n! orders are tried; 9! take a third of a second, once
+_ENUMERATED = 9  # largest n for which all n! orders are tried; 9! orders take a third of a second, once
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +46,13 @@ def correlation(
     weights: ArrayLike | None = None,
     **options: Unpack[Sampling],
 ) -> CorrelationResult:
-    """Return one of COEFFICIENTS between two (N,) vectors; `resamples` 0 gives no interval.
+    """Return one of COEFFICIENTS between two (N,) vectors. There is no interval if `resamples` is 0.
 
     p of Pearson and Spearman is by the density (1 - r^2)^(n/2 - 2) (Student 1908); for Spearman without ties and n <=
     9 it is exact, by all orders. p of Kendall is exact without ties for n <= 33, else by the normal distribution with
     the variance for ties of Kendall (1970). With `clusters`, interval and p are over clusters; they may include
-    `means_without_raters` of the second vector. `weights` (N,) say how many observations each one stands for (see
-    `taus`); with them nothing is resampled, and without clusters each observation is one.
+    `means_without_raters` of the second vector. `weights` (N,) say how many observations each row stands for (see
+    `taus`). With weights nothing is resampled, and each row is a cluster if there are no `clusters`.
     """
     chosen, deletions = Options.with_raters(**options)
     one_of(coefficient, COEFFICIENTS, "coefficient")
@@ -101,7 +101,10 @@ def kendall_tau_b(first: ArrayLike, second: ArrayLike) -> float:
 def _spread(
     x: Floats, y: Floats, coefficient: str, value: float, clusters: Clusters, weights: Floats
 ) -> Spread:
-    """Return the variance of a coefficient; for r it is by the jackknife, because single clusters may dominate r."""
+    """Return the variance of a coefficient.
+
+    For Pearson's r it is by the jackknife, because single clusters may dominate r.
+    """
     if coefficient != "pearson" or clusters.reason:
         return clusters.spread(weights * correlation_influences(x, y, coefficient, value, None, weights))
     without = (pearson_without(x, y, codes, weights) for codes in clusters.codes)

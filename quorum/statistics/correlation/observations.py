@@ -1,4 +1,4 @@
-"""The complete observations of several columns, and whether they suffice for a coefficient."""
+"""The complete observations of several columns, and the reason if there are too few for a coefficient."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ CONSTANT = "{} has the same value throughout"
 
 
 def observations(missing: str, **columns: ArrayLike) -> tuple[list[Floats], Flags]:
-    """Return the (N,) columns, and (N,) flags of rows without nan. Raise BadValue for nan if `missing` is "refuse"."""
+    """Return the (N,) columns without rows that have nan, and (N,) flags of the complete rows.
+
+    Raise BadValue if a column has nan and `missing` is "refuse".
+    """
     one_of(missing, ("refuse", "leave-out"), "missing")
     read = score_vector if missing == "refuse" else gappy_vector
     vectors = {name: read(values, name) for name, values in columns.items()}
@@ -23,7 +26,10 @@ def observations(missing: str, **columns: ArrayLike) -> tuple[list[Floats], Flag
 
 
 def observation_weights(weights: ArrayLike | None, complete: Flags) -> Floats:
-    """Return the weights of the complete observations, ones if `weights` is None."""
+    """Return the weights of the complete observations, or ones if `weights` is None.
+
+    Raise BadValue if a weight is not positive.
+    """
     if weights is None:
         return np.ones(int(complete.sum()))
     vector = finite_vector(weights, "weights")

@@ -1,4 +1,4 @@
-"""People's mean ratings without each rater, and the effect on their correlation with a metric."""
+"""People's mean ratings without each rater, and the effect of leaving a rater out on the correlation with a metric."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def means_without_raters(
 ) -> RaterDeletions:
     """Return the mean ratings of `number` rows without each of their raters, to pass as the raters of `clusters`.
 
-    rows, raters, ratings: (V,) columns with one rating in each row of the table; `rows` are positions from 0. A rater
-    may rate a row several times.
+    rows, raters, ratings: (V,) columns with one rating in each entry; `rows` are positions from 0. A rater may rate
+    a row several times.
     """
     rating = finite_vector(ratings, "ratings")
     position, rater = positions_and_raters("rows", rows, raters, number)

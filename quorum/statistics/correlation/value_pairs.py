@@ -14,8 +14,9 @@ from quorum.statistics.inputs import encode
 
 @declare
 class ValuePairs:
-    """The P distinct pairs of values of two (N,) vectors, so that resamples need no new sorting, only weights of pairs.
+    """The P distinct pairs of values of two (N,) vectors.
 
+    Resamples then need only weights of pairs, and no new sorting.
     rows, columns: (P,) codes of both values, sorted; `columns` is the vector with fewer values. frequency: (P,)
     number of observations. pattern: (N,) pair of each observation.
     """
@@ -69,7 +70,7 @@ def _weighted_pearson(weights: Floats, x: Floats, y: Floats) -> Floats:
     spread_x = n * squares_x - sum_x**2
     spread_y = n * squares_y - sum_y**2
     shared = n * (weights @ (x * y)) - sum_x * sum_y
-    # A variation that is only the rounding error of equal values is none.
+    # Equal values do not vary, except by rounding errors.
     varied = (spread_x > 1e-12 * n * squares_x) & (spread_y > 1e-12 * n * squares_y)
     scale = np.sqrt(np.where(varied, spread_x * spread_y, 1.0))
     return np.clip(ratio(shared, scale, where=varied), -1, 1)

@@ -1,11 +1,11 @@
 """The model behind all intervals and tests: items and raters are crossed random samples, and single answers have noise.
 
-The error of an estimate is about the sum of the influences of its answers. Their sums by item give the variance over
-new items. Their sums by rater give the additional variance over new raters, after that of single answers is
-subtracted (two-way clustering: Cameron, Gelbach, Miller 2011; generalizability theory: Brennan 2001). See
-docs/statistics.md.
+The error of an estimate is about the sum of the influences of its answers. The sums of influences by item give the
+variance over new items. The sums by rater, after subtracting the variance of single answers, give the additional
+variance over new raters (two-way clustering: Cameron, Gelbach, Miller 2011; generalizability theory: Brennan 2001).
+See docs/statistics.md.
 
-`clusters` reads items and raters, `variance` and `spread` compute variances and degrees of freedom, `intervals` has
+`clusters` reads items and raters. `variance` and `spread` compute variances and degrees of freedom. `intervals` has
 intervals of shares and coefficients. If rows are consensus answers, which several raters make together, the raters are
 given as `RaterDeletions` (`deletions`).
 """

@@ -20,8 +20,8 @@ ITEM, RATER = "item", "rater"
 TOO_FEW = "{are} {count} {name}{s}, expected {fewest} or more to say what others would give"
 FIXED = "with {count} {name}{s}, expected {fewest} or more, the interval is for {these} {name}{s} alone"
 
-# How rows are clustered: "naive" (each row is a cluster), or (N,) columns by name, such as item and rater. Statistics
-# of people's winners or means also take `RaterDeletions` instead of the raters' column.
+# The clusters of rows: "naive" (each row is a cluster), or (N,) columns by name, such as item and rater. Statistics of
+# people's winners or means also accept `RaterDeletions` in place of the raters' column.
 ClusterColumns = str | Mapping[str, Any]
 
 
@@ -39,9 +39,9 @@ class Clusters:
     """N rows clustered by item, by rater, or by both.
 
     columns: (N,) codes by name. counts: number of clusters by name. used: names of the columns with two clusters or
-    more. codes: (N,) codes of each used column; of two columns, also of their cells, an item with a rater. sizes: for
-    each of `codes` the (G,) number of rows of each cluster. reason: why there is no interval. note: a warning about
-    it.
+    more. codes: (N,) codes of each used column; if there are two columns, also of their cells, which are an item
+    with a rater. sizes: for each of `codes`, the (G,) numbers of rows of the clusters. reason: why there is no
+    interval. note: a warning about the interval.
     """
 
     columns: Mapping[str, Ints]
@@ -55,7 +55,10 @@ class Clusters:
 
     @classmethod
     def of(cls, columns: Mapping[str, Iterable[Any]], rows: int, keep: Flags | None = None) -> Clusters:
-        """Return the clusters of one or two columns; a column with a single cluster is not used if there is another."""
+        """Return the clusters of one or two columns. Raise BadOption if there are more.
+
+        A column with a single cluster is not used if there is another column.
+        """
         if not 1 <= len(columns) <= 2:
             raise BadOption(f"clusters has {len(columns)} columns, expected one or two (item, rater)")
         coded: dict[str, Ints] = {}
@@ -65,7 +68,7 @@ class Clusters:
         return cls.of_codes(coded)
 
     def subset(self, rows: Flags) -> Clusters:
-        """Return the clusters of the rows that `rows` (N,) marks; the last result is cached."""
+        """Return the clusters of the rows for which `rows` (N,) is true. The last result is cached."""
         same_length(rows=rows, **self.columns)
         if rows.all():
             return self
@@ -84,7 +87,7 @@ class Clusters:
     def of_codes(cls, columns: Mapping[str, Ints], cells: Ints | None = None) -> Clusters:
         """Return the clusters of columns of (N,) codes, which are from 0 without gaps.
 
-        `cells`, if known, are codes of the pairs of both columns.
+        `cells` are codes of the pairs of both columns; if omitted, they are computed.
         """
         counts = {name: int(codes.max(initial=-1)) + 1 for name, codes in columns.items()}
         used = {name: codes for name, codes in columns.items() if counts[name] >= FEWEST}
@@ -129,7 +132,7 @@ class Clusters:
         return replace(self, sizes=sizes, latest={})
 
     def spread(self, influences: Floats) -> Spread:
-        """Return the spread of an estimate from the (N,) influences of rows, whose sum is zero."""
+        """Return the spread of an estimate from the (N,) influences of rows, whose sum must be zero."""
         if self.reason:
             return NO_SPREAD
         return self.spread_of(
@@ -137,7 +140,7 @@ class Clusters:
         )
 
     def spread_of(self, squares: Sequence[float]) -> Spread:
-        """Return the spread of an estimate from the sums of squares of its influences, for each of `codes`."""
+        """Return the spread of an estimate from sums of squares of its influences, one sum for each of `codes`."""
         items = Spread.of_squares(squares[0], effective_number(self.sizes[0]))
         if len(squares) == 1:
             return items
@@ -167,7 +170,7 @@ class Clusters:
         return covariance, freedom
 
     def components(self, values: Floats) -> Floats:
-        """Return the variance components of (N,) values: by item, by rater and within, none below zero.
+        """Return the variance components of (N,) values: by item, by rater and within. None is below zero.
 
         With these components, the expected sums of squares equal the observed ones (Henderson 1953, method 1).
         """
@@ -177,19 +180,22 @@ class Clusters:
 
 
 def too_few(name: str, count: int) -> str:
-    """Return the reason why there is no interval: no column has enough clusters."""
+    """Return the reason for a missing interval, which is that no column has enough clusters."""
     are, s = ("there is", "") if count == 1 else ("there are", "s")
     return TOO_FEW.format(are=are, count=count, name=name, s=s, fewest=FEWEST)
 
 
 def fixed_note(name: str, count: int, fewest: int = FEWEST) -> str:
-    """Return the note that an interval takes the few clusters of a column as fixed."""
+    """Return the note that an interval regards the few clusters of a column as fixed."""
     s, these = ("", "this") if count == 1 else ("s", "these")
     return FIXED.format(count=count, name=name, fewest=fewest, s=s, these=these)
 
 
 def joint_clusters(columns: Mapping[str, Iterable[Any]], rows: int) -> Clusters | None:
-    """Return the clusters whose rows a randomisation test swaps together; None without columns."""
+    """Return the clusters whose rows a randomisation test swaps together, or None if there are no columns.
+
+    Raise BadOption if there are several columns, and BadValue if there are too few clusters.
+    """
     if not columns:
         return None
     if len(columns) > 1:
@@ -208,9 +214,10 @@ def spread_of_mean(values: Floats, columns: Mapping[str, Iterable[Any]]) -> tupl
 
 
 def _expected_squares(codes: tuple[Ints, ...], sizes: tuple[Floats, ...]) -> Floats:
-    """Return a matrix: the expected sum of squares by clustering p (row) if the variance by clustering q (column) is 1.
+    """Return a matrix of expected sums of squares.
 
-    If clusters have n_pq rows in common, it is the sum over all p and q of (n_pq - n_p n_q / N)^2.
+    Its entry in row p and column q is the expected sum by clustering p if the variance by clustering q is 1. If two
+    clusters have n_pq rows in common, the entry is the sum over all clusters p and q of (n_pq - n_p n_q / N)^2.
     """
     # If p and q differ, n_pq is the size of a cell; summed over rows, n_p n_q of their clusters gives sum_pq n_pq n_p
     # n_q.
@@ -230,7 +237,7 @@ def renumber_codes(codes: Ints) -> Ints:
         return np.asarray(np.cumsum(np.bincount(codes) > 0) - 1, dtype=np.int64)[codes]
     if highest.bit_length() + bits > 63:
         return np.unique(codes, return_inverse=True)[1].astype(np.int64, copy=False)
-    # Sorting numbers is five times as fast as argsort, so put the position of each into its lowest bits.
+    # Sorting numbers is five times as fast as argsort, so put the position of each code into its lowest bits.
     both = np.sort(codes << bits | np.arange(len(codes)))
     places = both & ((1 << bits) - 1)
     both >>= bits

@@ -1,4 +1,4 @@
-"""Raters who make a row's consensus together: what the consensus is without each of them."""
+"""The raters behind a consensus: how leaving out each of them changes the consensus of a row."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ from quorum.statistics.inputs import BadOption, BadShape, encode, finite_vector,
 class RaterDeletions:
     """The effect of leaving out a rater on the consensus (winner or mean) of a row.
 
-    row, rater: (V,) positions of rows, and codes of raters from 0. value: for winners, (V, 2) how much more often the
-    first, and the second, wins with the rater's vote than without it; for means, (V,) the mean without the rater, nan
-    if there is no other rater. means: whether the values are means.
+    row, rater: (V,) positions of rows, and codes of raters from 0. value: for winners, (V, 2) chances that the
+    first, and the second, wins with the rater's vote, minus the chances without it; for means, (V,) the mean
+    without the rater, nan if there is no other rater. means: whether the values are means.
     """
 
     row: Ints
@@ -43,11 +43,11 @@ class RaterDeletions:
     def of_leads(cls, row: Ints, rater: Ints, part: ArrayLike, lead: ArrayLike) -> RaterDeletions:
         """Return the deletions for winners, from the (N,) leads of the first over the second.
 
-        part: (V,) what each answer adds to the lead of its row.
+        part: (V,) contribution of each answer to the lead of its row.
 
         One vote rarely decides a clear majority, although several raters of another taste could change it together.
         So if the lead is a difference of votes, `jackknife_size` other votes, chosen at random, are left out together
-        with the rater's (the delete-d jackknife: Shao, Wu 1989).
+        with the rater's vote (the delete-d jackknife: Shao, Wu 1989).
         """
         parts, leads = np.asarray(part, dtype=np.float64), np.asarray(lead, dtype=np.float64)
         first, cell = answers_by_cell(row, rater)
@@ -71,18 +71,24 @@ class RaterDeletions:
         return cls(row, rater, value)
 
     def subset(self, rows: Flags) -> RaterDeletions:
-        """Return the deletions in the rows that `rows` (N,) marks. Rows keep their positions; raters are renumbered."""
+        """Return the deletions in the rows for which `rows` (N,) is true.
+
+        Rows keep their positions; raters are renumbered.
+        """
         here = rows[self.row]
         return RaterDeletions(self.row[here], renumber_codes(self.rater[here]), self.value[here], self.means)
 
     def of_rows(self, keep: Flags, name: str) -> RaterDeletions:
-        """Return the deletions in the rows that `keep` (N,) marks, with rows and raters renumbered."""
+        """Return the deletions in the rows for which `keep` (N,) is true, with rows and raters renumbered.
+
+        Raise BadShape if a deletion is of a row that does not exist; the message calls a row `name`.
+        """
         self.check(len(keep), name)
         left = self.subset(keep)
         return replace(left, row=(np.cumsum(keep) - 1)[left.row])
 
     def check(self, rows: int, name: str) -> None:
-        """Raise BadShape if a position of a row is not below `rows`; `name` says what a row is."""
+        """Raise BadShape if the position of a row is not below `rows`. The message calls a row `name`."""
         last = int(self.row.max(initial=-1))
         if last >= rows:
             raise BadShape(f"clusters[{RATER!r}] names {name} {last}, expected one of {rows} from 0 on")
@@ -94,16 +100,19 @@ class RaterDeletions:
     def widen(
         self, spread: Spread, items: Clusters, changes: Callable[[], Floats | Iterator[Floats]]
     ) -> tuple[Spread, Clusters]:
-        """Return the spread and the clusters of the items with the raters added; a single rater only adds a note.
+        """Return the spread and the clusters of the items with the raters added.
 
-        `changes` returns the changes that `spread` takes.
+        If there is one rater, only a note is added. `changes` returns the changes for the method `spread`.
         """
         if self.raters < FEWEST or items.reason:
             return spread, self.count(items)
         return self.spread(spread, changes()), self.count(items)
 
     def count(self, items: Clusters) -> Clusters:
-        """Return the clusters of the items with the number of raters added; a single rater only adds a note."""
+        """Return the clusters of the items with the number of raters added.
+
+        If there is one rater, only a note is added.
+        """
         if not self.raters or items.reason:
             return items
         note = fixed_note(RATER, self.raters) if self.raters < FEWEST else ""
@@ -113,8 +122,8 @@ class RaterDeletions:
         """Return the spread of the items with the raters' variance added.
 
         changes: (V,) decrease of the estimate if a rater's answer to a row is left out, on average over the other
-        raters' answers: what the answer contributes to the estimate (Hoeffding 1948). Several arrays are the decreases
-        of estimates close to the estimate; their variances are averaged.
+        raters' answers. This is the contribution of the answer to the estimate (Hoeffding 1948). Several arrays are the
+        decreases of estimates close to the estimate; their variances are averaged.
         """
         estimates = [changes] if isinstance(changes, np.ndarray) else changes
         squares = [self._squares(decreases) for decreases in estimates]
@@ -125,7 +134,10 @@ class RaterDeletions:
         return crossed(items, replace(squares[0], **means))
 
     def covariance(self, items: Floats, freedom: Floats, changes: Floats) -> tuple[Floats, Floats]:
-        """Return the (K, K) covariance with the raters' added, from (V, K) `changes`, and (K,) degrees of freedom."""
+        """Return the (K, K) covariance with the raters' covariance added, and its (K,) degrees of freedom.
+
+        changes: (V, K) decreases of the K estimates, as in `spread`.
+        """
         return crossed_covariance(items, freedom, self._squares(changes))
 
     def _squares(self, changes: Floats) -> Squares:
@@ -133,7 +145,7 @@ class RaterDeletions:
         centred = changes - changes.mean(axis=0)
         if self.means:
             # Without a rater, a mean changes by R / (R - 1) times the rater's contribution (the jackknife's factor).
-            # A row without another rater is lost as a whole.
+            # A row without another rater disappears from the estimate.
             centred[~np.isnan(self.value)] /= cluster_correction(effective_number(sizes))
 
         def squares_of(codes: Ints) -> Any:
@@ -146,14 +158,15 @@ class RaterDeletions:
 
 
 def jackknife_size(votes: Any) -> Any:
-    """Return how many other votes are left out together with a rater's: sqrt(votes), rounded down to an even number.
+    """Return the number of other votes to leave out with a rater's: sqrt(votes), rounded down to an even number.
 
-    An odd number would cause additional ties."""
+    An odd number would cause additional ties.
+    """
     return np.sqrt(votes).astype(np.int64) // 2 * 2
 
 
 def _gains(lead: Floats, part: Floats | float) -> Floats:
-    """Return (V, 2): whether the first, and the second, wins with `lead`, minus the same with `lead - part`."""
+    """Return (V, 2): whether the first, and the second, wins with `lead` (1 or 0), minus the same for `lead - part`."""
     return np.stack([(side * lead > 0) * 1.0 - (side * (lead - part) > 0) for side in (1, -1)], axis=-1)
 
 
@@ -174,7 +187,7 @@ def _gains_of_vote(counts: tuple[int, ...], vote: float) -> Floats:
 
 
 def _log_ways(number: Any, choices: Any) -> Any:
-    """Return the logarithm of a binomial coefficient, which itself may overflow; -inf if the coefficient is 0."""
+    """Return the logarithm of a binomial coefficient, which itself may overflow. It is -inf if the coefficient is 0."""
     gammaln = scipy.special.gammaln
     return gammaln(number + 1) - gammaln(choices + 1) - gammaln(number - choices + 1)
 
@@ -183,14 +196,20 @@ NO_DELETIONS = RaterDeletions(np.empty(0, np.int64), np.empty(0, np.int64), np.e
 
 
 def answers_by_cell(row: Ints, rater: Ints) -> tuple[Ints, Ints]:
-    """Return the position of each cell's first answer, and the (V,) cells of answers; a cell is a row with a rater."""
+    """Return the position of each cell's first answer, and the (V,) cells of answers.
+
+    A cell is a row with a rater.
+    """
     cell = row * (int(rater.max(initial=0)) + 1) + rater
     _, first, number = np.unique(cell, return_index=True, return_inverse=True)
     return first, number
 
 
 def cluster_columns(clusters: ClusterColumns) -> Mapping[str, Iterable[Any]]:
-    """Return the columns of clusters, {} for "naive"."""
+    """Return the columns of clusters, or {} for "naive".
+
+    Raise BadOption if `clusters` is neither "naive" nor columns.
+    """
     if not isinstance(clusters, Mapping):
         if clusters != NAIVE:
             raise BadOption(f"clusters is {clusters!r}, expected {NAIVE!r} or columns by name")
@@ -204,7 +223,10 @@ def cluster_columns(clusters: ClusterColumns) -> Mapping[str, Iterable[Any]]:
 
 
 def columns_and_deletions(clusters: ClusterColumns) -> tuple[ClusterColumns, RaterDeletions | None]:
-    """Return the columns other than `RaterDeletions`, and the `RaterDeletions` or None."""
+    """Return the columns other than `RaterDeletions`, and the `RaterDeletions`, or None if there are none.
+
+    Raise BadOption if several columns are `RaterDeletions`.
+    """
     if not isinstance(clusters, Mapping):
         return clusters, None
     deletions = [column for column in clusters.values() if isinstance(column, RaterDeletions)]
@@ -217,7 +239,10 @@ def columns_and_deletions(clusters: ClusterColumns) -> tuple[ClusterColumns, Rat
 def positions_and_raters(
     name: str, positions: ArrayLike, raters: Iterable[Any], number: int
 ) -> tuple[Ints, Ints]:
-    """Return the (V,) rows of answers, checked to be below `number`, and the (V,) codes of their raters."""
+    """Return the (V,) rows of answers and the (V,) codes of their raters.
+
+    Raise BadShape if a row is not below `number`.
+    """
     numbers = finite_vector(positions, name)
     _, rater = encode(raters, "raters")
     same_length(**{name: numbers, "raters": rater})

@@ -33,7 +33,7 @@ def check_confidence(value: float, name: str = "confidence") -> float:
 
 @dataclass(frozen=True, slots=True)
 class ClusteredInterval:
-    """The interval of a share; `p` is that of the hypothesis that the share is a half."""
+    """The interval of a share, and the `p` of the hypothesis that the share is a half."""
 
     low: float
     high: float
@@ -50,7 +50,7 @@ def share_of_rows(
     weights: Floats | None = None,
     widen: Callable[[Spread, Clusters], tuple[Spread, Clusters]] | None = None,
 ) -> ClusteredInterval:
-    """Return the interval of the (weighted) mean of (N,) outcomes from 0 to 1, over the rows that `keep` (N,) marks.
+    """Return the interval of the (weighted) mean of (N,) outcomes from 0 to 1, over the rows marked by `keep`.
 
     `widen` adds further variance, such as that of raters.
     """
@@ -81,7 +81,7 @@ def share_of_rows(
 def independent_rows(share: float, spread: Spread, cells: float) -> float:
     """Return the number of independent rows that would give the share the same variance.
 
-    If the share is 0 or 1, its variance shows nothing, and the number is `cells`. The variance of independent rows
+    If the share is 0 or 1, its variance is uninformative, and the number is `cells`. The variance of independent rows
     would also be estimated from these few items, so the correction for few items (`cluster_correction`) is left out.
     """
     spread_of_row = share * (1 - share)
@@ -96,7 +96,8 @@ def independent_rows(share: float, spread: Spread, cells: float) -> float:
 def spread_if_even(share: float, spread: Spread, cells: float) -> Spread:
     """Return the spread that the share would have if its true value were a half (for a score test).
 
-    The variance is that of a share of a half in as many rows as `independent_rows` returns, as in `share_interval`.
+    The variance is that of a share of a half in the number of rows that `independent_rows` returns, as in
+    `share_interval`.
     """
     return spread.scaled(0.25 / independent_rows(share, spread, cells))
 
@@ -104,8 +105,8 @@ def spread_if_even(share: float, spread: Spread, cells: float) -> Spread:
 def share_interval(share: float, spread: Spread, cells: float, confidence: float) -> tuple[float, float]:
     """Return Wilson's interval of a share of `independent_rows`, with a quantile of t instead of z.
 
-    For a share of 0 or 1, it is the exact interval of Clopper and Pearson for `cells` rows, reduced by the ratio of
-    squared quantiles of t (Korn, Graubard 1998).
+    For a share of 0 or 1, return the exact interval of Clopper and Pearson. Its number of rows is `cells`, reduced
+    by the ratio of squared quantiles of t (Korn, Graubard 1998).
     """
     if not (0 <= share <= 1) or math.isnan(spread.df):
         return math.nan, math.nan
@@ -123,10 +124,10 @@ def share_interval(share: float, spread: Spread, cells: float, confidence: float
 
 @dataclass(frozen=True, slots=True)
 class DifferenceOfShares:
-    """How much more often the first of two metrics is right than the second, on the same rows.
+    """The share of rows on which the first of two metrics is right, minus the share on which the second is right.
 
-    apart: share and number of the rows on which exactly one metric is right; if there is no such row, those of all
-    rows.
+    apart: share and number of the rows on which exactly one metric is right; if there is no such row, 1 and the
+    number of all rows.
     """
 
     value: float
@@ -135,7 +136,7 @@ class DifferenceOfShares:
 
     @classmethod
     def of(cls, value: float, spread: Spread, is_apart: Flags) -> DifferenceOfShares:
-        """Return the difference; `is_apart` (N,) marks the rows on which exactly one metric is right."""
+        """Return the difference, where `is_apart` (N,) marks the rows on which exactly one metric is right."""
         rows = int(is_apart.sum()) or len(is_apart)
         return cls(value, spread, (rows / len(is_apart), rows))
 
@@ -147,10 +148,10 @@ class DifferenceOfShares:
         return replace(self.spread, variance=variance, by_raters=by_raters)
 
     def interval(self, confidence: float) -> tuple[float, float]:
-        """Return the interval: all true differences that a t test would not reject.
+        """Return the interval of all true differences that a t test would not reject.
 
         The difference is s (2 q - 1): on a share s of the rows exactly one metric is right (`apart`), and on a share q
-        of these rows it is the first (McNemar 1947). The variance added by raters is in proportion to q (1 - q), as in
+        of these rows it is the first (McNemar 1947). The variance added by raters is proportional to q (1 - q), as in
         `share_interval`.
         """
         square = quantile_of(confidence, self.spread.df) ** 2
@@ -165,7 +166,7 @@ class DifferenceOfShares:
 
     @property
     def _by_raters_of_row(self) -> float:
-        """The raters' variance of 2 q - 1, divided by 4 q (1 - q); see `interval` for q.
+        """The raters' part of the variance of 2 q - 1, divided by 4 q (1 - q). See `interval` for q.
 
         q is limited so that the worse metric is right on at least half a row.
         """
@@ -185,9 +186,9 @@ def coefficient_interval(
 ) -> tuple[float, float]:
     """Return the interval of a coefficient with maximum 1, symmetric on the scale log((1 + (m - 1) v) / (1 - v)).
 
-    On this scale the variance of an intraclass correlation of m judges hardly depends on its value (Fisher 1925). If
-    the variance is zero, as for a coefficient of 1, half the width is the upper limit of the share of differing units
-    when none of `cells` differs (`share_interval`), divided by the chance that two random judgments differ.
+    On this scale the variance of an intraclass correlation of m judges hardly depends on its value (Fisher 1925).
+    If the variance is zero, as for a coefficient of 1, half of the interval's width is u / chance_of_difference.
+    Here u is the upper limit of the share of differing units if none of `cells` units differs (`share_interval`).
     """
     if math.isnan(value) or math.isnan(spread.df):
         return math.nan, math.nan

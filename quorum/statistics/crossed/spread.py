@@ -19,9 +19,9 @@ from quorum.statistics.crossed.variance import (
 )
 from quorum.statistics.inputs import ROUNDING
 
-# With more degrees of freedom, the noncentral t distribution is taken as normal, which is accurate to 0.001.
+# With more degrees of freedom, the noncentral t distribution is approximated as normal, accurate to 0.001.
 MOST_FREEDOM = 1000
-# A share that looks like 0 or 1 may be .07 or .93, whose variance is a quarter of that of a half.
+# The true value of a share of 0 or 1 may be .07 or .93, whose variance is a quarter of that of a half.
 LEAST_VARIANCE = 0.25
 
 
@@ -29,10 +29,10 @@ LEAST_VARIANCE = 0.25
 class Spread:
     """The variance of an estimate, and the degrees of freedom of its t statistic.
 
-    by_raters: the part of the variance that raters add. within: the variance by raters that the noise of single answers
-    explains. items, raters: their effective numbers; inf if the variance is not over them; items is nan if only the
-    degrees of freedom are known. people: number of raters. independent: number of independent zeros and ones, whose
-    variance follows from their share; else nan.
+    by_raters: the part of the variance that raters add. within: the part of the variance by raters that the noise
+    of single answers explains. items, raters: effective numbers of items and of raters; inf if the variance is not
+    over them. items is nan if only the degrees of freedom are known. people: number of raters. independent: if the
+    estimate is a share of independent zeros and ones, their number; else nan.
     """
 
     variance: float
@@ -46,7 +46,7 @@ class Spread:
 
     @classmethod
     def of_share(cls, share: float, number: int) -> Spread:
-        """Return the spread of a share of independent zeros and ones, whose variance follows from it."""
+        """Return the spread of a share of independent zeros and ones, whose variance is computed from the share."""
         return cls(share * (1 - share) / number, math.inf, independent=number)
 
     @classmethod
@@ -55,7 +55,7 @@ class Spread:
         return cls(squares * cluster_correction(number), max(number, FEWEST) - 1, items=number)
 
     def scaled(self, variance: float) -> Spread:
-        """Return the spread with another variance, of which raters add the same share."""
+        """Return the spread with another variance, in which the raters' part has the same share."""
         ratio = variance / self.variance if self.variance > 0 else 0.0
         return replace(self, variance=variance, by_raters=self.by_raters * ratio, within=self.within * ratio)
 
@@ -81,7 +81,7 @@ class Spread:
     def power(self, difference: float, level: float) -> float:
         """Return the power of a two-sided t test at `level`: the chance that it finds the difference with its sign.
 
-        Of `independent` zeros and ones the difference is that of their share from a half.
+        If the estimate is a share of `independent` zeros and ones, the difference is that between the share and a half.
         """
         if math.isnan(difference) or math.isnan(self.variance):
             return math.nan
@@ -89,7 +89,7 @@ class Spread:
             return float(difference != 0)
         critical, shift = quantile_of(1 - level, self.df), abs(difference) / math.sqrt(self.variance)
         if not math.isnan(self.independent):
-            # The test takes the variance of a half; that of another share p is 4 p (1 - p) times as large.
+            # The test uses the variance of a half. The variance of another share p is 4 p (1 - p) times as large.
             deviation = math.sqrt(max(1 - 4 * difference**2, LEAST_VARIANCE))
             critical, shift = critical / deviation, shift / deviation
         if self.df <= MOST_FREEDOM:
@@ -99,13 +99,13 @@ class Spread:
 
     @property
     def varies(self) -> bool:
-        """Whether the variance of a share or a coefficient is more than a rounding error."""
+        """Whether the variance of a share or a coefficient is larger than a rounding error."""
         return self.variance > ROUNDING**2
 
     def p(self, value: float, *, only_below: bool = False) -> float:
-        """Return the p of the hypothesis that the true value is zero; nan without variance.
+        """Return the p of the hypothesis that the true value is zero, or nan if there is no variance.
 
-        It is two-sided, or one-sided against negative values.
+        The test is two-sided; with `only_below`, it is one-sided against negative values.
         """
         if not self.variance > 0:
             return math.nan
@@ -120,7 +120,7 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class Contrast:
-    """A difference of two systems or metrics, and its spread; nan if there are no data."""
+    """A difference of two systems or metrics, and its spread, which are nan if there are no data."""
 
     difference: float
     spread: Spread
@@ -168,7 +168,7 @@ def crossed(items: Spread, squares: Squares) -> Spread:
 
 
 def crossed_covariance(items: Floats, items_df: Floats, squares: Squares) -> tuple[Floats, Floats]:
-    """Return the (K, K) covariance over new items and new raters, and (K,) degrees of freedom, as `crossed` does."""
+    """Return the (K, K) covariance over new items and new raters, and (K,) degrees of freedom, as in `crossed`."""
     raters_df = max(squares.raters, FEWEST) - 1
     df = satterthwaite(np.diagonal(items), items_df, squares.most_added, raters_df)
     values, vectors = np.linalg.eigh((squares.added + squares.added.T) / 2)

@@ -1,8 +1,8 @@
 """The variance of an estimate due to items and due to raters, corrected for small samples.
 
-The raters' variance counts only as far as it exceeds chance (`shrink_to_credible`). The t distribution of the sum has
-the degrees of freedom of Satterthwaite 1946, but no fewer than the smaller of the two effective numbers of clusters
-minus one (Cameron, Miller 2015).
+The raters' variance counts only to the extent that it exceeds chance (`shrink_to_credible`). The t distribution of the
+sum has the degrees of freedom of Satterthwaite 1946, but no fewer than the smaller of the two effective numbers of
+clusters minus one (Cameron, Miller 2015).
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ class Squares:
 
     @property
     def added(self) -> Any:
-        """The variance that raters add to that of items; it may be negative by chance.
+        """The variance that raters add to the variance of items. It may be negative by chance.
 
-        The variance of single answers is subtracted, after removing each item's mean over raters, which tells nothing
-        about raters. This also removes a part of the raters' variance. The scale restores what the variance by items
-        does not contain: all of it if every rater answers every item, as in the analysis of variance.
+        The variance of single answers is subtracted, after removing each item's mean over raters, which says nothing
+        about raters. This also removes a part of the raters' variance. The scale restores the part that the variance by
+        items does not contain: all of it if every rater answers every item, as in the analysis of variance.
         """
         return self.by_rater * self._scale - self.within
 
@@ -81,7 +81,10 @@ class Squares:
 
 
 def effective_number(sizes: Floats | Ints) -> float:
-    """Return the number of equal clusters that are worth as much as (G,) clusters of these sizes (Kish 1965)."""
+    """Return the number of equally large clusters with as much information as (G,) clusters of these sizes.
+
+    Source: Kish 1965.
+    """
     return float(sizes.sum()) ** 2 / float(np.square(sizes, dtype=np.float64).sum())
 
 
@@ -104,7 +107,7 @@ def shrink_to_credible(added: Any, error: Any) -> Any:
 def most_by_raters(by_rater: Any, within: Any, raters: float, people: float) -> Any:
     """Return the upper limit of the variance that raters add, from the chi-squared distribution of `by_rater`.
 
-    It is infinite for few people, so that the degrees of freedom of t are those of the raters.
+    The limit is infinite for few people, so that the degrees of freedom of t are those of the raters.
     """
     if people < FEW_RATERS:
         return np.full_like(by_rater, math.inf, dtype=np.float64)

@@ -1,7 +1,7 @@
 """Compiled loops over the pairs of answers within units.
 
-Codes (N,) are indices into `positions` (V,) on the scale, ascending. Unit or group g holds codes[starts[g]:starts[g +
-1]].
+Codes (N,) are indices into `positions` (V,) on the scale, ascending. Unit or group g has the codes
+codes[starts[g]:starts[g + 1]].
 """
 
 import numpy as np
@@ -10,7 +10,7 @@ from quorum.numeric.arrays import Floats, Ints
 from quorum.numeric.compiling import compiled
 from quorum.statistics.kernels.distances import DIFFERENT, SQUARED, distance
 
-# Units read at a time, few enough for their keys to stay in the processor's first cache from rater to rater.
+# Number of units read at a time. Their keys stay in the processor's first cache from rater to rater.
 _BLOCK = 2048
 
 
@@ -18,9 +18,9 @@ _BLOCK = 2048
 def unit_keys(matrix: Floats, low: float, bits: int, keys: Ints, answers: Ints) -> bool:
     """Pack the counts of each unit's answers into `keys` (U,), and count each rater's answers in `answers` (R,).
 
-    `bits` bits of a key count the answers equal to `low`, the next `bits` bits those equal to low + 1, and so on, so
-    that units with equal counts have equal keys. `matrix` is (R, U), nan for missing answers. Keys and answers must
-    be zero before. Return False if an answer is not a whole number.
+    `bits` bits of a key count the answers equal to `low`, the next `bits` bits the answers equal to low + 1, and so on,
+    so that units with equal counts have equal keys. `matrix` is (R, U), nan for missing answers. Keys and answers must
+    be zero before the call. Return False if an answer is not a whole number.
     """
     raters, units = matrix.shape
     fractions = 0
@@ -31,7 +31,7 @@ def unit_keys(matrix: Floats, low: float, bits: int, keys: Ints, answers: Ints) 
             row = matrix[rater, start:stop]
             key = keys[start:stop]
             for unit in range(stop - start):
-                # No branches, and 32-bit numbers: processors without AVX-512 can convert several of these at once.
+                # Use no branches, and 32-bit numbers, of which processors without AVX-512 can convert several at once.
                 value = row[unit]
                 there = value == value
                 digit = np.int32(value - low) if there else np.int32(0)
@@ -55,7 +55,8 @@ def unit_disagreement(
 ) -> None:
     """Fill `disagreement`, `sizes` and `most` (U,) with sum n_v n_w d(v, w), sum n_v, and max n_v of each unit.
 
-    A unit's rows are its different values v: their codes (N,), and their numbers of answers n_v, `amounts` (N,).
+    Each row of a unit is one of its different values v, with its code in `codes` (N,) and its number n_v of answers in
+    `amounts` (N,).
     """
     for unit in range(len(starts) - 1):
         rows = range(starts[unit], starts[unit + 1])
@@ -88,7 +89,7 @@ def unit_disagreement(
 
 @compiled
 def group_rows(groups: Ints, starts: Ints) -> Ints:
-    """Return the (N,) rows sorted by group, ascending within each; those of group g begin at starts[g] (G + 1,)."""
+    """Return the (N,) rows sorted by group, ascending within each. The rows of group g begin at starts[g] (G + 1,)."""
     free = starts.copy()
     rows = np.empty(len(groups), dtype=np.int64)
     for row in range(len(groups)):
@@ -101,7 +102,10 @@ def group_rows(groups: Ints, starts: Ints) -> Ints:
 def judgment_distances(
     starts: Ints, rows: Ints, codes: Ints, kind: int, positions: Floats, apart: Floats
 ) -> None:
-    """Fill `apart` (N,) with each judgment's summed distance from its group; `rows` is the result of `group_rows`."""
+    """Fill `apart` (N,) with the sum of each judgment's distances from its group.
+
+    `rows` is the result of `group_rows`.
+    """
     counted = np.zeros(len(positions))
     sums = np.empty(len(positions))
     occurring = np.empty(len(positions), dtype=np.int64)

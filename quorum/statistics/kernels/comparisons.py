@@ -6,7 +6,7 @@ from quorum.numeric.compiling import compiled
 
 @compiled
 def tally_comparisons(first: Ints, second: Ints, outcomes: Ints, table: Ints) -> int:
-    """Count the comparisons in `table` (3, K, K), zeros before, by outcome, first and second item.
+    """Count the comparisons by outcome, first and second item in `table` (3, K, K), which must be zeros.
 
     Return the first row that compares an item with itself, or -1.
     """

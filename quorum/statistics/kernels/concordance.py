@@ -1,4 +1,4 @@
-"""Pairs of observations that two columns order in the same way: sums for Kendall's tau and pairwise accuracy."""
+"""Count pairs of observations that two columns order in the same way, for Kendall's tau and pairwise accuracy."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from quorum.numeric.compiling import compiled
 
 @compiled
 def weight_below(tree: Floats, column: int) -> float:
-    """Return the summed weights of all lower columns in a binary indexed tree (Fenwick 1994)."""
+    """Return the sum of the weights of all lower columns in a binary indexed tree (Fenwick 1994)."""
     below = 0.0
     node = column
     while node > 0:
@@ -19,7 +19,7 @@ def weight_below(tree: Floats, column: int) -> float:
 
 @compiled
 def add_weight(tree: Floats, levels: int, column: int, weight: float) -> None:
-    """Add a weight to a column of the tree; column c is stored at c + 1."""
+    """Add a weight to a column of the tree, in which column c is stored at c + 1."""
     node = column + 1
     while node <= levels:
         tree[node] += weight
@@ -28,9 +28,9 @@ def add_weight(tree: Floats, levels: int, column: int, weight: float) -> None:
 
 @compiled
 def kendall_sums(rows: Ints, columns: Ints, weights: Floats, starts: Ints, levels: Ints) -> Floats:
-    """Return (G, 6) sums of weighted observations, from which tau-b and tau-c of groups follow.
+    """Return (G, 6) sums of weighted observations, from which tau-b and tau-c of groups are computed.
 
-    Group g holds the observations starts[g] to starts[g + 1] - 1, ascending by `rows`; its `columns` are below
+    Group g has the observations starts[g] to starts[g + 1] - 1, ascending by `rows`; its `columns` are below
     levels[g]. The sums are: concordant minus discordant pairs; all weights; squared total weights of rows; squared
     total weights of columns; number of rows with a weight; number of columns with a weight.
     """
@@ -78,7 +78,7 @@ def kendall_sums(rows: Ints, columns: Ints, weights: Floats, starts: Ints, level
 def gap_sums(scores: Floats, columns: Ints, starts: Ints, levels: Ints, epsilon: float) -> Floats:
     """Return (G, 3) numbers of pairs whose scores differ by more than epsilon: concordant, discordant, tied by people.
 
-    Groups are as in `kendall_sums`, but ascending by `scores`; `columns` are codes of people's scores.
+    Groups are as in `kendall_sums`, but ascending by `scores`. `columns` are codes of people's scores.
     """
     groups = starts.shape[0] - 1
     sums = np.zeros((groups, 3))
@@ -90,7 +90,7 @@ def gap_sums(scores: Floats, columns: Ints, starts: Ints, levels: Ints, epsilon:
         entering = starts[group]
         seen = 0.0
         for observation in range(starts[group], starts[group + 1]):
-            while scores[observation] - scores[entering] > epsilon:  # its score is lower by more than epsilon
+            while scores[observation] - scores[entering] > epsilon:  # lower by more than epsilon
                 totals[columns[entering]] += 1.0
                 add_weight(tree, size, columns[entering], 1.0)
                 seen += 1.0
@@ -105,9 +105,9 @@ def gap_sums(scores: Floats, columns: Ints, starts: Ints, levels: Ints, epsilon:
 
 @compiled
 def balances(rows: Ints, columns: Ints, weights: Floats, levels: int) -> Floats:
-    """Return for each of (N,) observations the weight of all others that are concordant minus that of the discordant.
+    """Return, for each of (N,) observations, the weight of the concordant others minus that of the discordant others.
 
-    `rows` must be ascending; `columns` are from 0 to levels - 1.
+    `rows` must be ascending. `columns` are from 0 to levels - 1.
     """
     n = len(rows)
     balance = np.zeros(n)

@@ -1,4 +1,4 @@
-"""Distances between answers: codes (N,) are indices into ascending `positions` (V,) with weights `amounts` (V,)."""
+"""Distances between answers. Codes (N,) are indices into ascending `positions` (V,) with weights `amounts` (V,)."""
 
 import math
 
@@ -51,8 +51,8 @@ def all_distances(kind: int, positions: Floats, amounts: Floats) -> float:
     elif kind == SQUARED:
         total = all_squares(positions, amounts, size)
     elif kind in (ABSOLUTE, STEPS):
-        # A gap between neighbours is part of every distance between a lower and a higher position. A distance of
-        # s (s + 1) / 2 for s steps is half of s plus half of its square.
+        # A gap between neighbours is part of every distance between a lower and a higher position. The distance of s
+        # steps is s (s + 1) / 2, which is half of s plus half of the square of s.
         below = 0.0
         for value in range(len(positions) - 1):
             below += amounts[value]
@@ -69,7 +69,7 @@ def all_distances(kind: int, positions: Floats, amounts: Floats) -> float:
 
 @compiled
 def value_distances(kind: int, positions: Floats, amounts: Floats, sums: Floats) -> None:
-    """Fill `sums` (V,) with the sum of each value's distances from all values, each times the other's amount."""
+    """Fill `sums` (V,) with the sum of each value's distances from all values, each times the other value's amount."""
     size = amounts.sum()
     mean = 0.0
     squares = 0.0

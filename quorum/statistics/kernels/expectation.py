@@ -1,6 +1,6 @@
 """Compiled steps of expectation maximisation for workers' errors.
 
-The answers of unit u are answers[starts[u]:starts[u + 1]]; each is encoded as worker * L + given label.
+The answers of unit u are answers[starts[u]:starts[u + 1]]. Each is encoded as worker * L + given label.
 """
 
 import math
@@ -10,7 +10,7 @@ import numpy as np
 from quorum.numeric.arrays import Floats, Ints
 from quorum.numeric.compiling import compiled
 
-# Instead of summing logarithms, numbers are multiplied until the product exceeds this.
+# Numbers are multiplied until the product exceeds this, which is faster than to add their logarithms.
 _LARGE = 1e200
 
 
@@ -23,7 +23,7 @@ def sort_answers(
     starts: Ints,
     answers: Ints,
 ) -> None:
-    """Fill `starts` (U + 1,), zeros before, and `answers` (N,), from three columns of (N,) codes."""
+    """Fill `answers` (N,), and `starts` (U + 1,), which must be zeros, from three columns of (N,) codes."""
     for row in range(len(units)):
         starts[units[row] + 1] += 1
     for unit in range(len(starts) - 1):
@@ -43,9 +43,10 @@ def share_votes(
     prior: Floats,
     counts: Floats,
 ) -> None:
-    """Fill `posterior` (U, L) with shares of votes, and `prior` (L,) and `counts` (W * L, L) with sums of it.
+    """Fill `posterior` (U, L) with shares of votes, and `prior` (L,) and `counts` (W * L, L) with sums of these shares.
 
-    `prior` sums over units, `counts` over the units with each encoded answer. All are zeros before.
+    `prior` has the sums over all units, `counts` the sums over the units with each encoded answer. All arrays must be
+    zeros before the call.
     """
     labels = len(prior)
     for unit in range(len(posterior)):
@@ -71,9 +72,12 @@ def expect(
     prior: Floats,
     counts: Floats,
 ) -> tuple[float, float]:
-    """Do the E step: overwrite `posterior`; return the largest change of a probability, and the log-likelihood.
+    """Perform the E step.
 
-    log_errors: (W * L, L) log-probability of an encoded answer by true label. prior, counts: sums as in `share_votes`.
+    Overwrite `posterior`, and return the largest change of a probability, and the log-likelihood.
+
+    log_errors: (W * L, L) log-probability of an encoded answer by true label. prior, counts: sums as in
+    `share_votes`.
     """
     labels = len(log_prior)
     joint = np.empty(labels)

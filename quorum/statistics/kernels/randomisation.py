@@ -16,7 +16,7 @@ Bytes = NDArray[np.uint8]
 def signed_sums(differences: Floats, coins: Bytes) -> Floats:
     """Return the (R,) sums of (8 G,) differences, with signs by the coins (G, R): plus for 1, minus for 0.
 
-    The 256 possible sums of eight items are computed once, and looked up by their byte of coins.
+    The 256 possible sums of eight items are computed once, and looked up by the byte with the coins of the items.
     """
     groups, resamples = coins.shape
     sums = np.zeros(resamples)
@@ -41,11 +41,11 @@ def median_differences(values: Floats, items: Ints, sides: Bytes, coins: Bytes) 
     """Return the (R,) differences of the medians of two sides, after items whose coin is 1 swapped their scores.
 
     values, items, sides: (2 N,) scores of both sides, ascending, with their item and side (0 or 1). coins: (R,
-    bytes). Going through the scores, a side's median is reached at its (N // 2 + 1)-th score.
+    bytes). In ascending order of scores, a side reaches its median at its (N // 2 + 1)-th score.
     """
     resamples = coins.shape[0]
     n = values.shape[0] // 2
-    upper = n // 2 + 1  # the median is the value at this rank, or its mean with the one before
+    upper = n // 2 + 1  # the median is the value at this rank, or its mean with the value before
     even = n % 2 == 0
     result = np.empty(resamples)
     seen = np.empty(2, dtype=np.int64)

@@ -52,10 +52,11 @@ def pair_figures(
     pairs: Ints,
     figures: Floats,
 ) -> None:
-    """Fill `pairs` (P, 3) with two raters and their number of common units, `figures` (P, 3) with percent, kappa,
-    alpha.
+    """Compute percent agreement, kappa and alpha of all pairs of raters.
 
-    by_unit: starts, raters and codes of judgments sorted by unit. by_rater: starts, units and codes, sorted by rater.
+    Fill `pairs` (P, 3) with two raters and their number of common units, and `figures` (P, 3) with percent, kappa
+    and alpha. by_unit: starts, raters and codes of judgments sorted by unit. by_rater: starts, units and codes,
+    sorted by rater.
     """
     unit_starts, unit_raters, unit_codes = by_unit
     rater_starts, rater_units, rater_codes = by_rater
@@ -113,7 +114,7 @@ def two_raters(
     level: int,
     scratch: Floats,
 ) -> Floats:
-    """Return percent, kappa and alpha of two raters from their codes of common units.
+    """Return percent agreement, kappa and alpha of two raters from their codes of common units.
 
     scratch: (2, V) buffer, zero before and after.
     """

@@ -1,4 +1,4 @@
-"""How well a metric agrees with people: accuracy on pairs, correlation within groups, pairwise accuracy."""
+"""Agreement of a metric with people: accuracy on pairs, correlation within groups, pairwise accuracy."""
 
 from quorum.statistics.correlation import CorrelationDifference, correlation_difference
 from quorum.statistics.meta.accuracy import (

@@ -1,10 +1,10 @@
-"""How often a metric names people's winner (V15 section 3), also by number of references (V15 section 7, figure 3).
+"""Accuracy: how often a metric names people's winner (V15 section 3), also by number of references (V15 figure 3).
 
 Halves of the votes (V15 section 7.4) measure people and metrics by the same standard, and show the highest accuracy
-that is possible. The votes on a pair (or its triplets, each won, lost or tied) are split into two halves; if their
+that is possible. The votes on a pair (or its triplets, each won, lost or tied) are split into two halves. If their
 number is odd, one half has a vote more. One half is the consensus; a pair on which it is tied is left out. All figures
-are expectations over all splits and both halves, in closed form: how often the other half, or a metric, names the
-consensus (a tie is wrong), and the most that any answers can be expected to reach (the ceiling).
+are expectations over all splits and both halves, in closed form. They say how often the other half, or a metric, names
+the consensus, where a tie is wrong, and how often any answers can be expected to name it at most (the ceiling).
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ from quorum.statistics.inputs import (
 from quorum.statistics.resampling import Seed, generator_of
 from quorum.statistics.significance import mcnemar_test, wilson_interval
 
-MOST_VOTES = 2_000  # most votes on a pair
+MOST_VOTES = 2_000  # largest number of votes on a pair
 
-# Two scores of a candidate pair with a smaller relative difference are tied: they differ by rounding.
+# Two scores of a candidate pair are tied if their relative difference is smaller, because they differ by rounding.
 TIE_TOLERANCE = 1e-12
 NO_PAIRS = "no pair has a consensus"
 METRIC_TIES = ("wrong", "half", "left-out")
@@ -62,10 +62,10 @@ UNDECIDED = ("left-out", "half")
 
 @dataclass(frozen=True, slots=True)
 class Halves:
-    """(P,) chances over all splits into halves; nan for pairs with fewer than two votes.
+    """(P,) chances over all splits into halves, nan for pairs with fewer than two votes.
 
-    agree, apart: chance that the halves name the same winner, and that they name different ones. first, second:
-    chance that a half names the first, and that it names the second.
+    agree: chance that the halves name the same winner. apart: chance that they name different winners. first, second:
+    chances that a half names the first, and the second.
     """
 
     agree: Floats
@@ -75,11 +75,11 @@ class Halves:
 
     @property
     def decided(self) -> Floats:
-        """Return the (P,) chances that a half names a winner, which are the weights of the pairs."""
+        """The (P,) chances that a half names a winner, which are the weights of the pairs."""
         return self.first + self.second
 
     def ceiling(self, rows: Flags) -> Floats:
-        """Return (P,) values; their sum over `rows`, divided by that of `decided`, is the ceiling of these rows.
+        """Return (P,) values whose sum over `rows`, divided by the sum of `decided`, is the ceiling of these rows.
 
         Answers chosen by the votes that score them would exceed what answers given in advance can reach, so they are
         not used. For a pair, let x be the difference of the chances that a half names the better and the worse
@@ -99,17 +99,20 @@ class Halves:
 
     @property
     def ties_half(self) -> Floats:
-        """Return (P,) how often a half names the other half's winner; a tie is half right."""
+        """The (P,) expected credits of a half for naming the other half's winner, if a tie is half right."""
         return (self.decided + self.agree - self.apart) / 2
 
     def reached(self, answers: Ints) -> Floats:
-        """Return (P,) how often a half names the winner in `answers` (1 or 2); an answer 0, a tie, is wrong."""
+        """Return the (P,) chances that a half names the winner in `answers` (1 or 2). An answer 0, a tie, is wrong."""
         chance = np.where(answers == 1, self.first, np.where(answers == 2, self.second, 0.0))
         return np.where(np.isnan(self.first), np.nan, chance)
 
 
 def halves_of_votes(won: ArrayLike, lost: ArrayLike, tied: ArrayLike) -> Halves:
-    """Return the chances of pairs with (P,) votes for the first, for the second, and for neither."""
+    """Return the chances of pairs with (P,) votes for the first, for the second, and for neither.
+
+    Raise BadValue if a pair has more than MOST_VOTES votes.
+    """
     columns = [finite_vector(values, name) for values, name in ((won, "won"), (lost, "lost"), (tied, "tied"))]
     same_length(won=columns[0], lost=columns[1], tied=columns[2])
     for values, name in zip(columns, ("won", "lost", "tied"), strict=True):
@@ -163,8 +166,8 @@ class AccuracyResult(Inference):
     """Accuracy of a metric on the pairs of one kind, with its interval.
 
     value: `correct` / `n`, where n is the number of pairs with a consensus, and a metric's tie is wrong, as in V15.
-    value_ties_half: the same with half a point for a metric's tie. value_all_pairs: over all `pairs`, with half a
-    point for naming a winner of a pair without a consensus.
+    value_ties_half: the same figure with half a point for a metric's tie. value_all_pairs: the figure over all `pairs`,
+    with half a point for naming a winner of a pair without a consensus.
     """
 
     kind: str
@@ -180,7 +183,7 @@ class AccuracyResult(Inference):
 
 
 def metric_winners(first_scores: ArrayLike, second_scores: ArrayLike) -> Ints:
-    """Return the (P,) winners by score: 1, 2, or 0 for scores that are equal up to rounding."""
+    """Return the (P,) winners by score: 1, 2, or 0 if the scores are equal up to rounding."""
     first = score_vector(first_scores, "first_scores")
     second = score_vector(second_scores, "second_scores")
     same_length(first_scores=first, second_scores=second)
@@ -188,7 +191,7 @@ def metric_winners(first_scores: ArrayLike, second_scores: ArrayLike) -> Ints:
     return (first - second > margin) + 2 * (second - first > margin).astype(np.int64)
 
 
-# Maps positions of pairs, and their winners, to credits.
+# A function of positions of pairs, and of their winners, which returns credits.
 Credit = Callable[[Ints, Floats], Floats]
 
 
@@ -203,7 +206,10 @@ class PeoplesWinners:
 
     @classmethod
     def of(cls, winners: ArrayLike, **options: Unpack[Clustering]) -> PeoplesWinners:
-        """Check (P,) winners. The option `clusters` may hold `winners_without_raters` in addition to columns."""
+        """Check (P,) winners, and return them with their clusters.
+
+        The option `clusters` may have `winners_without_raters` in addition to columns.
+        """
         chosen, deletions = Options.with_raters(resamples=0, **options)
         consensus = consensus_winners(winners)
         codes = {
@@ -225,7 +231,7 @@ class PeoplesWinners:
         }
 
     def accuracy_of(self, named: Ints, pairs: Flags, kind: str = "all") -> AccuracyResult:
-        """Return the accuracy on the pairs that `pairs` (P,) marks."""
+        """Return the accuracy on the pairs for which `pairs` (P,) is true."""
         decided = pairs & (self.winners != 0)
         n, number = int(decided.sum()), int(pairs.sum())
         correct = int((named == self.winners)[decided].sum())
@@ -252,15 +258,15 @@ class PeoplesWinners:
         )
 
     def contrast(self, first: Ints, second: Ints, pairs: Flags) -> Contrast:
-        """Return the difference of two metrics' accuracies on the pairs that `pairs` (P,) marks.
+        """Return the difference of two metrics' accuracies on the pairs for which `pairs` (P,) is true.
 
-        Its spread is that which it would have if both were equally accurate.
+        Its spread is the spread that it would have if both were equally accurate.
         """
         difference, *_ = self._difference(first, second, pairs)
         return Contrast(difference.value, difference.if_equal)
 
     def difference(self, first: Ints, second: Ints, pairs: Flags, kind: str = "all") -> AccuracyDifference:
-        """Return the difference of two metrics' accuracies on the pairs that `pairs` (P,) marks, with its test.
+        """Return the difference of two metrics' accuracies on the pairs for which `pairs` (P,) is true, with its test.
 
         first, second: (P,) winners that the metrics name. p is by t if pairs have clusters, else McNemar's.
         """
@@ -293,14 +299,14 @@ class PeoplesWinners:
     def _difference(
         self, first: Ints, second: Ints, pairs: Flags
     ) -> tuple[DifferenceOfShares, int, Inference]:
-        """Return the difference of two metrics' accuracies, the number of clusters, and an `Inference` to complete."""
+        """Return the difference of two metrics' accuracies, the number of clusters, and an `Inference` without ends."""
         value, spread, cells, inference = self._spread(credits_apart(first, second), pairs, is_share=False)
         decided = pairs & (self.winners != 0)
         apart = (first == self.winners) != (second == self.winners)
         return DifferenceOfShares.of(value, spread, apart[decided]), cells, inference
 
     def share(self, credit: Credit, pairs: Flags, *, undecided: bool = False) -> Inference:
-        """Return the interval of the mean credit over the pairs that `pairs` (P,) marks.
+        """Return the interval of the mean credit over the pairs for which `pairs` (P,) is true.
 
         `credit` returns credits from 0 to 1. Pairs without a winner are included only if `undecided`.
         """
@@ -309,9 +315,9 @@ class PeoplesWinners:
         return replace(inference, low=low, high=high)
 
     def spread_if_even(self, credit: Credit, pairs: Flags) -> tuple[float, Spread]:
-        """Return the mean credit over the pairs that `pairs` marks, and its spread if it were a half.
+        """Return the mean credit of the marked pairs, and the spread it would have if its true value were a half.
 
-        Pairs without a winner are included.
+        The spread is for a score test. Pairs without a winner are included.
         """
         share, spread, cells, _ = self._spread(credit, pairs, undecided=True)
         return share, spread_if_even(share, spread, cells)
@@ -319,7 +325,7 @@ class PeoplesWinners:
     def _spread(
         self, credit: Credit, pairs: Flags, *, undecided: bool = False, is_share: bool = True
     ) -> tuple[float, Spread, int, Inference]:
-        """Return the mean credit of the pairs, its spread, the number of clusters, and an `Inference` to complete."""
+        """Return the mean credit of the pairs, its spread, the number of clusters, and an `Inference` without ends."""
         rows = np.flatnonzero(pairs if undecided else pairs & (self.winners != 0))
         n = len(rows)
         credits = credit(rows, self.winners[rows])
@@ -350,7 +356,7 @@ class PeoplesWinners:
 
 
 def credits_apart(first: Ints, second: Ints) -> Credit:
-    """Return a function that computes the first metric's credit (1 or 0) minus the second's.
+    """Return a function that computes the first metric's credit (1 or 0) minus the second metric's.
 
     first, second: the winners that the metrics name.
     """
@@ -367,8 +373,8 @@ def pair_accuracy(
 ) -> dict[str, AccuracyResult]:
     """Return the accuracy of a metric by pair kind (P,), and over all pairs as "all".
 
-    first_scores, second_scores: (P,) scores of both candidates. `clusters` may hold `winners_without_raters` in
-    addition to columns; intervals then generalise to other raters, too.
+    first_scores, second_scores: (P,) scores of both candidates. `clusters` may have `winners_without_raters` in
+    addition to columns; intervals then also generalise to other raters.
     """
     named = metric_winners(first_scores, second_scores)
     people = PeoplesWinners.of(winners, **options)
@@ -381,8 +387,8 @@ def winners_without_raters(
 ) -> RaterDeletions:
     """Return the winners of `number` pairs without each of their raters, to pass as the raters of `clusters`.
 
-    pairs, raters, votes: (V,) columns with one vote in each row; `pairs` are positions from 0, votes 1, 2, or 0 for no
-    difference. The winner has the most votes. A rater may vote several times on a pair.
+    pairs, raters, votes: (V,) columns with one vote in each entry. `pairs` are positions from 0; votes are 1, 2, or
+    0 for no difference. The winner has the most votes. A rater may vote several times on a pair.
     """
     vote = consensus_winners(votes)
     position, rater = positions_and_raters("pairs", pairs, raters, number)
@@ -434,7 +440,7 @@ def accuracy_difference(
     kinds: Iterable[Any] | None = None,
     **options: Unpack[Clustering],
 ) -> dict[str, AccuracyDifference]:
-    """Return how much more accurate the first metric is than the second, by pair kind (P,), and in all as "all".
+    """Return the first metric's accuracy minus the second's, by pair kind (P,), and over all pairs as "all".
 
     first, second: (P, 2) the metrics' scores of both candidates. `clusters` are as in `pair_accuracy`. With clusters,
     p is by t, else it is McNemar's exact p.
@@ -461,7 +467,10 @@ def consensus_winners(winners: ArrayLike) -> Floats:
 
 
 def kinds_of(kinds: Iterable[Any] | None, pairs: int) -> dict[str, Flags]:
-    """Return (P,) flags of the pairs of each kind, and of all pairs as "all", which is last."""
+    """Return (P,) flags of the pairs of each kind, and, as the last entry, of all pairs as "all".
+
+    Raise BadValue if a kind is named "all".
+    """
     members = {}
     if kinds is not None:
         labels, codes = encode(kinds, "kinds")
@@ -479,8 +488,8 @@ class ReferenceCurve(Result):
     """Accuracy of a metric on the pairs of one kind, for each of (K,) numbers of references.
 
     value: mean over `draws` random subsets of references. low, high: interval over pairs (Wilson's, of the mean
-    number of right pairs). draws_low, draws_high, deviation: percentiles and standard deviation over subsets of
-    references.
+    number of right pairs). draws_low, draws_high: percentiles over subsets of references. deviation: standard deviation
+    over subsets.
     """
 
     kind: str
@@ -529,7 +538,10 @@ def accuracy_by_references(
 
 
 def random_subsets(available: int, size: int, draws: int, *, seed: Seed = 0) -> Ints:
-    """Return (D, size) positions of randomly drawn references, ascending; a single draw if `size` is `available`."""
+    """Return (D, size) positions of randomly drawn references, ascending. If `size` is `available`, D is 1.
+
+    Raise BadOption if `size` is larger than `available`.
+    """
     check_positive_int(available, "available")
     check_positive_int(size, "size")
     check_positive_int(draws, "draws")

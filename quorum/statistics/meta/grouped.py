@@ -1,6 +1,6 @@
 """Correlation of a metric with people within groups of outputs.
 
-Groupings: Deutsch, Dror, Roth 2021; Deutsch, Foster, Freitag 2023.
+The groupings are from Deutsch, Dror, Roth 2021, and Deutsch, Foster, Freitag 2023.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ FEW_SYSTEMS = "means of a few systems move in steps, so that their correlation h
 class GroupedCorrelationResult(Inference):
     """A coefficient averaged over groups, with its interval.
 
-    value: mean over the groups in which the coefficient is defined. groups: number of all groups, the
-    `undefined_groups` included; there is a single group for the groupings "none" and "system-level". resampled: what
-    the interval resamples, items or systems.
+    value: mean over the groups in which the coefficient is defined. groups: number of all groups, including the
+    `undefined_groups`; there is a single group for the groupings "none" and "system-level". resampled: whether the
+    interval resamples items or systems.
     """
 
     coefficient: str
@@ -171,8 +171,8 @@ def _influences(
 ) -> Floats:
     """Return the (N,) influences of rows on the mean of the defined (G,) values of groups.
 
-    A row influences the value of its group; and the difference of that value from the mean is divided among the group's
-    rows.
+    A row's influence has two parts: its influence on the value of its group, and its share of the difference
+    between that value and the mean, which is divided among the group's rows.
     """
     defined = ~np.isnan(values)
     mean, count = float(values[defined].mean()), int(defined.sum())
@@ -192,7 +192,7 @@ def _changes_without_raters(
 ) -> Floats:
     """Return the (V,) decreases of the mean of groups' values if one rater is left out of one of people's means `y`.
 
-    Groups may be too small for influences, so the coefficient of the group is computed again.
+    Groups may be too small for influences, so the coefficient of each changed group is computed again.
     """
     mean, count = float(np.nanmean(values)), int((~np.isnan(values)).sum())
     order = np.argsort(codes, kind="stable")
@@ -222,7 +222,7 @@ def long_table(
     for values, name in ((items, "items"), (systems, "systems")):
         names, codes = encode(values, name)
         same_length(first=x, **{name: codes})
-        # Number only items and systems that have a row left.
+        # Number only the items and systems of complete rows.
         present, codes = np.unique(codes[complete], return_inverse=True)
         columns.append((names[present], codes.astype(np.int64, copy=False)))
     (item_names, item_codes), (system_names, system_codes) = columns
@@ -231,7 +231,7 @@ def long_table(
 
 
 def rounded(means: Floats, scores: Floats) -> Floats:
-    """Round means, so that those which differ only by rounding errors are tied."""
+    """Return the means rounded, so that means which differ only by rounding errors are tied."""
     step = ROUNDING * (float(np.abs(scores).max()) or 1.0)
     return np.asarray(np.round(means / step) * step, dtype=np.float64)
 

@@ -1,4 +1,4 @@
-"""How well a metric orders texts, or systems, as people do.
+"""Pairwise accuracy: how well a metric orders texts, or systems, as people do.
 
 Pairwise accuracy of texts, with ties, and calibration of the gap up to which scores tie: Deutsch, Foster, Freitag 2023,
 *Ties Matter: Meta-Evaluating Modern Metrics with Pairwise Accuracy and Tie Calibration*. Choose epsilon on one set of
@@ -39,10 +39,10 @@ from quorum.statistics.resampling import RESAMPLES, Seed, coin_tosses, generator
 
 CALIBRATE = "calibrate"
 
-# Most pairs whose gaps are sorted to find epsilon; if there are more, so many are drawn at random.
+# Largest number of pairs whose gaps are sorted to find epsilon. If there are more, this many are sampled.
 _PAIRS = 10_000_000
 NO_PAIR = "no group has two observations"
-CELLS = 2_000_000  # coins in memory at once
+CELLS = 2_000_000  # number of coins in memory at once
 REASSIGNMENTS = 1000
 TOO_FEW_SYSTEMS = "there are fewer than two systems"
 NO_ITEM = "no item has a score of every system"
@@ -104,7 +104,7 @@ def pairwise_accuracy(
     if groups is not None:
         codes = encode(groups, "groups")[1]
         same_length(scores=metric, groups=codes)
-    # Number only groups that have an observation left.
+    # Number only the groups of complete observations.
     _, firsts, codes = np.unique(codes[complete], return_index=True, return_inverse=True)
     codes = codes.astype(np.int64, copy=False)
     data = _Groups(metric[complete], human[complete], codes)
@@ -150,7 +150,7 @@ def pairwise_accuracy(
 
 
 def _of_groups(values: Iterable[Any], name: str, complete: Flags, codes: Ints, firsts: Ints) -> Ints:
-    """Return the (G,) cluster of each group. Raise BadValue for a group in two clusters."""
+    """Return the (G,) cluster of each group. Raise BadValue if a group has rows of two clusters."""
     column = f"clusters[{name!r}]"
     _, clusters = encode(values, column)
     same_length(scores=complete, **{column: clusters})
@@ -191,7 +191,7 @@ class _Groups:
 
 
 def _best_epsilon(data: _Groups, max_pairs: int, generator: np.random.Generator) -> tuple[float, int]:
-    # When epsilon reaches a pair's gap, the pair becomes right if people tie it, and wrong if it was concordant.
+    # If epsilon reaches a pair's gap, the pair becomes right if people tie it, and wrong if it was concordant.
     lower, upper, weights = _pairs(data, max_pairs, generator)
     gaps = data.scores[upper] - data.scores[lower]
     order = data.people[upper] - data.people[lower]
@@ -203,7 +203,7 @@ def _best_epsilon(data: _Groups, max_pairs: int, generator: np.random.Generator)
     # Pairs with equal gaps change together.
     last = np.append(np.diff(gaps) > data.slack, True)
     gaps, gains = np.append(0.0, gaps[last]), np.append(-np.inf, gains[last])
-    if gaps[1] > data.slack:  # no scores are equal: with epsilon 0 there are no ties
+    if gaps[1] > data.slack:  # no scores are equal, so there are no ties with epsilon 0
         gains[0] = 0.0
     near = ROUNDING * float(weights.sum())
     best = int(np.flatnonzero(gains >= gains.max() - near)[0])
@@ -264,9 +264,9 @@ def soft_pairwise_accuracy(
 ) -> SoftAccuracyResult:
     """Return SPA = mean over i < j of 1 - |p_ij(people) - p_ij(scores)| of (S, N) scores of systems on items.
 
-    p_ij = (c + 1) / (n + 1), where in c of n reassignments system i is ahead of j by at least the observed
-    difference. A reassignment swaps the scores of two systems on each item by a coin; coins are the same for the
-    metric, people, and all pairs. With `missing` "leave-out", items with a nan score are dropped.
+    p_ij = (c + 1) / (n + 1), where system i is ahead of j by at least the observed difference in c of n
+    reassignments. A reassignment swaps the scores of two systems on each item by a coin. The coins are the same for
+    the metric, people, and all pairs. With `missing` "leave-out", items with a nan score are dropped.
     """
     one_of(missing, ("refuse", "leave-out"), "missing")
     check_positive_int(reassignments, "reassignments")
@@ -347,7 +347,7 @@ def _one_sided(
 class SoftComparisonsResult(Result):
     """Soft pairwise accuracy of a metric on systems, from comparisons.
 
-    value: soft pairwise accuracy. pairwise: share of pairs of systems of which metric and people find the same one
+    value: soft pairwise accuracy. pairwise: share of pairs of systems of which metric and people find the same system
     better. p_scores, p_people: (pairs,) one-sided p that the system whose name comes first is better.
     """
 
@@ -373,8 +373,8 @@ def soft_accuracy_of_comparisons(
     """Return soft pairwise accuracy from (N,) comparisons of two systems on an item.
 
     `metric` and `people` (N,) are the first system's score minus the second's. p is the share of random assignments of
-    signs, the same for both, with a larger mean; an equal mean counts half, so that the p of both directions have the
-    sum 1.
+    signs that have a larger mean, where an equal mean counts half, so that the p of both directions add up to 1. The
+    assignments are the same for `metric` and `people`.
     """
     check_positive_int(reassignments, "reassignments")
     generator, reported = generator_of(seed)

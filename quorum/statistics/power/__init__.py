@@ -1,4 +1,4 @@
-"""Plan the size of a study: the pairs, references, votes and people that distinguish two systems or metrics.
+"""Plan the size of a study: the pairs, references, votes and people needed to distinguish two systems or metrics.
 
 Power is simulated, as in Card et al. 2020 ("With Little Power Comes Great Responsibility"), with the t tests over items
 and raters that later evaluate the study (`PeoplesWinners`). Type S error: Gelman, Carlin 2014. Voters follow a

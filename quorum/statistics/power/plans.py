@@ -1,4 +1,4 @@
-"""Find the cheapest design of a grid that has the wanted power."""
+"""Find the cheapest design in a grid that has the required power."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from quorum.statistics.power.questions import Question, Size
 from quorum.statistics.power.simulation import PowerResult, power_of
 from quorum.statistics.power.voters import People
 
-MOST_DESIGNS = 2_000  # most designs in a grid
+MOST_DESIGNS = 2_000  # largest number of designs in a grid
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
     """The designs that were tried, with their costs in cents.
 
-    best: the cheapest design whose interval of power is above `wanted`; of equally cheap ones, that with the fewest
-    judgments. fewer_votes, half_the_pairs: smaller designs for comparison. These three are simulated anew, because the
-    search favours designs with lucky simulations.
+    best: the cheapest design whose interval of power is above `wanted`; of equally cheap designs, the one with the
+    fewest judgments. fewer_votes, half_the_pairs: smaller designs for comparison. These three are simulated again,
+    because the search favours designs with lucky simulations.
     """
 
     tried: tuple[PowerResult, ...]
@@ -47,7 +47,7 @@ def plan_design(
     seed: int = 0,
     progress: Callable[[float], object] = lambda share: None,
 ) -> Plan:
-    """Simulate every design of the grid; ``cost`` returns a design's cost in whole cents."""
+    """Simulate every design in a grid, and return a plan. ``cost`` returns a design's cost in whole cents."""
     if not 0 < wanted < 1:
         raise BadOption(f"wanted is {wanted!r}, expected a power between 0 and 1")
     sizes = sorted({Size(p, r, v) for p in pairs for r in references for v in votes})
@@ -59,7 +59,7 @@ def plan_design(
     reaching = [number for number, result in enumerate(tried) if result.low >= wanted]
     if not reaching:
         return Plan(tuple(tried), tuple(costs), wanted, None, None, None)
-    # The cheapest design that reaches the power; of equally cheap ones, that with the fewest judgments.
+    # The cheapest design that reaches the power; of equally cheap designs, the one with the fewest judgments.
     best = min(reaching, key=lambda number: (costs[number], sizes[number].judgments))
     size = sizes[best]
     fewer = Size(size.pairs, size.references, size.votes - 1) if size.votes > 1 else None

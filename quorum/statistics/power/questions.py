@@ -1,4 +1,4 @@
-"""The question that a planned study is to decide, and the sizes of a study."""
+"""The questions that a planned study may answer, and the sizes of a study."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from quorum.statistics.inputs import BadOption
 @declare
 @dataclass(frozen=True, slots=True)
 class TwoSystems:
-    """Whether system A is better than B.
+    """The question whether system A is better than B.
 
     ties: share of pairs without a true winner, on which each vote is for A with probability 1/2. win_rate: share of the
     other pairs on which A is better.
@@ -32,10 +32,10 @@ class TwoSystems:
 @declare
 @dataclass(frozen=True, slots=True)
 class TwoMetrics:
-    """Whether the first metric is better than the second.
+    """The question whether the first metric is better than the second.
 
     first, second: share of pairs on which the metric names the right winner. agreement: share on which both name the
-    same.
+    same winner.
     """
 
     first: float
@@ -57,7 +57,7 @@ class TwoMetrics:
 
     @property
     def table(self) -> tuple[float, float, float, float]:
-        """Return the chances that both are right, only the first, only the second, neither."""
+        """The chances that both metrics are right, only the first, only the second, and neither."""
         both = (self.first + self.second - (1 - self.agreement)) / 2
         neither = 1 - self.first - self.second + both
         return max(0.0, both), max(0.0, self.first - both), max(0.0, self.second - both), max(0.0, neither)

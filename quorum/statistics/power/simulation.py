@@ -19,12 +19,13 @@ from quorum.statistics.power.voters import People, beta_draws
 from quorum.statistics.resampling import streams
 from quorum.statistics.significance import wilson_interval
 
-AT_ONCE = 2_000_000  # units in one chunk of simulations; an array of them has 16 MB
-MOST_UNITS = 2_000_000  # most units (pairs times references) of a design, so that a simulation fits in memory
-MOST_DRAWS = 20_000_000_000  # most votes in all simulations together
+AT_ONCE = 2_000_000  # number of units in one chunk of simulations; an array of them has 16 MB
+# Largest number of units (pairs times references) of a design, so that a simulation fits in memory.
+MOST_UNITS = 2_000_000
+MOST_DRAWS = 20_000_000_000  # largest number of votes in all simulations together
 
-# (simulations, 5): whether the first is found better, or worse (1, 0, -1); which one is ahead; number of pairs with a
-# right consensus; with a true winner and a consensus; without consensus.
+# (simulations, 5) columns: whether the first is significantly better, worse, or neither (1, -1, 0); which one is ahead;
+# number of pairs with a right consensus; with a true winner and a consensus; without consensus.
 Outcomes = Ints
 
 
@@ -36,7 +37,7 @@ class PowerResult:
         power: share of simulations with p <= alpha and the right sign, with a Wilson interval.
         type_s: share of significant simulations with the wrong sign.
         wrong: share of simulations in which the wrong side leads.
-        right_consensus: share of right ones among the pairs that have a true winner and a consensus.
+        right_consensus: share of pairs with a right consensus, among the pairs with a true winner and a consensus.
         undecided: share of pairs without a consensus.
     """
 
@@ -63,7 +64,10 @@ def power_of(
     seed: int = 0,
     progress: Callable[[float], object] = lambda share: None,
 ) -> list[PowerResult]:
-    """Return the power of each design; smaller designs use the first pairs, references and votes of the largest."""
+    """Return the power of each design.
+
+    Smaller designs use the first pairs, references and votes of the largest design.
+    """
     if not 0 < alpha < 1:
         raise BadOption(f"alpha is {alpha!r}, expected between 0 and 1")
     if not 1 <= simulations <= 1_000_000:
@@ -110,7 +114,10 @@ def _simulate_part(
 
 
 def _draw_truth(question: Question, shape: tuple[int, int], rng: np.random.Generator) -> tuple[Ints, Ints]:
-    """Return (S, P) whether pairs have a true winner, and who gains by the right one (1 the first, -1 the second)."""
+    """Return (S, P) flags that say whether pairs have a true winner, and (S, P) signs of whom it favours.
+
+    A sign is 1 if the right winner favours the first, -1 if it favours the second, and 0 if it favours neither.
+    """
     if isinstance(question, TwoSystems):
         better = np.where(rng.random(shape) < question.win_rate, 1, -1)
         return (rng.random(shape) >= question.ties).astype(np.int64), better
@@ -122,7 +129,7 @@ def _draw_truth(question: Question, shape: tuple[int, int], rng: np.random.Gener
 
 @dataclass(frozen=True, slots=True)
 class _Votes:
-    """Votes of S simulated studies.
+    """Votes of S simulated studies with P pairs and V votes on each unit.
 
     truth, gains: (S, P), see `_draw_truth`. right: (S, P, references, V) whether a vote is right. rater: (S, P, V)
     codes.
@@ -164,9 +171,9 @@ class _Votes:
         )
 
     def _test(self, lead: Ints, part: Ints, gains: Ints, rater: Ints, alpha: float) -> int:
-        """Return whether the evaluation of one study finds the first better (1) or worse (-1), or neither (0).
+        """Return 1 if the evaluation of one study finds the first better, -1 if it finds it worse, and 0 otherwise.
 
-        lead: (P,) lead of the right winner. part: (P, V) what each rater adds to it. rater: (P, V) codes.
+        lead: (P,) lead of the right winner. part: (P, V) contribution of each rater to the lead. rater: (P, V) codes.
         """
         pairs = np.arange(len(lead))
         if isinstance(self.question, TwoSystems):
@@ -206,7 +213,7 @@ def _draw_votes(
     block = np.arange(most.pairs) // people.pairs_each
     slots = (int(block[-1]) + 1) * most.votes
     number = people.raters or slots
-    # Each block of pairs takes the next workers, in a random order.
+    # Each block of pairs is judged by the next workers, in a random order.
     order = rng.permuted(np.broadcast_to(np.arange(number), (count, number)), axis=1)
     rater = order[:, np.arange(slots) % number].reshape(count, -1, most.votes)[:, block]
     careful = beta_draws(1 - people.careless, people.worker_spread, (count, number), rng)

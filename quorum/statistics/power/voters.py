@@ -13,10 +13,10 @@ from quorum.numeric.arrays import Floats
 from quorum.numeric.packing import declare
 from quorum.statistics.inputs import BadOption, BadValue, finite_vector, is_real, same_length
 
-LARGEST_SPREAD = 0.95  # above, the likelihood is flat: all votes of a unit are right, or all are wrong
-LEAST_FOR_SPREAD = 4  # votes per unit; with fewer, the votes determine only one parameter
+LARGEST_SPREAD = 0.95  # above this, the likelihood is flat: all votes of a unit are right, or all are wrong
+LEAST_FOR_SPREAD = 4  # number of votes per unit; with fewer, the votes determine only one parameter
 EDGE = 1e-9  # least distance of chances from 0 and 1, where logarithms are infinite
-MOST_TASTE = 10.0  # log odds; beyond, hardly any votes depend on the pair
+MOST_TASTE = 10.0  # log odds; above this, hardly any votes depend on the pair
 
 
 @declare
@@ -31,7 +31,7 @@ class People:
         careless: share of careless votes; half of them are right.
         worker_spread: intraclass correlation of carelessness within workers.
         pairs_each: number of consecutive pairs that the same workers judge.
-        raters: number of people who share the work; 0 for new people for every `pairs_each` pairs.
+        raters: number of people who share the work; 0 if every `pairs_each` pairs have new people.
         taste: standard deviation, over people, of their log odds of preferring the first system or metric.
     """
 
@@ -65,7 +65,7 @@ class People:
 def beta_draws(
     mean: float | Floats, spread: float, shape: tuple[int, ...], rng: np.random.Generator
 ) -> Floats:
-    """Draw chances from a beta distribution with mean ``mean`` and intraclass correlation ``spread``."""
+    """Return chances drawn from a beta distribution with mean ``mean`` and intraclass correlation ``spread``."""
     whole = np.broadcast_to(np.asarray(mean, dtype=np.float64), shape)
     if spread == 0:
         return np.array(whole)
@@ -80,8 +80,8 @@ def beta_draws(
 class PilotPeople:
     """The model fitted to the votes of a pilot.
 
-    ``right`` and ``spread`` (over units) maximise the likelihood of the units' votes; if units have too few votes,
-    ``spread`` is assumed. ``agreement``: share of agreeing pairs of votes on the same unit.
+    ``right`` and ``spread`` (over units) maximise the likelihood of the units' votes. If units have too few votes,
+    ``spread`` is assumed. ``agreement`` is the share of agreeing pairs of votes on the same unit.
     """
 
     right: float
@@ -96,8 +96,8 @@ class PilotPeople:
 def fit_people(first: ArrayLike, votes: ArrayLike, spread: float = 0.1) -> PilotPeople:
     """Fit the model to (U,) units with `votes` (U,), of which `first` (U,) are for the first option.
 
-    Units with a single vote are left out. The model is an equal mixture of BetaBinomial(n, a, b) and BetaBinomial(n,
-    b, a) (Skellam 1948).
+    Units with a single vote are left out; raise BadValue if there are no others. The model is an equal mixture of
+    BetaBinomial(n, a, b) and BetaBinomial(n, b, a) (Skellam 1948).
     """
     if not 0 <= spread < 1:
         raise BadOption(f"spread is {spread!r}, expected 0 to less than 1")
@@ -164,7 +164,7 @@ def _log_split(k: Floats, n: Floats, right: float, spread: float) -> Floats:
 
 
 def true_share(observed: float, right: float) -> float:
-    """Return the true share s, which solves observed = s r + (1 - s)(1 - r) with r = ``right``."""
+    """Return the true share s that solves observed = s r + (1 - s)(1 - r) with r = ``right``."""
     if not 0.5 < right <= 1:
         raise BadOption(f"right is {right!r}, expected more than 0.5 and at most 1")
     return min(1.0, max(0.0, (observed - (1 - right)) / (2 * right - 1)))

@@ -18,15 +18,15 @@ from quorum.statistics.resampling import CELLS, Seed, bootstrap
 
 METHODS = ("percentile", "basic", "bca")
 
-# Many resamples, as a bootstrap of single values is cheap and its tails need them.
+# Number of resamples. It is large, because a bootstrap of single values is cheap and its tails need many.
 _RESAMPLES = 10_000
 
-# If distinct values occur so often on average, drawing a count for each is faster.
+# If each distinct value occurs at least this often on average, drawing a count for each is faster.
 _FEW = 8
 TOO_FEW = "there are fewer than two values"
 ONE_SIDED = "all resamples lie on one side of the value, so that BCa cannot correct their bias"
 
-# A statistic maps (B, N) values to (B,).
+# A function of (B, N) values that returns (B,) statistics of the rows.
 RowStatistic = Callable[[Floats], Floats]
 
 _ROW_STATISTICS: dict[str, RowStatistic] = {
@@ -54,10 +54,11 @@ def bootstrap_interval(
     resamples: int = _RESAMPLES,
     seed: Seed = 0,
 ) -> BootstrapResult:
-    """Return the interval of a statistic ("mean", "median", or a function of (B, N) to (B,)) of (N,) values.
+    """Return the interval of a statistic of (N,) values.
 
-    `method` is "percentile", "basic" (2 t - t*_high to 2 t - t*_low), or "bca": the percentiles Phi(z0 + (z0
-    + z) / (1 - a (z0 + z))), with bias z0 and acceleration a (Efron, Tibshirani 1993, eq. 14.10 and 14.15).
+    `statistic` is "mean", "median", or a function of (B, N) values that returns (B,). `method` is "percentile", "basic"
+    (2 t - t*_high to 2 t - t*_low), or "bca": the percentiles Phi(z0 + (z0 + z) / (1 - a (z0 + z))), with bias z0 and
+    acceleration a (Efron, Tibshirani 1993, eq. 14.10 and 14.15).
     """
     one_of(method, METHODS, "method")
     options = Options.of(confidence=confidence, resamples=resamples, seed=seed)
@@ -122,7 +123,7 @@ def _mean_draws(sample: Floats, resamples: int, generator: np.random.Generator) 
 
 
 def _median_draws(ordered: Floats, resamples: int, generator: np.random.Generator) -> Floats:
-    """Return medians of resamples without resampling: the k-th smallest of N uniform draws is Beta(k, N + 1 - k)."""
+    """Return medians of resamples without resampling. The k-th smallest of N uniform draws is Beta(k, N + 1 - k)."""
     n = len(ordered)
     middle = (n + 1) // 2
     lower = generator.beta(middle, n + 1 - middle, resamples)
@@ -153,14 +154,14 @@ def _left_out(sample: Floats, name: str, function: RowStatistic) -> Floats:
 
 
 def _corrected_ends(draws: Floats, value: float, left_out: Floats, ends: Floats) -> Floats:
-    """Return the corrected quantiles that BCa uses instead of `ends`; nan if undefined."""
+    """Return the corrected quantiles that BCa uses instead of `ends`, or nan if they are undefined."""
     rounding = ROUNDING * max(abs(value), float(np.abs(draws).max()))
     below = ((draws < value - rounding).mean() + (draws <= value + rounding).mean()) / 2
     if not 0 < below < 1:
         return np.full(2, np.nan)
     bias = scipy.special.ndtri(below)
     spread = left_out.mean() - left_out
-    # Scale, so that no power overflows; without variation the acceleration is zero.
+    # Scale, so that no power overflows. If the values do not vary, the acceleration is zero.
     largest = float(np.abs(spread).max())
     spread = spread / largest if largest > rounding else np.zeros(1)
     squares = float((spread**2).sum())
@@ -174,14 +175,17 @@ def _corrected_ends(draws: Floats, value: float, left_out: Floats, ends: Floats)
 
 
 def row_statistic(statistic: str | RowStatistic) -> tuple[str, RowStatistic]:
-    """Return the statistic's name, and the function, which raises BadShape unless it returns a number for each row."""
+    """Return the statistic's name and its function, which raises BadShape unless it returns a number for each row.
+
+    Raise BadOption if `statistic` is neither "mean", "median" nor a function.
+    """
     if isinstance(statistic, str):
         return statistic, _ROW_STATISTICS[one_of(statistic, tuple(_ROW_STATISTICS), "statistic")]
     if not callable(statistic):
         raise BadOption(f"statistic is {statistic!r}, expected mean, median or a function of rows")
     name = getattr(statistic, "__name__", "a function")
     if name in ("mean", "median"):
-        name = f"{name} as given"  # only Quorum's own mean and median are resampled by shortcuts
+        name = f"{name} as given"  # the shortcuts of resampling are for Quorum's own mean and median
 
     def of_rows(rows: Floats) -> Floats:
         values = np.asarray(statistic(rows), dtype=np.float64)

@@ -22,8 +22,8 @@ class McNemarResult(Result):
     """McNemar's test.
 
     first_only, second_only: numbers of discordant pairs. exact_p: by the binomial distribution. statistic, p:
-    chi-square with continuity correction. clustered_p: by t, of the share of `first_only` among discordant pairs; if
-    that has no variance, by the signs of the clusters' sums; nan without clusters.
+    chi-square with continuity correction. clustered_p: p by t of the share of `first_only` among discordant pairs;
+    if the share has no variance, by the signs of the clusters' sums; nan without clusters.
     """
 
     first_only: int
@@ -40,7 +40,7 @@ class McNemarResult(Result):
 
 @signed("mcnemar", input="outcomes")
 def mcnemar_test(first: ArrayLike, second: ArrayLike, *, clusters: ClusterColumns = NAIVE) -> McNemarResult:
-    """Do McNemar's test (see `mcnemar_counts`) on two (N,) vectors of outcomes 0 or 1."""
+    """Return McNemar's test (see `mcnemar_counts`) of two (N,) vectors of outcomes 0 or 1."""
     first_right, second_right = _outcomes(first, "first"), _outcomes(second, "second")
     same_length(first=first_right, second=second_right)
     columns = cluster_columns(clusters)
@@ -71,9 +71,9 @@ def _discordant_p(first_only: Floats, clusters: Clusters) -> float:
 
 @signed("mcnemar", input="counts")
 def mcnemar_counts(first_only: int, second_only: int) -> McNemarResult:
-    """Do McNemar's test from the counts b and c of discordant pairs.
+    """Return McNemar's test from the counts b and c of discordant pairs.
 
-    Exact: min(b, c) of b + c at 1/2. Chi-square: (|b - c| - 1)^2 / (b + c).
+    The exact p is that of min(b, c) of b + c at 1/2. Chi-square is (|b - c| - 1)^2 / (b + c).
     """
     for name, count in (("first_only", first_only), ("second_only", second_only)):
         if isinstance(count, bool) or not isinstance(count, (int, np.integer)) or not 0 <= count < 2**53:

@@ -18,14 +18,17 @@ from quorum.statistics.significance.bootstrap import RowStatistic, row_statistic
 # The number of reassignments in H13.
 REASSIGNMENTS = 100_000
 
-# Reassignments computed at once, few enough for the processor's first cache.
+# Number of reassignments computed at once, few enough for the processor's first cache.
 _SUMS = 8192
 _Draw = Callable[[np.random.Generator, int], Floats]
 
 
 @dataclass(frozen=True, slots=True)
 class RandomizationResult(Result):
-    """Fisher's randomisation test: p = (c + 1) / (n + 1), where c of n reassignments are as extreme."""
+    """The result of Fisher's randomisation test.
+
+    p = (c + 1) / (n + 1), where c of n reassignments are at least as extreme as the observed difference.
+    """
 
     statistic: str
     difference: float
@@ -47,11 +50,12 @@ def randomization_test(
     seed: Seed = 0,
     clusters: ClusterColumns = NAIVE,
 ) -> RandomizationResult:
-    """Test whether a statistic ("mean", "median", or a function of (B, N) to (B,)) of two (N,) scores differs.
+    """Test whether a statistic of two systems' (N,) scores differs.
 
-    For each reassignment, a coin decides for every item whether its two scores are swapped; rows of a cluster are
-    swapped together. An equal difference counts as extreme. With `alternative` "greater", the test is that the first
-    is higher.
+    `statistic` is "mean", "median", or a function of (B, N) scores that returns (B,). For each reassignment, a coin
+    decides for every item whether its two scores are swapped; rows of a cluster are swapped together. An equal
+    difference counts as extreme. With `alternative` "greater", the alternative hypothesis is that the first is
+    higher.
     """
     check_positive_int(reassignments, "reassignments")
     one_of(alternative, ALTERNATIVES, "alternative")
@@ -90,7 +94,7 @@ def _differences(
     generator: np.random.Generator,
     owner: Ints | None,
 ) -> Floats:
-    """Return the differences of all reassignments; rows with the same `owner` (N,) are swapped together."""
+    """Return the differences of all reassignments. Rows with the same `owner` (N,) are swapped together."""
     n = len(first)
     draw: _Draw
     if name == "mean":

@@ -16,8 +16,8 @@ from quorum.statistics.significance.bootstrap import bootstrap_interval
 class ScoreSummary:
     """Summary of the scores of captions of several images.
 
-    micro: mean over captions. macro: mean over images of their mean, with its interval `low` to `high` over images
-    (nan for one image). deviation (with n - 1), median, least, most: over captions.
+    micro: mean over captions. macro: mean over images of the mean over the image's captions. low, high: interval of
+    `macro` over images (nan for one image). deviation (with n - 1), median, least, most: over captions.
     """
 
     micro: float
@@ -45,5 +45,5 @@ def summary_of_scores(scores: Floats, means: Floats, *, resamples: int, seed: Se
 
 
 def deviation_of(values: Floats) -> float:
-    """Return the standard deviation of (N,) values, with the divisor N - 1; nan for fewer than two."""
+    """Return the standard deviation of (N,) values, with the divisor N - 1, or nan for fewer than two values."""
     return float(values.std(ddof=1)) if values.size > 1 else math.nan

@@ -1,4 +1,4 @@
-"""Comparisons of several systems: of the best with all others, and clusters with ranges of ranks.
+"""Comparisons of several systems: the best with all others, and clusters with ranges of ranks.
 
 Clusters are defined as at WMT (Koehn 2012; Bojar et al. 2013).
 """
@@ -24,11 +24,12 @@ LEVEL = 0.05  # significance level of two-sided tests
 
 @dataclass(frozen=True, slots=True)
 class ClusterResult:
-    """(S,) systems from the best down, and which of them differ at `level`.
+    """(S,) systems in descending order of value, and clusters of systems that differ at `level`.
 
     A system beats another if its value is higher and the adjusted p is at most `level`. clusters: every member of a
-    cluster beats every member of lower clusters. rank_low, rank_high: (S,) 1 + the number of systems that beat it,
-    and S - the number that it beats. p, adjusted_p: (S, S), nan on the diagonal and without a test.
+    cluster beats every member of lower clusters. rank_low: (S,) 1 + the number of systems that beat the system.
+    rank_high: (S,) S - the number of systems that it beats. p, adjusted_p: (S, S), nan on the diagonal and without
+    a test.
     """
 
     names: tuple[str, ...]
@@ -45,7 +46,7 @@ class ClusterResult:
 
 @dataclass(frozen=True, slots=True)
 class BestResult:
-    """(S,) systems or metrics from the best down, with tests of the best against each.
+    """(S,) systems or metrics in descending order of value, with tests of the best against each other one.
 
     p: (S,) with Holm's correction; nan for the best itself and without a test.
     """
@@ -56,7 +57,7 @@ class BestResult:
 
     @property
     def leaders(self) -> list[str]:
-        """The best system, and those that are not significantly worse."""
+        """The names of the best system and of those that are not significantly worse."""
         return [name for name, behind in zip(self.names, self._behind, strict=True) if not behind]
 
     @property
@@ -65,18 +66,18 @@ class BestResult:
 
     @property
     def compared(self) -> dict[str, float | None]:
-        """The p value of the best system's comparison with each other system, by name; None without a test."""
+        """The p value of the best system's comparison with each other system, by name. It is None without a test."""
         p = zip(self.names[1:], self.p[1:].tolist(), strict=True)
         return {name: None if math.isnan(value) else value for name, value in p}
 
     @property
     def p_of_rest(self) -> float | None:
-        """The largest p of the systems that are not leaders; None if all are."""
+        """The largest p of the systems that are not leaders, or None if all are leaders."""
         return float(self.p[self._behind].max()) if self._behind.any() else None
 
     @property
     def p_of_leaders(self) -> float | None:
-        """The largest p of the leaders, that of the leader most similar to the first; None without a test."""
+        """The largest p of the leaders' comparisons with the first, or None without a test."""
         p = self.p[~self._behind]
         return None if np.isnan(p).all() else float(np.nanmax(p))
 
@@ -111,7 +112,10 @@ def clusters_of_p_values(
     correction: str = "holm",
     level: float = LEVEL,
 ) -> ClusterResult:
-    """Return clusters from (S,) values and the (S, S) two-sided p of any paired test; p is nan without a test."""
+    """Return clusters from (S,) values and the (S, S) two-sided p of any paired test, which are nan without a test.
+
+    Raise BadShape if the shapes do not match, and BadValue if the p are not symmetric.
+    """
     means = score_vector(values, "values")
     p = floats_of(p_values, "p_values").copy()
     size, level = len(means), check_confidence(level, "level")
@@ -127,7 +131,7 @@ def clusters_of_p_values(
         raise BadShape(
             f"names holds {len(set(systems))} different names, expected one for each of {size} systems"
         )
-    # Adjust each pair's p once: take those above the diagonal.
+    # Adjust each pair's p once, using those above the diagonal.
     upper = np.triu_indices(size, 1)
     adjusted = np.full((size, size), np.nan)
     adjusted[upper] = adjusted_p_values(p[upper], correction).values

@@ -28,9 +28,9 @@ class AdjustedPValues(Result):
 
 @signed("adjusted-p")
 def adjusted_p_values(p_values: ArrayLike, method: str = "holm") -> AdjustedPValues:
-    """Return the adjusted p-values of (N,) tests; nan stays nan and does not count among the m tests.
+    """Return the adjusted p-values of (N,) tests. nan stays nan and does not count among the m tests.
 
-    With p_(1) <= ... <= p_(m): "holm" gives max over j <= i of (m - j + 1) p_(j), "benjamini-hochberg" min over
+    With p_(1) <= ... <= p_(m), "holm" gives max over j <= i of (m - j + 1) p_(j), "benjamini-hochberg" min over
     j >= i of m p_(j) / j, and "benjamini-yekutieli" the same times 1 + 1/2 + ... + 1/m.
     """
     one_of(method, CORRECTIONS, "method")
@@ -56,9 +56,10 @@ def holm(p_values: ArrayLike) -> Floats:
 def stouffer_wilcoxon(
     differences: Sequence[ArrayLike], alternative: Literal["two-sided", "greater"] = "two-sided"
 ) -> float:
-    """Combine the p of Wilcoxon's signed-rank test in each domain by Stouffer's method; return nan without domains.
+    """Combine the p of Wilcoxon's signed-rank test in each domain by Stouffer's method.
 
-    As at WMT24 (Kocmi et al. 2024), z is the normal quantile of 1 - p. A domain without a difference has p = 1.
+    Return nan if there are no domains. As at WMT24 (Kocmi et al. 2024), z is the normal quantile of 1 - p. A domain
+    without a difference has p = 1.
     """
     p = [
         float(scipy.stats.wilcoxon(domain, alternative=alternative).pvalue) if np.any(domain) else 1.0
@@ -70,5 +71,5 @@ def stouffer_wilcoxon(
 
 
 def stars(p: float) -> str:
-    """Return one star at p <= 0.1, two at 0.05, three at 0.01 (H13 Table 1)."""
+    """Return one star if p <= 0.1, two if p <= 0.05, and three if p <= 0.01 (H13 Table 1)."""
     return "*" * sum(p <= bound for bound in (0.1, 0.05, 0.01))

@@ -11,7 +11,7 @@ from quorum.statistics.inputs import BadOption, is_real
 
 
 def wilson_interval(successes: float, n: int, confidence: float = CONFIDENCE) -> tuple[float, float]:
-    """Return Wilson's score interval of p = `successes` / n (Wilson 1927); `successes` need not be whole.
+    """Return Wilson's score interval of p = `successes` / n (Wilson 1927). `successes` need not be a whole number.
 
     (p + z^2 / 2n -+ z sqrt(p (1 - p) / n + z^2 / 4n^2)) / (1 + z^2 / n), where z is the quantile of `confidence`.
     """
@@ -25,7 +25,7 @@ def wilson_interval(successes: float, n: int, confidence: float = CONFIDENCE) ->
     scale = 1 + z**2 / n
     centre = (share + z**2 / (2 * n)) / scale
     half = z / scale * math.sqrt(share * (1 - share) / n + z**2 / (4 * n**2))
-    # At the ends the formula gives 0 and 1 only up to rounding.
+    # At the ends, the formula gives 0 and 1 only up to rounding errors.
     low = 0.0 if successes == 0 else centre - half
     high = 1.0 if successes == n else centre + half
     return low, high

@@ -48,7 +48,7 @@ class Format:
 
     Attributes:
         what: the format's purpose, a colon, and its content.
-        fits: returns why the format cannot represent a study, or "".
+        fits: a function that returns why the format cannot represent a study, or "" if it can.
         right: the right needed to write and download a file.
         personal: whether files are deleted with the study's raw ids.
     """
@@ -117,7 +117,7 @@ FORMATS = {file_format.name: file_format for file_format in (*_FORMATS, *of_feat
 
 
 def format_named(name: str) -> Format:
-    """Return a format. Raise ExportError for an unknown name, with the nearest known one."""
+    """Return a format. Raise ExportError if the name is unknown; the message suggests the nearest known name."""
     if name not in FORMATS:
         hint = did_you_mean(name, FORMATS)
         raise ExportError(f"There is no export format {name!r}; there are {', '.join(FORMATS)}.{hint}")

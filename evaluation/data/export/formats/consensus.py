@@ -22,7 +22,7 @@ from judgments.studies.designs import kind_of
 
 
 def keyword_gold(study: Study, *, stems: bool = True) -> dict[str, Counter[str]]:
-    """Return the tags of each image with their counts, R_j (MC12 §3.2); ``stems`` merges tags as in the paper."""
+    """Return R_j of each image: its tags with their counts (MC12 §3.2). ``stems`` merges tags as in the paper."""
     return {
         unit.item.name: Counter(stemmed(consensus.answer) if stems else consensus.answer)
         for unit, consensus in _consensus_of_all(study)
@@ -30,7 +30,7 @@ def keyword_gold(study: Study, *, stems: bool = True) -> dict[str, Counter[str]]
 
 
 def content_gold(study: Study) -> dict[str, list[set[int]]]:
-    """Return for each image the boxes, numbered from 0, that each description names: the sets G_m of WG15 eq. 1-3."""
+    """Return, for each image, the boxes that each description names, numbered from 0: the sets G_m of WG15 eq. 1-3."""
     gold: dict[str, list[set[int]]] = {}
     for unit, consensus in _consensus_of_all(study):
         gold.setdefault(unit.item.name, []).append(set(box_numbers(consensus.answer, unit.content["boxes"])))
@@ -40,7 +40,7 @@ def content_gold(study: Study) -> dict[str, list[set[int]]]:
 class GoldLines(Encoding):
     suffix = "jsonl"
     tallies = True
-    lines: str  # what a line is called in the manifest
+    lines: str  # name of a line in the manifest
 
     def __init__(self) -> None:
         self.counts = {self.lines: 0, "left_out": 0}
@@ -97,7 +97,7 @@ class GroundingLines(GoldLines):
 
 
 def row_of_caption(unit: Unit, consensus: Consensus) -> tuple[str, dict[str, Any]]:
-    """Return the judged text, and the fields of its row that all formats share."""
+    """Return the judged text, and the fields that all formats have in its row."""
     caption = unit.first
     assert caption is not None  # every unit of these kinds has one
     return caption.text, {

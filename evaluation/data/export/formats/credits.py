@@ -1,4 +1,4 @@
-"""Find the systems that gave the captions which a unit shows ("credits"); captions are compared by their words.
+"""Find the systems that gave the captions which a unit shows ("credits"). Captions are compared by their words.
 
 A look-up reads the outputs of an image once for all its units, so look up many units at a time.
 """
@@ -25,13 +25,13 @@ from quorum.numeric.arrays import Ints
 
 QUERY_SIZE = 500
 
-MOST_CACHED = 100_000  # most captions whose hashes are cached between look-ups
+MOST_CACHED = 100_000  # largest number of captions whose hashes are cached between look-ups
 ImageText = tuple[int, str]  # an image and a text
 
 # Caption id, (image, text), the compared system if units are pairs, and row ids of systems that a file credits.
 ShownCaption = tuple[str, ImageText, str | None, Sequence[int]]
 Systems = dict[str, list[dict[str, Any]]]
-Lists = dict[ImageText, list[tuple[str, int, int]]]  # image and text -> task, system and rank of each output
+Lists = dict[ImageText, list[tuple[str, int, int]]]  # task, system and rank of each output, by image and text
 
 
 @dataclass(slots=True)
@@ -43,9 +43,9 @@ class Credits:
     _credits: dict[tuple[str, str, int], dict[str, Any]] = field(default_factory=dict)
 
     def of(self, units: Sequence[int]) -> dict[int, Systems]:
-        """Return unit row id -> caption id -> the systems that gave the caption for the unit's image, with ranks.
+        """Return the systems that gave each caption for its unit's image, with ranks, by unit row id and caption id.
 
-        Of pairs, only the compared systems are returned.
+        For units that are pairs, only the compared systems are returned.
         """
         shown: dict[int, list[ShownCaption]] = {}
         for some in batched(units, QUERY_SIZE):
@@ -84,18 +84,18 @@ class Credits:
         return of_units
 
     def _fixed_systems(self) -> dict[int, str]:
-        """Return the names of the systems in the snapshot, by row id; later ones may have been published since."""
+        """Return the names of the systems in the snapshot, by row id. Systems published after it are left out."""
         rows = System.objects.of_study(self.study).values_list("pk", "name")
         fixed = self.moment.systems
         return {pk: name for pk, name in rows if fixed is None or pk in fixed}
 
     def _credit(self, task: str, system: str, rank: int) -> dict[str, Any]:
-        """Return a credit; equal credits are the same object, as thousands of captions share them."""
+        """Return a credit. Equal credits are the same object, because thousands of captions share them."""
         credit = {"system": system, "rank": rank} | ({"task": task} if task == SEARCH else {})
         return self._credits.setdefault((task, system, rank), credit)
 
     def _lists_with(self, wanted: set[ImageText]) -> Lists:
-        # Filter only by image, and do not sort: otherwise SQLite scans the whole index.
+        # Filter only by image, and do not sort, because otherwise SQLite scans the whole index.
         outputs = Output.objects.order_by()
         lists: defaultdict[ImageText, list[tuple[str, int, int]]] = defaultdict(list)
         hashes = [hash(one_text(text)) for _, text in wanted]
@@ -109,7 +109,7 @@ class Credits:
                 rows = outputs.searches().filter(item__in=images).values_list("caption", flat=True)
                 captions = np.array(list(rows), dtype=np.int64)
                 query_captions.update(captions[np.isin(self._hashes_of(captions), hashes)].tolist())
-        # A constant, not a parameter: otherwise SQLite ignores the partial index of searches.
+        # Use a constant, not a parameter, because otherwise SQLite ignores the partial index of searches.
         searches = outputs.filter(task=RawSQL("'search'", ()), system__in=list(self._systems))
         for some in batched(sorted(query_captions), QUERY_SIZE):
             self._take(SEARCH, searches.filter(caption__in=some), by_hash, lists)
@@ -125,7 +125,7 @@ class Credits:
         wanted: Mapping[tuple[int, int], Sequence[ImageText]],
         ranks: defaultdict[ImageText, list[Any]],
     ) -> None:
-        """Add the wanted ranks to ``ranks``; whole lists are read, as a rank depends on all outputs before it."""
+        """Add the wanted ranks to ``ranks``. Whole lists are read, because a rank depends on all outputs before it."""
         columns = columns_of(outputs.values_list("pk", "system_id", "item_id", "caption_id", "rank"), 5)
         there = (columns[0] <= self.moment.outputs) & np.isin(columns[1], list(self._systems))
         system, item, caption, rank = columns[1:, there].astype(np.int64)
@@ -203,7 +203,7 @@ def _shown_captions(units: Sequence[int]) -> dict[int, list[ShownCaption]]:
 
 
 def _hash_pairs(image: Ints, word: Ints) -> Ints:
-    """Return hashes of (image, word) pairs; a collision only costs another look-up."""
+    """Return hashes of (image, word) pairs. A collision only costs another look-up."""
     return (image * 2_654_435_761) ^ word
 
 

@@ -1,4 +1,4 @@
-"""Export what the crowd knows about participants, with one line for each."""
+"""Export the demographics of participants that the crowd supplies, with one line for each participant."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from judgments.kinds.base import JUDGMENT_COLUMNS
 from judgments.models import Item, Study
 from judgments.studies.designs import design_of, has_chances
 
-# Column of the file -> field of the unit that stores the caption.
+# The field of the unit that stores the caption, by column of the file.
 CAPTIONS = {
     "reference": "reference__key",
     "first": "first__key",
@@ -21,7 +21,7 @@ CAPTIONS = {
 OPEN_COLUMNS = ("answer", "content")  # only if answers are open
 ANSWERS = "answers"  # only if answers can be other than one of two candidates
 SCALE = "scale"  # only if the study has a scale of its own
-CHANCE = "chance"  # only if units were drawn with unequal probabilities
+CHANCE = "chance"  # only if units were sampled with unequal probabilities
 DOCUMENT = "document"  # only if items are parts of documents
 
 

@@ -33,9 +33,10 @@ from judgments.kinds import KINDS
 from judgments.models import HITUnit, Study
 from judgments.studies.designs import design_of, has_chances
 
-CREDITS_AT_ONCE = 20_000  # units in one look-up
+CREDITS_AT_ONCE = 20_000  # number of units in one look-up
 
-WORK_AT_ONCE = 4_096  # assignments cached; more are not needed, as rows of an assignment are close together
+# Number of cached assignments. Rows of an assignment are close together, so more are not needed.
+WORK_AT_ONCE = 4_096
 
 STORED_COLUMNS = (
     "unit_id", "pk", "assignment_id", "assignment__external_id", "assignment__worker_id", "assignment__worker__name",
@@ -60,14 +61,15 @@ def zero_counts() -> dict[str, int]:
 
 @dataclass(slots=True)
 class JudgmentRows:
-    """A study's judgments as dicts, ordered by unit, then worker name; can be iterated once.
+    """A study's judgments as dicts, ordered by unit, then worker name. They can be iterated once.
 
     Invalidated answers are included and marked as unused.
 
     Attributes:
         revisions: whether answers that were later revised are included, before their revisions.
         only: ordered row ids of the units to read; if given, rows name the captions' systems.
-        counts, tally: complete after the last row; the tally covers only current judgments.
+        counts: numbers of rows, complete after the last row.
+        tally: the tally of current judgments, complete after the last row.
     """
 
     study: Study

@@ -1,4 +1,4 @@
-"""Export judgments, one in each row, as JSON lines, CSV or Parquet."""
+"""Export judgments as JSON lines, CSV or Parquet, with one judgment in each row."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def csv_writer(file: HashedFile) -> Any:
 
 
 def write_csv(rows: JudgmentRows, file: HashedFile) -> None:
-    """Write a line for each judgment, without the header; cells cannot be read as spreadsheet formulas."""
+    """Write a line for each judgment, without the header. A spreadsheet cannot mistake a cell for a formula."""
     columns = file_columns(rows.study)
     writer = csv_writer(file)
     for row in rows:
@@ -101,7 +101,7 @@ class CsvLines(JsonLines):
 
 
 def parquet_schema(study: Study) -> pa.Schema:
-    import pyarrow as pa  # here, as most web processes never need its 40 MB
+    import pyarrow as pa  # imported late, because most web processes never need its 40 MB
 
     types = {
         "value": pa.float64() if study_scale(study) else pa.int16(),
@@ -122,7 +122,7 @@ def parquet_schema(study: Study) -> pa.Schema:
 
 
 class ParquetParts(Encoding):
-    """Write parts as Arrow streams, and join them into a Parquet file, which cannot be appended to."""
+    """Write parts as Arrow streams, and join them into a Parquet file. A Parquet file itself cannot be appended to."""
 
     suffix = "arrow"
     tallies = True

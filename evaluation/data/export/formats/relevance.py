@@ -54,7 +54,7 @@ class LineParts(Encoding):
 
     @abstractmethod
     def lines(self, work: ExportWork, units: Sequence[UnitAnswers]) -> Iterator[str | None]:
-        """Yield a line for each unit, or None for a unit that the file omits."""
+        """Yield a line for each unit, or None if the file omits the unit."""
 
 
 class Qrels(LineParts):
@@ -99,17 +99,17 @@ class Flickr8k(LineParts):
 
 
 def _crowd_columns(values: Sequence[float]) -> str:
-    """Return the columns of CrowdFlowerAnnotations.txt: share of yes, number of yes, number of no."""
+    """Return the columns of CrowdFlowerAnnotations.txt: the share of yes, the number of yes, and the number of no."""
     n, yes = len(values), sum(values)
     return f"{yes / n:.15g}\t{yes}\t{n - yes}" if n else ""
 
 
 def _expert_columns(values: Sequence[float]) -> str:
-    """Return the columns of ExpertAnnotations.txt: exactly three grades, ascending."""
+    """Return the columns of ExpertAnnotations.txt, which are exactly three grades, ascending."""
     return "\t".join(map(str, sorted(values))) if len(values) == GRADES_A_LINE else ""
 
 
-# Scale -> function that returns the file's columns.
+# A function that returns the file's columns, by scale.
 FLICKR8K: dict[tuple[float, ...], Callable[[Sequence[float]], str]] = {
     (0, 1): _crowd_columns,
     (1, 2, 3, 4): _expert_columns,

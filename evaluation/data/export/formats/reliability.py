@@ -1,4 +1,4 @@
-"""Export the reliability matrix: the answer of each worker to each unit."""
+"""Export the reliability matrix, which has the answer of each worker to each unit."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from judgments.models import Unit
 
 
 class Reliability(Encoding):
-    """Write a header of unit ids, and a line for each worker; cells without an answer are empty.
+    """Write a header of unit ids, and a line for each worker. Cells without an answer are empty.
 
     Parts have a line for each unit. An SQLite file transposes them on disk, so memory holds only the workers' names.
     """
@@ -41,7 +41,7 @@ class Reliability(Encoding):
 
     def join(self, work: ExportWork, file: HashedFile, parts: Iterator[Path]) -> None:
         scratch = work.folder / "turned"
-        scratch.unlink(missing_ok=True)  # left by a join that was stopped
+        scratch.unlink(missing_ok=True)  # the file of a join that was stopped
         with closing(sqlite3.connect(scratch, isolation_level=None)) as database:
             for name in ("journal_mode", "synchronous"):
                 database.execute(f"PRAGMA {name} = OFF")

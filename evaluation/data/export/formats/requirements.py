@@ -1,4 +1,4 @@
-"""Checks of what a study lacks for an export format."""
+"""Checks that return what a study lacks for an export format."""
 
 from __future__ import annotations
 

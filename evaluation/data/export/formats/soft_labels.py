@@ -1,4 +1,4 @@
-"""Export soft labels: the distribution of people's answers to each unit, with its entropy."""
+"""Export soft labels, the distribution of people's answers to each unit, with its entropy."""
 
 from __future__ import annotations
 

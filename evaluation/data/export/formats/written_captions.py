@@ -22,7 +22,7 @@ ROWS_AT_ONCE = 2_000
 
 @dataclass(frozen=True, slots=True)
 class CollectedCaption:
-    """An included caption. ``key`` does not depend on the database; a revised caption gets another one."""
+    """An included caption. ``key`` does not depend on the database; a revised caption gets a new key."""
 
     key: str
     text: str
@@ -35,7 +35,7 @@ class CollectedCaption:
 
 
 def check_writes(study: Study) -> None:
-    """Raise EvaluationError unless the study collects captions."""
+    """Raise EvaluationError if the study does not collect captions."""
     if not KINDS[study.protocol].writes_captions:
         raise EvaluationError(
             f"Study {study.slug!r} is {study.protocol}; captions are written in studies of protocol caption alone."
@@ -77,7 +77,7 @@ def names_in_order(workers: Collection[int]) -> dict[int, str]:
 class WrittenCaptions(Encoding):
     """Write JSON lines with image, caption, caption_id, split (if any), and the writer's pseudonym.
 
-    Parts have row ids instead of pseudonyms, which can only be numbered when all writers are known.
+    Parts have row ids instead of pseudonyms, which cannot be numbered before all writers are known.
     """
 
     suffix = "rows"

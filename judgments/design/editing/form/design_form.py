@@ -1,6 +1,6 @@
 """The form of a design, with a field for each study-file key that the protocol uses.
 
-Labels and help texts are those of the design's fields. Each step has visible fields and folded sections.
+Labels and help texts come from the design's fields. Each step has visible fields and folded sections.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ from judgments.kinds import KINDS
 REQUIREMENTS = "workers.requirements"
 
 MOST_FOLDED = 6
-LONGEST_FOLDED = 40  # characters of a value that stands beside "Advanced"
+LONGEST_FOLDED = 40  # characters of a value that is shown next to "Advanced"
 
 
 def field_of_key(key: str, design: StudyDesign) -> str:
     """Return the name of the form field for a key of the design; "" if the design's kind does not use the key."""
     form = DesignForm(base=design.model_dump(mode="json"), datasets=[design.dataset])
-    if key == "sampling.pairs":  # the first of those in sight
+    if key == "sampling.pairs":  # the first visible field of a kind of pairs
         key = next(iter(form.pair_keys_in_sight()), key)
     name = html_name(key)
     return name if name in form.fields else ""
@@ -66,7 +66,7 @@ class DesignForm(forms.Form):
     """A study design as form fields.
 
     Attributes:
-        values: set by validation: what was entered, as in a study file, whether it is valid or not.
+        values: set by validation: the entered values as in a study file, valid or not.
         design: set by validation, if the form is valid.
         currency: the currency of all amounts.
     """
@@ -207,7 +207,7 @@ class DesignForm(forms.Form):
         ]
 
     def _take_requirements_off(self) -> None:
-        """Clear the values of the previous requirements preset if another one is chosen and none was edited."""
+        """Clear the values of the previous requirements preset if another preset is chosen and no value was edited."""
         named = value_at(self.base, REQUIREMENTS)
         chosen = self.data.get(html_name(REQUIREMENTS))
         if named not in REQUIREMENT_PRESETS or chosen in (None, named):
@@ -216,7 +216,7 @@ class DesignForm(forms.Form):
         if all(self._is_as_before(name, f"workers.{key}") for name, key in filled.items()):
             nothing = Workers().model_dump(mode="json")
             data: Any = self.data
-            data = data.copy()  # what came with a request cannot be changed
+            data = data.copy()  # the data of a request cannot be changed
             for name, key in filled.items():
                 data[name] = self.fields[name].prepare_value(nothing[key])
             self.data = data
@@ -242,14 +242,14 @@ class DesignForm(forms.Form):
                     put_value(values, key, cleaned[html_name(key)])
         if not any(value not in (None, {}) for value in (values.get("scale") or {}).values()):
             values.pop("scale", None)
-        # a worked example that was added stays as it is written until it is translated
+        # a new worked example keeps the original text until it is translated
         for texts in (values.get("translations") or {}).values():
             if translated := texts.get("examples"):
                 texts["examples"] = [*translated, *({} for _ in values["examples"][len(translated) :])]
-        # links of one's own are signed from when they are chosen on, until somebody empties the field
+        # choosing one's own links adds a signature; it stays until somebody empties the field
         if makes_own_links(values) and not makes_own_links(self.base) and not values["panel"]["signature"]:
             values["panel"]["signature"] = SIGNATURE
-        # the built-in question goes with what is judged
+        # the built-in question depends on the type of judged text
         if (
             built_in
             and values.get("question") == built_in.question
@@ -260,7 +260,7 @@ class DesignForm(forms.Form):
 
 
 def sources_by_key(base: Mapping[str, Any]) -> dict[str, str]:
-    """Return dotted key -> the source of its value, such as a paper's section."""
+    """Return the source of each preset value, such as a paper's section, by dotted key."""
     preset = PRESETS.get(base.get("preset", ""))
     if preset is None:
         return {}

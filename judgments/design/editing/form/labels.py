@@ -23,12 +23,10 @@ from judgments.templatetags.judgments_tags import cents
 
 QUOTED_KEY = re.compile(r"""(['"])([\w-]*)\1""")
 BOOLEAN_WORD = re.compile(r"\b(true|false)\b")
-TABLE = re.compile(rf"^(?:{'|'.join(StudyDesign.model_fields)}): ")  # what is said of a whole table
-ROW_PATH = (
-    r"((?:\.\d+)?(?:\.[a-z_]+)*)"  # what may follow the key of a list: the number of its row and a column
-)
+TABLE = re.compile(rf"^(?:{'|'.join(StudyDesign.model_fields)}): ")  # begins a sentence about a table
+ROW_PATH = r"((?:\.\d+)?(?:\.[a-z_]+)*)"  # optional row number and column after the key of a list
 
-# Labels where participants see a source text instead of a picture.
+# Labels for designs whose participants see a source text instead of a picture.
 OF_SOURCE_TEXTS = {
     "sampling.images": gettext_noop("Source texts"),
     "sampling.references": gettext_noop("References of each source text"),
@@ -112,7 +110,7 @@ def _columns(field: FieldInfo) -> dict[str, FieldInfo]:
 
 
 def describe_value(key: str, value: Any) -> str:
-    """Format a value as the form shows it; a dash if it is empty."""
+    """Format a value as the form shows it. Return a dash for an empty value."""
     if isinstance(value, bool):
         return gettext("yes") if value else gettext("no")
     if is_money(key):

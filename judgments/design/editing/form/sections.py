@@ -17,7 +17,7 @@ from judgments.design.quiz import is_quiz_on
 from judgments.design.study_design import StudyDesign
 from judgments.kinds import Kind
 
-# The steps that hold fields, in order; "Check" and "Launch" follow.
+# The steps with fields, in order; "Check" and "Launch" follow.
 DESIGN_STEPS = {
     "Data": "The data to be judged, and how much of it.",
     "Question": "The texts for participants.",
@@ -25,7 +25,7 @@ DESIGN_STEPS = {
     "Quality": "How careless answers are detected.",
     "Cost": "The length of a page of work, and its pay.",
 }
-# Fields in sight at first; all others are folded under "Advanced".
+# Fields that are visible at first; all others are folded under "Advanced".
 UNFOLDED_FIELDS = {
     "name", "dataset", "sampling.pairs_from", "sampling.options", "question", "crowd.backend", "template.html",
     "judgments_per_unit", "units_per_hit", "images_per_hit", "captions_per_image", "controls.per_hit",
@@ -34,7 +34,7 @@ UNFOLDED_FIELDS = {
 
 KIND_SECTION = "Options of this protocol"
 
-# Key, table or mapping -> whether a kind uses it; some are used by none while a feature is off.
+# By key, table or mapping, a function that returns whether a kind uses it. If a feature is off, no kind uses its keys.
 KEY_USES: dict[str, Callable[[Kind], object]] = {
     "captions_per_image": lambda kind: kind.grouped,
     "filter": lambda kind: kind.judges_one_caption,
@@ -60,11 +60,11 @@ KEY_USES: dict[str, Callable[[Kind], object]] = {
 
 @dataclass(frozen=True, slots=True)
 class FormSection:
-    """A section of the form, for one ``crowd``, or for all if it is "".
+    """A section of the form, for one crowd, or for all crowds if ``crowd`` is "".
 
     Attributes:
         keys: dotted keys, separated by spaces; ``table.*`` stands for all keys of a table or mapping.
-        fields: key -> field, for the keys that the kind uses, with the kind's titles and descriptions.
+        fields: the fields of the keys that the kind uses, by key, with the kind's titles and descriptions.
     """
 
     step: str
@@ -257,8 +257,8 @@ def field_of(key: str) -> FieldInfo:
 def extra_of(field: FieldInfo) -> dict[str, Any]:
     """Return the settings of a field besides title and description.
 
-    They are ``words``: value -> label of the choices; ``radio``: whether to show radio buttons; ``rows``: height of
-    the text area; ``keys``: titles and descriptions of a mapping's keys.
+    They are ``words``, the labels of the choices by value; ``radio``, whether to show radio buttons; ``rows``, the
+    height of the text area; and ``keys``, the titles and descriptions of a mapping's keys.
     """
     return dict(field.json_schema_extra) if isinstance(field.json_schema_extra, dict) else {}
 

@@ -12,7 +12,7 @@ from judgments.design.reading.checking import make_design
 from judgments.design.reading.presets import NO_PRESETS, Preset
 from judgments.design.reading.study_files import line_of, toml_values
 
-NAMES = ("name", "slug", "dataset")  # what a design to start from lacks
+NAMES = ("name", "slug", "dataset")  # keys that a design to start from may lack
 
 
 def starting_values(

@@ -32,7 +32,7 @@ from judgments.studies.study_page import STEPS
 
 UNFOLDED_ORDER = {"judgments_per_unit": 1, "captions_per_image": 1, "crowd-budget_cents": 2}
 
-COUNT_PARAMETER = "look"  # in the address: count at once, and show each problem at its field
+COUNT_PARAMETER = "look"  # parameter of the address: count at once, and show each problem at its field
 
 LONGEST_TOML = 200_000
 
@@ -48,7 +48,7 @@ class EditorPage:
         is_preview: whether the person requested a preview; the numbers are then counted at once.
         can_be_saved: whether the form is valid, apart from problems that only counting finds.
         adjustments: sentences about how the design was fitted to the dataset.
-        question: the decision that this fitting leaves to the person.
+        question: a question about the fitting that the person must answer; None if there is none.
     """
 
     form: DesignForm
@@ -118,7 +118,7 @@ def open_editor(
     saved: dict[str, Preset],
     fitted: FittedDesign | None,
 ) -> EditorPage:
-    """Return the page of a design, from the stored values or the posted form. Only its preview is stored."""
+    """Return the page of a design, from the stored values or the posted form. Store only the design's preview."""
     base = _posted_base(request) or base
     cut = fitted.sentences if fitted else []
     if request.method != "POST" and COUNT_PARAMETER in request.GET:
@@ -168,7 +168,7 @@ def count_now(editor: EditorPage, request: HttpRequest) -> None:
     design = find_preview(request.session, editor.key) if editor.key else None
     if design is None or not editor.is_preview:
         return
-    # before notes are added, which do not prevent saving a draft
+    # check this before notes are added, since notes do not prevent saving a draft
     editor.can_be_saved = editor.form.is_valid()
     editor.numbers = numbers_context(request, design)
     for note in editor.numbers["notes"]:

@@ -1,4 +1,4 @@
-"""The numbers of a design that its form shows: the result of a draw, and what is wrong with it."""
+"""The numbers of a design that its form shows: the result of a draw, and the problems of the design."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from judgments.models import Dataset, Study
 from judgments.studies.generation.plans import plan_study
 from judgments.studies.study_page import PLAN_PARTS, parts_of_plan
 
-# requirement of workers -> the key of the design that states it
+# the design's key that states a requirement of workers, by requirement
 REQUIREMENT_FIELDS = {
     RESIDENCE: "workers.countries",
     APPROVAL_RATE: "workers.approval_above",
@@ -90,7 +90,7 @@ def numbers_context(request: HttpRequest, design: StudyDesign) -> dict[str, Any]
 
 
 def numbers_of(key: str) -> str:
-    """Return the address that gives the numbers of an edited design."""
+    """Return the address of the numbers of an edited design; "" if ``key`` is empty."""
     return reverse("admin:judgments_study_numbers", args=[key]) if key else ""
 
 

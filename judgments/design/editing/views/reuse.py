@@ -30,8 +30,8 @@ from judgments.studies.studies import next_copy
 from judgments.studies.study_page import study_page
 
 WORDS_AND_GAPS = re.compile(r"\d+(?:[.,]\d+)+|\w+|\s+|[^\w\s]")
-MOST_COMPARED = 1_000_000  # pairs of words
-MOST_OFFERED = 200  # studies, and saved presets, in the list to compare with; the address takes any
+MOST_COMPARED = 1_000_000  # pairs of words of two texts that are compared word by word
+MOST_OFFERED = 200  # studies and saved presets in the list to compare with; the address accepts all others
 
 
 @study_page("reuse", "Use again", order=95, group=StudyPlace.SHARE, help="designing.md#use-again")
@@ -97,9 +97,9 @@ def _grouped(tables: dict[str, list[Any]], this: NamedDesign, that: NamedDesign)
 
 
 def mark_differences(this: str, that: str) -> tuple[SafeString, SafeString]:
-    """Return two texts as HTML, with the words in ``<del>`` and ``<ins>`` that the other one does not have.
+    """Return two texts as HTML. Words that the other text lacks are in ``<del>`` or ``<ins>``.
 
-    Texts of many words are compared as a whole, as the time grows with the product of their lengths.
+    Long texts are compared as a whole, since the time grows with the product of the texts' lengths.
     """
     first, second = WORDS_AND_GAPS.findall(this), WORDS_AND_GAPS.findall(that)
     if len(first) * len(second) > MOST_COMPARED:

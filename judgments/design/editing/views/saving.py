@@ -20,10 +20,10 @@ from judgments.design.study_design import StudyDesign
 from judgments.models import Study
 from judgments.studies.study_page import PAGES, STEPS, study_page_address
 
-NEXT_PAGES = {"launch": ("launch", "hits")}  # button -> the page, else the next best
+NEXT_PAGES = {"launch": ("launch", "hits")}  # the pages by button; the first one that exists comes next
 
 PREVIEW_BUTTONS = ("_look", "_apply", "_fit")  # buttons that show the form again
-REHEARSE = "rehearse"  # a step of a feature
+REHEARSE = "rehearse"  # a step that a feature adds
 
 
 def is_save(request: HttpRequest) -> bool:
@@ -31,7 +31,7 @@ def is_save(request: HttpRequest) -> bool:
 
 
 def store_design(form: DesignForm, store: Callable[[StudyDesign], Study]) -> Study | None:
-    """Store the form's design and return the study; on an error, add it to its field and return None."""
+    """Store the form's design and return the study. If it is refused, add the error to its field and return None."""
     try:
         return store(form.design)
     except DesignError as error:

@@ -19,7 +19,7 @@ from judgments.design.tables.plan import RegistrationPlan
 from judgments.kinds import KINDS
 from judgments.templatetags.judgments_tags import cents
 
-# a section's title, the labels and values of what is set in it, and the labels of what is not
+# a section's title, the labels and values of its set keys, and the labels of its unset keys
 Settings = tuple[str, list[tuple[str, str]], list[str]]
 
 RENDERERS: dict[str, Callable[[str], str]] = {

@@ -34,9 +34,9 @@ from judgments.models import Dataset, Study
 from judgments.studies.studies import create_study
 from judgments.studies.study_page import START_PAGES
 
-MOST_DATASETS = 30  # on the page where a study begins, the newest; a dataset's own page leads there too
+MOST_DATASETS = 30  # newest datasets on the page "New study"; the pages of other datasets have a link to it
 
-MOST_PLAIN = 4  # protocols in sight below an answer to what the researcher wants to know
+MOST_PLAIN = 4  # protocols that are visible below each purpose; the others are folded
 
 
 def dataset_names(request: HttpRequest) -> list[str]:
@@ -75,7 +75,7 @@ def add_study(admin: QuorumAdmin, request: HttpRequest) -> HttpResponse:
 
 
 def _chosen_dataset(request: HttpRequest, datasets: QuerySet[Dataset]) -> Dataset | None:
-    """Return the dataset named in the address or, if none is, the only dataset; None if there are several, or none."""
+    """Return the dataset named in the address, or else the only dataset; None if there is not exactly one."""
     requested = datasets.filter(name=request.GET.get("dataset", "")).first()
     if requested is not None:
         return requested

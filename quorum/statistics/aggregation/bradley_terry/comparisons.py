@@ -1,4 +1,4 @@
-"""Comparisons as rows and as tables of counts, and the covariance of strengths with clusters of rows."""
+"""Comparisons as rows and as tables of counts, and the covariance of strengths if the rows have clusters."""
 
 from __future__ import annotations
 
@@ -29,7 +29,10 @@ class ComparisonRows:
     deletions: RaterDeletions | None
 
     def covariance(self, fit: Fit, settings: FitSettings) -> tuple[Floats, Floats, Clusters]:
-        """Return the (P, P) covariance of the parameters, (P,) degrees of freedom, and the clusters with the raters."""
+        """Return the (P, P) covariance of the parameters, their (P,) degrees of freedom, and the clusters.
+
+        Rater deletions add their variance to the covariance, and the raters to the clusters.
+        """
         covariance, freedom = self.clusters.covariance(self.scores(fit, settings), fit.covariance)
         left = self.deletions or NO_DELETIONS
         if left.raters >= FEWEST and not self.clusters.reason:
@@ -46,7 +49,7 @@ class ComparisonRows:
         return replace(self, first=self.first[rows], second=self.second[rows], outcome=outcome)
 
     def scores(self, fit: Fit, settings: FitSettings) -> scipy.sparse.csr_array:
-        """Return the (N, P) derivatives of each row's log-likelihood by the parameters."""
+        """Return (N, P) derivatives: those of each row's log-likelihood by the parameters."""
         items, n = len(fit.theta), len(self.first)
         peak = StrengthParameters.of(fit.parameters)
         chances = [np.exp(chance)[self.first, self.second] for chance in log_chances(peak)]
@@ -71,7 +74,11 @@ class ComparisonRows:
 def encode_comparisons(
     first: Iterable[Any], second: Iterable[Any], winners: ArrayLike
 ) -> tuple[NDArray[Any], Ints, Ints, Ints, Ints]:
-    """Return (K,) items, (N,) codes of the first and second items, (N,) outcomes 1, 2 or 0, and (3, K, K) counts."""
+    """Encode three (N,) columns. Raise BadValue if an item is compared with itself, or if there are too many items.
+
+    Return the (K,) items, the (N,) codes of the first and of the second items, the (N,) outcomes 1, 2 or 0, and the
+    (3, K, K) counts.
+    """
     from quorum.statistics.kernels.comparisons import tally_comparisons
 
     items, first_item, second_item = encode_both(first, second, "first", "second")

@@ -1,4 +1,4 @@
-"""Whether the likelihood has a maximum, and the reason given if it has none."""
+"""Find out whether the likelihood has a maximum, and the reason if it has none."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from quorum.statistics.aggregation.bradley_terry.likelihood import OutcomeCounts
 
 # A smaller part of a sum of squares is a rounding error.
 _NONE_LEFT = 1e-9
-# Where the likelihood rises without end, the solver finds a gain of at least 1, less its tolerance.
+# If the likelihood rises without bound, the solver finds a gain of at least 1, less its tolerance.
 _RISES = 1e-6
 
 NO_GAMES = "there are fewer than two items"
@@ -30,7 +30,7 @@ CONFOUNDED = (
     "order effect cannot be separated from the strengths"
 )
 
-# A reason names at most so many groups, and so many items of a group.
+# A reason names at most this many groups, and this many items of a group.
 _MOST_NAMED = 5
 
 
@@ -47,9 +47,10 @@ def connected_groups(tables: OutcomeCounts) -> tuple[int, Ints]:
 
 
 def order_is_strength(tables: OutcomeCounts) -> bool:
-    """Return whether some strengths have theta_i - theta_j = 1 for all i shown before j.
+    """Return whether strengths can explain all effects of the order.
 
-    Then the data cannot tell the order effect from the strengths. The items must be connected.
+    This is so if some theta have theta_i - theta_j = 1 for all i shown before j. Then the data cannot distinguish the
+    order effect from the strengths. The items must be connected.
     """
     shown = (tables.first + tables.second + tables.tied) > 0
     pairs = shown.astype(np.float64)
@@ -60,15 +61,15 @@ def order_is_strength(tables: OutcomeCounts) -> bool:
 
 
 def has_no_maximum(tables: OutcomeCounts, ties: bool, order: bool) -> bool:
-    """Return whether the likelihood of connected items rises without end because of ties or the order effect.
+    """Return whether the likelihood of connected items rises without bound because of ties or the order effect.
 
     It does so if, in some direction of the parameters, at least one observed outcome becomes likelier relative to the
     other outcomes of its pair, and no observed outcome becomes less likely.
     """
     won = (tables.first + tables.second.T) > 0
     both = (tables.first > 0) & (tables.second > 0)
-    # If both items of a pair won, their difference is bounded, and so is nu; if both won in both orders, so is the
-    # order effect.
+    # If both items of a pair won, the difference of their strengths is bounded, and so is nu. If both won in both
+    # orders, the order effect is bounded too.
     bounded = (both & both.T).any() if order else (won & won.T).any()
     if bounded or not (ties or order):
         return False
@@ -77,7 +78,7 @@ def has_no_maximum(tables: OutcomeCounts, ties: bool, order: bool) -> bool:
     items = len(tables.first)
     rows, columns, gains = [], [], []
     count = 0
-    # An observed outcome against another outcome of its pair: the coefficients of theta's change and of 2 log(nu)'s.
+    # Compare an observed outcome with the others of its pair: coefficients of the change of theta and of 2 log(nu).
     for seen, signs in (
         (tables.first, ((2, 0), (1, -1))),
         (tables.second, ((-2, 0), (-1, -1))),

@@ -63,10 +63,11 @@ def bradley_terry(
     max_iterations: int = 200,
     tolerance: float = 1e-7,
 ) -> BradleyTerryResult:
-    """Fit strengths to a (K, K) table: wins[i, j] = how often i beat j, ties[i, j] = ties[j, i] = how often they tied.
+    """Fit strengths to a (K, K) table of wins, where wins[i, j] is how often i beat j.
 
-    `tie_model` is "half" or "davidson". `prior` adds that many wins of each item to every pair. The fit has converged
-    if its last step moved no parameter by more than `tolerance`, absolutely or in units of its standard error.
+    `ties` is a table in which ties[i, j] = ties[j, i] is how often i and j tied. `tie_model` is "half" or "davidson".
+    `prior` adds that many wins of each item to every pair. The fit has converged if its last step moved no parameter by
+    more than `tolerance`, absolutely or in units of its standard error.
     """
     table = square_counts(wins, "wins")
     drawn = np.zeros_like(table)
@@ -103,11 +104,12 @@ def bradley_terry_of_comparisons(
     tolerance: float = 1e-7,
     clusters: ClusterColumns = NAIVE,
 ) -> BradleyTerryResult:
-    """Fit strengths to (N,) items and winners; options as in `bradley_terry`.
+    """Fit strengths to (N,) first items, second items and winners. Other options are as in `bradley_terry`.
 
-    With `order_effect`, items of the column `first` were shown first, and the advantage of that is fitted. With
-    `clusters`, covariance and intervals use the sandwich estimator (Liang, Zeger 1986) and quantiles of t. If rows are
-    winners by votes, `RaterDeletions` in `clusters` add the variance due to raters, to first order.
+    With `order_effect`, the items in the column `first` were shown first, and the advantage of being shown first is
+    fitted. With `clusters`, covariance and intervals use the sandwich estimator (Liang, Zeger 1986) and quantiles
+    of t. If rows are winners by votes, `RaterDeletions` in `clusters` add the variance due to raters, to first
+    order.
     """
     names, first_item, second_item, outcome, counts = encode_comparisons(first, second, winners)
     tied, won, lost = counts.astype(np.float64)
@@ -126,7 +128,7 @@ def _fitted(
     tables: OutcomeCounts, items: NDArray[Any], settings: FitSettings, rows: ComparisonRows | None = None
 ) -> BradleyTerryResult:
     comparisons = float((tables.first + tables.second + tables.tied).sum())
-    # Half of the prior's wins goes to each of both orders in which items are shown.
+    # Half of the prior's wins goes to each of the two orders in which items are shown.
     added = settings.prior / 2 * (1 - np.eye(len(items)))
     tables = OutcomeCounts(tables.first + added, tables.second + added, tables.tied)
     if settings.tie_model == "half":

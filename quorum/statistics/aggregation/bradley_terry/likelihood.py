@@ -14,7 +14,7 @@ from quorum.statistics.aggregation.bradley_terry.maximum import Fit, TrialFit, m
 
 @dataclass(frozen=True, slots=True)
 class OutcomeCounts:
-    """(K, K) counts of comparisons by outcome: first won, second won, or tied. The row's item was shown first."""
+    """(K, K) counts of comparisons by outcome: first won, second won, or tied. The item of the row was shown first."""
 
     first: Floats
     second: Floats

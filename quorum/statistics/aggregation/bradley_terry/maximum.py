@@ -13,7 +13,7 @@ from quorum.numeric.arrays import Flags, Floats
 
 # A smaller part of the log-likelihood is a rounding error.
 _ROUNDING = 1e-12
-# A step moves no parameter farther: chances would come so near to 0 and 1 that the next step found no slope.
+# Largest change of a parameter in one step. After a larger one, chances may be so near 0 and 1 that no slope is left.
 _FARTHEST = 4.0
 
 
@@ -21,8 +21,8 @@ _FARTHEST = 4.0
 class Fit:
     """The maximum of a log-likelihood.
 
-    parameters: (P,), of which the first are theta, the (K,) log-strengths with mean zero. covariance, information: of
-    the free parameters.
+    parameters: (P,), of which the first are theta. theta: (K,) log-strengths with mean zero. covariance, information:
+    matrices for the free parameters.
     """
 
     theta: Floats
@@ -53,9 +53,9 @@ def maximise(
 ) -> Fit:
     """Find the maximum, which must exist, by Newton's method with halved, bounded steps.
 
-    `derivatives` returns the slope and the information at a candidate. Only parameters that are `free` (P,) are
-    changed; the first `items` of them are strengths. `limits` are the most iterations, and the tolerance. The
-    covariance is the inverse of the `constrained` information.
+    `derivatives` returns the slope and the information at a trial fit. Only parameters that are `free` (P,) are
+    changed; the first `items` of them are strengths. `limits` are the largest number of iterations, and the
+    tolerance. The covariance is the inverse of the `constrained` information.
     """
     max_iterations, tolerance = limits
     at = evaluate(start)
@@ -67,7 +67,7 @@ def maximise(
         step[free] = np.linalg.solve(constrained(information, items), slope)
         size = min(1.0, _FARTHEST / max(float(np.abs(step).max()), _ROUNDING))
         candidate = evaluate(at.parameters + size * step)
-        # Halve the step until the likelihood falls by no more than a rounding error.
+        # Halve the step until the likelihood decreases by no more than a rounding error.
         least = at.log_likelihood - _ROUNDING * abs(at.log_likelihood)
         while not candidate.log_likelihood >= least and size >= _ROUNDING:
             size /= 2
@@ -84,7 +84,7 @@ def maximise(
 
 
 def remove_fixed_level(fit: Fit) -> Fit:
-    """Remove from a fit's covariance what `constrained` added to it."""
+    """Return the fit without what `constrained` added to its covariance."""
     items = len(fit.theta)
     covariance = fit.covariance.copy()
     covariance[:items, :items] -= 1 / (float(fit.information[:items, :items].max()) * items)
@@ -97,9 +97,10 @@ def _of_free(derivatives: tuple[Floats, Floats], free: Flags) -> tuple[Floats, F
 
 
 def constrained(information: Floats, items: int) -> Floats:
-    """Return an invertible information: the likelihood does not change if a constant is added to all strengths.
+    """Return the information matrix, made invertible.
 
-    Strengths are the first `items` parameters; the matrix added fixes their mean.
+    It is singular because the likelihood does not change if a constant is added to all strengths, which are the first
+    `items` parameters. The matrix that is added fixes their mean.
     """
     constrained = information.copy()
     constrained[:items, :items] += constrained[:items, :items].max() / items

@@ -1,4 +1,4 @@
-"""Results: strengths of items with their intervals."""
+"""The results of a fit: strengths of items, with their intervals."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from quorum.statistics.inputs import BadValue
 class ItemStrengths(Result):
     """Strengths of K items; nan if the fit failed, with the `reason`.
 
-    log_strength: (K,) with mean 0; standard_error, low, high and covariance (K, K) are on that scale. freedom: (K,)
-    degrees of freedom of t. order: (K,) positions from the strongest to the weakest item.
+    log_strength: (K,) with mean 0. standard_error, low, high: (K,) on the same scale. covariance: (K, K) on the same
+    scale. freedom: (K,) degrees of freedom of t. order: (K,) positions from the strongest to the weakest item.
     """
 
     items: NDArray[Any]
@@ -49,7 +49,10 @@ class ItemStrengths(Result):
         reason: str,
         clusters: Clusters | None,
     ) -> ItemStrengths:
-        """Return the strengths of a fit, with intervals by t with (K,) degrees of `freedom`; nan if `fit` is None."""
+        """Return the strengths of a fit, with intervals by t with (K,) degrees of `freedom`.
+
+        They are nan if `fit` is None.
+        """
         count = len(items)
         order = np.empty(0, dtype=np.int64)
         if fit is None:
@@ -91,7 +94,7 @@ def shares_of(log_strength: Floats) -> Floats:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BradleyTerryResult(ItemStrengths):
-    """Strengths from comparisons; `freedom` is empty without clusters.
+    """Strengths from comparisons. `freedom` is empty without clusters.
 
     strength: (K,) with sum 1. groups: (K,) number of the item's group; within a group, chains of wins or ties lead from
     each item to every other one, and strengths are defined only if there is a single group. nu: 0 without ties, nan for

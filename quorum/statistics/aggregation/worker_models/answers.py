@@ -20,19 +20,19 @@ ONE_WORKER = "there is one worker, so nothing tells their errors from the truth"
 
 SEVERAL = "several solutions fit the answers equally well; figures are their means"
 
-# If probabilities differ by more, they belong to different solutions.
+# Two probabilities that differ by more belong to different solutions.
 _ANOTHER = 1e-3
 
 # Digits kept of means over solutions, fewer than each solution has.
 _DIGITS = 6
 
-# Labels whose probabilities differ by less are equally likely, and figures that differ by less are equal.
+# Figures that differ by less are equal; labels whose probabilities differ by less are equally likely.
 _ALIKE = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerAnswers:
-    """Names of units, workers and labels, and the (N,) codes of each judgment."""
+    """The names of units, workers and labels, and (N,) codes that say which of them each judgment has."""
 
     units: NDArray[Any]
     workers: NDArray[Any]
@@ -120,16 +120,16 @@ def note_of(workers: int, most: int) -> str:
 
 
 def average_equal_solutions(best: Sequence[Floats], early: Sequence[Floats]) -> tuple[Sequence[Floats], bool]:
-    """Return the figures of a solution, or their means if it is one of several; and whether there are several.
+    """Return the figures of a solution, averaged if there are several equally good ones, and whether there are several.
 
-    The figures are the (U, L) posterior, a (W,) probability of each worker, and others. `early` has them a few steps
-    after a symmetric start: the answers cannot distinguish figures that are equal there. If such figures differ in
-    `best`, it is one of several equally good solutions, which permute them, and their mean is the mean over these
-    solutions.
+    The figures are the (U, L) posterior, a (W,) probability of each worker, and others. `early` has the same
+    figures a few steps after a symmetric start. The answers cannot distinguish figures that are equal there. If
+    such figures differ in `best`, there are several equally good solutions, which are permutations of these
+    figures, and the mean of the figures is the mean over the solutions.
     """
     means = [_mean_of_equals(*both) for both in zip(best, early, strict=True)]
     tied = winners(early[0]) < 0
-    # Near 0 and 1 figures may be equal for another reason.
+    # Near 0 and 1, figures may be equal for another reason.
     inner = (early[1] > _ANOTHER) & (early[1] < 1 - _ANOTHER)
     moved = (means[0] - best[0])[tied], (means[1] - best[1])[inner]
     several = max(np.abs(part).max(initial=0.0) for part in moved) > _ANOTHER
@@ -137,7 +137,7 @@ def average_equal_solutions(best: Sequence[Floats], early: Sequence[Floats]) -> 
 
 
 def _mean_of_equals(values: Floats, early: Floats) -> Floats:
-    """Replace each of `values` by the mean over the entries that are equal to its entry in `early`."""
+    """Return `values`, each replaced by the mean over all positions that have an equal number in `early`."""
     order = np.argsort(early, axis=None)
     ordered = early.ravel()[order]
     group = np.empty(len(order), dtype=np.int64)

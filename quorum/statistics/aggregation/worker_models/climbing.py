@@ -11,10 +11,10 @@ import scipy  # its submodules load at first use
 
 from quorum.numeric.arrays import Floats
 
-# So many steps separate all figures that differ in the end, while rounding errors are still small.
+# After this number of steps, figures that differ in the end already differ, and rounding errors are still small.
 EARLY_STEPS = 6
 
-# Two optima whose values have a smaller relative difference are one.
+# Two optima are the same if their values have a smaller relative difference.
 _SAME_VALUE = 1e-6
 
 # Corrections that L-BFGS stores; more than the usual ten save steps in long valleys.
@@ -23,7 +23,10 @@ _CORRECTIONS = 30
 
 @dataclass(frozen=True, slots=True)
 class Optimum:
-    """The highest optimum. early: the point a few steps after the first start; other fields as in `aggregation`."""
+    """The highest optimum.
+
+    early: the point a few steps after the first start. The other fields are documented in `aggregation`.
+    """
 
     point: Floats
     early: Floats

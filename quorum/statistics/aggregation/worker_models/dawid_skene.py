@@ -2,7 +2,7 @@
 
 Source: Dawid, Skene 1979, *Maximum Likelihood Estimation of Observer Error-Rates Using the EM Algorithm*, eq. 2.3 to
 2.5. In the one-coin variant a worker has a single accuracy, and wrong labels are equally likely (Zhang, Chen, Zhou,
-Jordan 2016). Extrapolated steps ("leaps") accelerate the algorithm (Varadhan, Roland 2008, scheme SqS3); they are used
+Jordan 2016). Extrapolated steps ("leaps") accelerate the algorithm (Varadhan, Roland 2008, scheme SqS3). A leap is used
 only if the likelihood rises.
 """
 
@@ -38,19 +38,19 @@ from quorum.statistics.inputs import (
 
 MODELS = ("full", "one-coin")
 
-# Probabilities below are raised to it before their logarithm is taken; it is too small to change a posterior.
+# Smaller probabilities are replaced by this before their logarithm is taken. It is too small to change a posterior.
 _FLOOR = 1e-300
 
 # Number of plain steps before the first leap.
 _PLAIN = 50
 
-# A leap reduces a probability at most to this part of it, as a probability of zero could never rise again.
+# A leap reduces a probability at most to this part of its value, because a probability of zero could never rise again.
 _SHRINK = 0.1
 
 # Smaller changes of probabilities are rounding errors.
 _ROUNDING = 8 * float(np.finfo(np.float64).eps)
 
-# A smaller part of the log-likelihood is a rounding error, which matters near its maximum.
+# A change by a smaller part of the log-likelihood is a rounding error, which matters near the maximum.
 _FLAT = 1e-12
 
 # Steps shrink at a steady rate r if 1 - r changes by at most this part from step to step.
@@ -59,12 +59,12 @@ _STEADY = 0.1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DawidSkeneResult(WorkerModel):
-    """The fitted model; `aggregation` documents the fields that are not listed here.
+    """The fitted model. `aggregation` documents the fields that are not listed here.
 
     prior: (L,) shares of the true labels. confusion: (W, L, L) probability of the given label (last axis) by true
-    label; uniform for a true label that never occurs. accuracy: (W,) probability of a right answer, with labels in
-    these shares. change: largest change of a probability in the last step; the fit has converged if neither this nor
-    the expected sum of further changes exceeds `tolerance`.
+    label; uniform for a true label that never occurs. accuracy: (W,) probability of a right answer, if labels have
+    the shares `prior`. change: largest change of a probability in the last step. The fit has converged if neither
+    `change` nor the expected sum of further changes exceeds `tolerance`.
     """
 
     prior: Floats
@@ -89,7 +89,7 @@ def dawid_skene(
     max_iterations: int = 2000,
     tolerance: float = 1e-10,
 ) -> DawidSkeneResult:
-    """Fit the model to three (N,) columns: find the local maximum of the likelihood, starting from the shares of votes.
+    """Fit the model to three (N,) columns, by finding a local maximum of the likelihood from the shares of votes.
 
     `model` is "full" (a confusion table for each worker) or "one-coin". `smoothing` is added to every cell of a
     worker's table of answers by true label; for "one-coin", to the right answers and to each wrong label.
@@ -133,7 +133,7 @@ def dawid_skene(
     iterations = 0
     change, log_likelihood = math.inf, math.nan
     path: list[_Parameters] = []
-    # The changes in the plain steps since the last leap, and whether the last step seemed close to convergence.
+    # Changes in the plain steps since the last leap, and whether the last step seemed close to convergence.
     changes: list[float] = []
     resting = False
     early: tuple[Floats, ...] = ()
@@ -193,18 +193,18 @@ def dawid_skene(
 
 @dataclass(frozen=True, slots=True)
 class _Parameters:
-    """Parameters. prior: (L,). errors: (W, given label, true label)."""
+    """Parameters of the model: `prior` (L,), and `errors` (W, given label, true label)."""
 
     prior: Floats
     errors: Floats
 
 
 def _leap(first: _Parameters, second: _Parameters, third: _Parameters) -> _Parameters:
-    """Extrapolate from three successive parameters (Varadhan, Roland 2008, eq. 8)."""
+    """Return parameters extrapolated from three successive ones (Varadhan, Roland 2008, eq. 8)."""
     step = [second.prior - first.prior, second.errors - first.errors]
     bend = [third.prior - second.prior - step[0], third.errors - second.errors - step[1]]
     length, turn = (math.sqrt(sum(float((part**2).sum()) for part in parts)) for parts in (step, bend))
-    # Go at least as far as the steps did; if they do not bend, the equation does not say how far.
+    # Go at least as far as the two steps. If they have the same direction and length, the equation gives no distance.
     far = max(length / turn, 1.0) if turn > 0 else 1.0
     prior = first.prior + 2 * far * step[0] + far**2 * bend[0]
     errors = first.errors + 2 * far * step[1] + far**2 * bend[1]
@@ -224,20 +224,20 @@ def _maximise(counts: Floats, model: str, smoothing: float) -> Floats:
     """Return the (W, given label, true label) error rates that maximise the likelihood of expected counts."""
     width = counts.shape[-1]
     if model == "full":
-        # Equation 2.3; a label that is never true tells nothing about the worker.
+        # Equation 2.3. A label that is never true says nothing about the worker.
         smoothed = counts + smoothing
         totals = smoothed.sum(axis=1, keepdims=True)
         return ratio(smoothed, totals, otherwise=1 / width)
     total = counts.sum(axis=(1, 2)) + smoothing * width
     right = (np.trace(counts, axis1=1, axis2=2) + smoothing) / total
-    # With a single label there is no wrong one; do not divide by zero.
+    # With a single label there is no wrong label, so do not divide by zero.
     wrong = (1 - right) / max(width - 1, 1)
     same = np.eye(width)
     return right[:, np.newaxis, np.newaxis] * same + wrong[:, np.newaxis, np.newaxis] * (1 - same)
 
 
 def _at_rest(changes: list[float], tolerance: float) -> bool:
-    # Near the maximum, EM's steps shrink at a constant rate: a geometric series. If they grow, EM is leaving a saddle.
+    # Near the maximum, EM's steps shrink like a geometric series. If they grow, EM is leaving a saddle.
     if len(changes) < 2:
         return False
     *_, before, change = changes

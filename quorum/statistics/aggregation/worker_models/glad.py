@@ -25,7 +25,7 @@ PRIOR_MEAN = 1.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GladResult(ClimbedModel):
-    """The fitted model; `aggregation` documents the fields that are not listed here.
+    """The fitted model. `aggregation` documents the fields that are not listed here.
 
     ability: (W,) alpha; at zero answers are random, below zero they are mostly wrong. difficulty: (U,) 1 / beta.
     accuracy: (W,) mean probability of a right answer over the worker's units. objective: log posterior density up to
@@ -51,10 +51,10 @@ def glad(
 ) -> GladResult:
     """Fit the model to three (N,) columns.
 
-    An answer is right with probability 1 / (1 + exp(-alpha beta)), alpha of the worker and beta > 0 of the unit
-    (eq. 1); wrong labels are equally likely (section 3). Alpha and log beta have normal priors of mean and variance
+    An answer is right with probability 1 / (1 + exp(-alpha beta)), with alpha of the worker and beta > 0 of the unit
+    (eq. 1). Wrong labels are equally likely (section 3). Alpha and log beta have normal priors of mean and variance
     one, as in the authors' program. L-BFGS maximises the posterior density that the paper's EM maximises. The first of
-    `restarts` starts is the mean of the priors, the others are drawn from them; the highest maximum is returned.
+    `restarts` starts is the mean of the priors, and the others are drawn from them. The highest maximum is returned.
 
     Source: Whitehill, Ruvolo, Wu, Bergsma, Movellan 2009, *Whose Vote Should Count More: Optimal Integration of Labels
     from Labelers of Unknown Expertise*.

@@ -1,9 +1,9 @@
 """The two-parameter logistic model of item response theory.
 
-A person of ability theta is right on an item with probability 1 / (1 + exp(-a (theta - b))), where a > 0 is the item's
-discrimination and b its difficulty (Birnbaum 1968, in Lord, Novick, *Statistical Theories of Mental Test Scores*). The
-fit is by marginal maximum likelihood (Bock, Aitkin 1981): abilities are standard normal and integrated out. Weak priors
-follow Mislevy 1986.
+A person of ability theta answers an item correctly with probability 1 / (1 + exp(-a (theta - b))), where a > 0 is the
+item's discrimination and b its difficulty (Birnbaum 1968, in Lord, Novick, *Statistical Theories of Mental Test
+Scores*). The fit is by marginal maximum likelihood (Bock, Aitkin 1981): abilities are standard normal and integrated
+out. Weak priors follow Mislevy 1986.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ _LOG_WEIGHTS = -0.5 * _NODES**2 - np.logaddexp.reduce(-0.5 * _NODES**2)
 
 @dataclass(frozen=True, slots=True)
 class ResponseResult(Result):
-    """The fitted model.
+    """The fitted model for K items and P persons.
 
     discrimination, difficulty: (K,). ability, deviation: (P,) posterior mean and standard deviation of a person's
     ability. objective: log posterior up to a constant. answers: (P,) number of answers. note: says how many items
-    all persons or none got right.
+    were answered correctly by all persons, or by none.
     """
 
     items: NDArray[Any]
@@ -84,8 +84,8 @@ def item_response(
 ) -> ResponseResult:
     """Fit the model to three (N,) columns, of which `right` holds 0 and 1.
 
-    `prior` is "weak", which small data need (log a and -a b are normal around 0 with standard deviations 0.5 and 2), or
-    "none" (maximum likelihood).
+    `prior` is "weak" or "none". "weak" is for small data: log a and -a b are normal around 0 with standard deviations
+    0.5 and 2. "none" is maximum likelihood.
     """
     one_of(prior, PRIORS, "prior")
     check_positive_int(max_iterations, "max_iterations")

@@ -1,4 +1,4 @@
-"""MACE: workers either know the answer or guess, each with a distribution of their own."""
+"""MACE: each worker either knows the answer, or guesses from a distribution of their own."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from quorum.statistics.inputs import check_positive_float, check_positive_int, o
 
 TRAININGS = ("variational", "em")
 
-# As in the published program: parameters of Beta and Dirichlet, and what EM adds to each count, divided by the labels.
+# Parameters of Beta and Dirichlet, and the number that EM adds to counts, per label, as in the published program.
 KNOWING, GUESSING = 0.5, 10.0
 SMOOTHING = 0.01
 
@@ -31,10 +31,10 @@ _SCATTER = 1.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MaceResult(ClimbedModel):
-    """The fitted model; `aggregation` documents the fields that are not listed here.
+    """The fitted model. `aggregation` documents the fields that are not listed here.
 
-    entropy: (U,) of the posterior, in nats. competence: (W,) probability that the worker knows an answer; its
-    posterior mean if `training` is "variational". guesses: (W, L) probability of each label when the worker guesses.
+    entropy: (U,) entropy of the posterior, in nats. competence: (W,) probability that the worker knows an answer; if
+    `training` is "variational", its posterior mean. guesses: (W, L) probability of each label when the worker guesses.
     """
 
     entropy: Floats
@@ -56,12 +56,12 @@ def mace(
     max_iterations: int = 5000,
     tolerance: float = 1e-5,
 ) -> MaceResult:
-    """Fit the model to three (N,) columns; `training` is "variational" or "em".
+    """Fit the model to three (N,) columns. `training` is "variational" or "em".
 
-    A worker knows the true label with probability theta, and otherwise draws a label from a distribution xi. All true
-    labels are equally likely. L-BFGS maximises the objectives of section 3: EM with smoothed counts, or variational
-    Bayes with Beta(0.5, 0.5) on theta and Dirichlet(10) on xi. The first of `restarts` starts is near the votes, the
-    others are random; the highest maximum is returned.
+    A worker knows the true label with probability theta, and otherwise draws a label from a distribution xi. All
+    true labels are equally likely. L-BFGS maximises the objectives of section 3: EM with smoothed counts, or
+    variational Bayes with Beta(0.5, 0.5) on theta and Dirichlet(10) on xi. The first of `restarts` starts is near
+    the votes, and the others are random. The highest maximum is returned.
 
     Source: Hovy, Berg-Kirkpatrick, Vaswani, Hovy 2013, *Learning Whom to Trust with MACE*.
     """
